@@ -1,0 +1,1 @@
+"""Tiny and shared: clock, hashing."""

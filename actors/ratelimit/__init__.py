@@ -1,0 +1,1 @@
+"""Rate limits: rules, matching, counting, decisions, and the Ray actors that own the counters."""

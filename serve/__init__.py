@@ -1,0 +1,1 @@
+"""Doors: whatever talks to the outside. `wiring.py` composes the system."""

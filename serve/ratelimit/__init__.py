@@ -1,0 +1,1 @@
+"""The rate-limit doors: gRPC, JSON and the debug port."""
