@@ -1,0 +1,54 @@
+"""What a count means: the law of B7.
+
+With a = addend, A = count after, B = A - a, L = limit, N = near-limit threshold:
+
+    A > L   OVER, remaining 0.   B >= L: over += a.   else over += A - L, near += L - max(N, B)
+    A <= L  OK, remaining L - A, within += a.         A > N: near += a if B >= N, else A - N
+
+L = 0 therefore blocks every hit. Where hits were held back (STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT,
+B9) A does not hold a, and B may fall below zero: the reference computes it unsigned, so such a B
+counts as beyond every threshold, and dashboards built on that stay right.
+"""
+
+from struct import pack, unpack
+from typing import NamedTuple
+
+
+class Account(NamedTuple):
+    """A judged count. A named tuple, for it is made once per descriptor on the hot path."""
+
+    is_over: bool
+    remaining: int
+    over_hits: int
+    near_hits: int
+    within_hits: int
+
+
+def judge(after: int, addend: int, limit: int, near: int) -> Account:
+    """Judge a count `after` its `addend` against `limit` (all in hits)."""
+    before = after - addend
+    if after <= limit:
+        if after <= near:
+            return Account(False, limit - after, 0, 0, addend)
+        near_hits = addend if before >= near or before < 0 else after - near
+        return Account(False, limit - after, 0, near_hits, addend)
+    if before >= limit or before < 0:
+        return Account(True, 0, addend, 0, 0)
+    return Account(True, 0, after - limit, limit - max(near, before), 0)
+
+
+def shadowed_hits(after: int, addend: int, limit: int) -> int:
+    """The hits that a shadow rule let through although they were over the limit (B7, 5)."""
+    before = after - addend
+    return addend if before >= limit or before < 0 else after - limit
+
+
+def near_threshold(limit: int, ratio: float) -> int:
+    """N = floor(float32(float32(limit) * float32(ratio))): the reference's own rounding (B7)."""
+    return int(_float32(_float32(limit) * _float32(ratio)))
+
+
+def _float32(number: float) -> float:
+    (rounded,) = unpack("<f", pack("<f", number))
+    assert isinstance(rounded, float)
+    return rounded

@@ -1,0 +1,149 @@
+"""The counters of one partition: a pure table, fed batches and the time.
+
+    hit(+a)   count += a, and the counter comes to be if it was not there
+    hit(0)    looks, and leaves no trace
+    hit(-a)   gives back: count = max(0, count - a); a missing counter stays missing (spec. A, Refunds)
+
+Every operation answers with the count after it. Counters live in the table of their window's end;
+a window that has ended goes as a whole. Memory is bounded: when the table is full, windows that have
+ended go first, then the oldest counters of the window that ends soonest. Freeing is spread over calls,
+because dropping a million counters at once would stall the decisions behind it.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+COUNTERS_MAX = 1_000_000
+EXPIRY_GRACE_S = 2  # fronts' clocks may lag behind the fastest one by this much
+FREED_PER_CALL_MAX = 4_096
+EVICTED_AT_ONCE = 1_024
+
+
+class Hits(NamedTuple):
+    """Operations on counters of windows that end together: `keys` and `addends` side by side."""
+
+    end_s: int
+    keys: list[bytes]
+    addends: list[int]
+
+
+class Conditional(NamedTuple):
+    """One request's counters under STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT (B9), side by side."""
+
+    end_s: list[int]
+    keys: list[bytes]
+    addends: list[int]
+    limits: list[int]
+
+
+def held_back(counts: Sequence[int], addends: Sequence[int], limits: Sequence[int]) -> list[int]:
+    """What to count of one request (B9): if any counter would exceed its limit, only those that
+    would are counted and the others keep their count. What is given back is always given."""
+    exceeds = [
+        addend > 0 and count + addend > limit
+        for count, addend, limit in zip(counts, addends, limits, strict=True)
+    ]
+    if not any(exceeds):
+        return list(addends)
+    return [
+        addend if exceed or addend < 0 else 0
+        for addend, exceed in zip(addends, exceeds, strict=True)
+    ]
+
+
+class CounterTable:
+    """Counts by window end and key. Not thread-safe: it has one owner."""
+
+    def __init__(self, counters_max: int = COUNTERS_MAX) -> None:
+        assert counters_max > 0, "a table holds at least one counter"
+        self._counters_max = counters_max
+        self._windows: dict[int, dict[bytes, int]] = {}
+        self._ended: list[dict[bytes, int]] = []
+        self._size = 0  # live and ended counters that are still in memory
+        self._now_s = 0
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def hit(self, batch: Sequence[Hits], now_s: int) -> list[list[int]]:
+        """Apply all operations in order; the counts after each, in the shape of the batch."""
+        self._advance(now_s)
+        return [self._hit_window(end_s, keys, addends) for end_s, keys, addends in batch]
+
+    def hit_conditionally(self, requests: Sequence[Conditional], now_s: int) -> list[list[int]]:
+        """B9 per request, one after another (see `held_back`). Counts after, per request."""
+        self._advance(now_s)
+        return [self._hit_request(request) for request in requests]
+
+    def _hit_request(self, request: Conditional) -> list[int]:
+        counts = [
+            self._windows.get(end_s, {}).get(key, 0)
+            for end_s, key in zip(request.end_s, request.keys, strict=True)
+        ]
+        addends = held_back(counts, request.addends, request.limits)
+        return [
+            self._hit_window(end_s, [key], [addend])[0]
+            for end_s, key, addend in zip(request.end_s, request.keys, addends, strict=True)
+        ]
+
+    def _hit_window(self, end_s: int, keys: list[bytes], addends: list[int]) -> list[int]:
+        window = self._windows.get(end_s)
+        if window is None:
+            window = self._windows[end_s] = {}
+        counts = []
+        before_size = len(window)
+        room = self._counters_max - self._size
+        for key, addend in zip(keys, addends, strict=True):
+            count = window.get(key)
+            if count is None:
+                if addend <= 0:
+                    counts.append(0)
+                    continue
+                if len(window) - before_size >= room:
+                    self._size += len(window) - before_size
+                    self._make_room()
+                    before_size = len(window)
+                    room = self._counters_max - self._size
+                count = 0
+            count += addend
+            if count < 0:
+                count = 0
+            if addend:
+                window[key] = count
+            counts.append(count)
+        self._size += len(window) - before_size
+        return counts
+
+    def _advance(self, now_s: int) -> None:
+        """Set ended windows aside and free some of what was set aside earlier."""
+        if now_s > self._now_s:
+            self._now_s = now_s
+            for end_s in [end for end in self._windows if end + EXPIRY_GRACE_S <= now_s]:
+                self._ended.append(self._windows.pop(end_s))
+        if self._ended:
+            self._free(FREED_PER_CALL_MAX)
+
+    def _free(self, counters: int) -> None:
+        while self._ended and counters > 0:
+            ended = self._ended[-1]
+            for _ in range(min(counters, len(ended))):
+                ended.popitem()
+                self._size -= 1
+                counters -= 1
+            if not ended:
+                self._ended.pop()
+
+    def _make_room(self) -> None:
+        """Free at least one place: from ended windows, else from the window that ends soonest."""
+        if self._ended:
+            self._free(EVICTED_AT_ONCE)
+        if self._size < self._counters_max:
+            return
+        window = self._windows[min(end for end, counters in self._windows.items() if counters)]
+        oldest = list(islice(window, min(EVICTED_AT_ONCE, max(1, self._counters_max // 8))))
+        for key in oldest:
+            del window[key]
+        self._size -= len(oldest)
+        self.evicted += len(oldest)

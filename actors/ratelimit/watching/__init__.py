@@ -1,0 +1,1 @@
+"""Watching rules: when to load them, what is in force, and who is told."""

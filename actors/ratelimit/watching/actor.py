@@ -1,0 +1,107 @@
+"""The config watcher as a Ray actor: it looks at the rules and tells every front (long poll).
+
+Fronts ask for a generation newer than the one they have and wait. A front that is late, and one whose
+watcher was restarted, asks the same question and catches up.
+"""
+
+import asyncio
+import logging
+import os
+from typing import Any
+
+import ray
+
+from actors.ratelimit.tallies import StatisticsDelta, Tallies
+from actors.ratelimit.watching.watcher import Generation, Watcher
+
+LOG = logging.getLogger("tollgate.rules")
+LOAD_SUCCESS = "ratelimit.service.config_load_success"
+LOAD_ERROR = "ratelimit.service.config_load_error"
+WAITERS_MAX = 1_000
+
+
+class ConfigWatcher:
+    """Owns what is in force. `look_every_s` is the time between two looks at the source."""
+
+    def __init__(self, watcher: Watcher, look_every_s: float, source_name: str) -> None:
+        self._watcher = watcher
+        self._look_every_s = look_every_s
+        self._tallies = Tallies(source_name)
+        self._changed = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def newer_than(self, number: int, patience_s: float) -> Generation | None:
+        """The generation in force once it is not `number`; None when patience ends first."""
+        self._begin()
+        generation = self._watcher.generation
+        if generation is not None and generation.number != number:
+            return generation
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._changed.wait()
+        except TimeoutError:
+            return None
+        generation = self._watcher.generation
+        return generation if generation is not None and generation.number != number else None
+
+    async def describe(self) -> dict[str, object]:
+        """What is in force, and the error of the last load if it failed (the operator's line)."""
+        self._begin()
+        generation, error = self._watcher.generation, self._watcher.error
+        return {
+            "pid": os.getpid(),
+            "generation": 0 if generation is None else generation.number,
+            "domains": [] if generation is None else sorted(generation.rules.domains),
+            "error": "" if error is None else error.operator_line,
+        }
+
+    async def drain_statistics(self) -> StatisticsDelta:
+        """The loads since the last call, for the statistics."""
+        return self._tallies.drain()
+
+    def _begin(self) -> None:
+        if self._watching is None or self._watching.done():
+            self._look()
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._look_every_s)
+            self._look()
+
+    def _look(self) -> None:
+        number = self._watcher.generation.number if self._watcher.generation else 0
+        if not self._watcher.look():
+            return
+        generation, error = self._watcher.generation, self._watcher.error
+        if error is not None:
+            self._tallies.count(LOAD_ERROR)
+            LOG.error("rules not loaded, the last good ones stay in force: %s", error.operator_line)
+        elif generation is not None and generation.number != number:
+            self._tallies.count(LOAD_SUCCESS)
+            LOG.info(
+                "rules loaded: generation %d, %d domains",
+                generation.number,
+                len(generation.rules.domains),
+            )
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+
+def start_watcher(name: str, namespace: str, *arguments: object) -> Any:
+    """Create the named watcher, or find it. Its calls change nothing, so they may be retried."""
+    return (
+        ray.remote(ConfigWatcher)
+        .options(
+            name=name,
+            namespace=namespace,
+            get_if_exists=True,
+            lifetime="detached",
+            max_restarts=-1,
+            max_task_retries=-1,
+            max_concurrency=WAITERS_MAX,
+            num_cpus=0,
+            enable_task_events=False,
+        )
+        .remote(*arguments)
+    )

@@ -1,0 +1,111 @@
+"""When rules are loaded and which are in force (specification, B20; A, Reload).
+
+    looks: nothing changed                 -> nothing
+           changed since the last look     -> wait until two looks agree (a file may be half written)
+           settled, content as in force    -> nothing
+           settled, valid                  -> a new generation takes the place of the old one, whole
+           settled, broken                 -> an error is counted and told; what is in force stays
+
+The first look loads at once. Generations only grow; a watcher that is restarted in the same run goes
+on from the last good rules that it put away, so that broken files on disk cannot take them back.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from actors.ratelimit.rule_building import RuleFile, RuleFileError
+from actors.ratelimit.rules import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A rule set that was put in force. Numbers grow by one within a run."""
+
+    number: int
+    rules: RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class GoodRules:
+    """The files of the last good load, as they are put away for a restart in the same `run`."""
+
+    run: str
+    number: int
+    files: tuple[RuleFile, ...]
+
+
+class RuleSource(Protocol):
+    """Where rule files come from. Both calls raise RuleFileError for what cannot be read."""
+
+    def signature(self) -> Hashable: ...
+
+    def read(self) -> list[RuleFile]: ...
+
+
+class RuleArchive(Protocol):
+    """Keeps the last good rules over a restart of the watcher."""
+
+    def put_away(self, good: GoodRules) -> None: ...
+
+    def take_out(self) -> GoodRules | None: ...
+
+
+class Watcher:
+    """The state of watching one source. `look` is called at intervals; it never raises for files."""
+
+    def __init__(
+        self,
+        run: str,
+        source: RuleSource,
+        archive: RuleArchive,
+        load: Callable[[Sequence[RuleFile]], RuleSet],
+    ) -> None:
+        self._run = run
+        self._source = source
+        self._archive = archive
+        self._load = load
+        self._seen: Hashable = None
+        self._settled: Hashable = None
+        self._has_looked = False
+        self.generation: Generation | None = None
+        self.error: RuleFileError | None = None
+        self.loads = 0
+        self.failed_loads = 0
+        self._recover()
+
+    def look(self) -> bool:
+        """Look once; True when a load was tried, whichever way it went."""
+        try:
+            signature: Hashable = self._source.signature()
+        except RuleFileError as error:
+            signature = str(error)
+        is_first, self._has_looked = not self._has_looked, True
+        is_stable, self._seen = signature == self._seen, signature
+        if not is_first and (not is_stable or signature == self._settled):
+            return False
+        self._settled = signature
+        return self._try_load()
+
+    def _try_load(self) -> bool:
+        try:
+            files = self._source.read()
+            rules = self._load(files)
+        except RuleFileError as error:
+            self.error = error
+            self.failed_loads += 1
+            return True
+        had_error, self.error = self.error is not None, None
+        if self.generation is not None and self.generation.rules.digest == rules.digest:
+            return had_error
+        number = 1 if self.generation is None else self.generation.number + 1
+        self.generation = Generation(number, rules)
+        self.loads += 1
+        self._archive.put_away(GoodRules(self._run, number, tuple(files)))
+        return True
+
+    def _recover(self) -> None:
+        good = self._archive.take_out()
+        if good is None or good.run != self._run:
+            return
+        self.generation = Generation(good.number, self._load(good.files))
