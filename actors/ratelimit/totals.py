@@ -60,7 +60,7 @@ class _Series:
 
 
 class CappedSeries:
-    """At most `series_max` series of `width` counts each, and an overflow that is not among them."""
+    """At most `series_max` series of `width` counts each; the overflow is not among them."""
 
     def __init__(self, *, series_max: int, width: int, overflow_name: str) -> None:
         self._series_max = series_max
