@@ -1,0 +1,229 @@
+"""The price of a test is its folder: this is where the two cheapest tiers are held to theirs.
+
+A test under `unit/` or `property/` uses nothing but the code under test. While one runs, files,
+sockets, processes, Ray and the clocks fail it, with a message that names this rule:
+
+    files, sockets, processes    by Python's audit events, so that no spelling of a call escapes
+    clocks, sleep, Ray           replaced where they live and where our modules keep them
+
+Imports, the test tools themselves and an event loop's own pair of sockets stay free.
+"""
+
+import datetime as dt
+import linecache
+import os
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import AF_UNIX
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
+
+import hypothesis
+import pytest
+from hypothesis.database import InMemoryExampleDatabase
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+# Cheapest first: the order in which they run.
+TIERS = (
+    "architecture",
+    "unit",
+    "property",
+    "conformance",
+    "contract",
+    "simulation",
+    "integration",
+    "e2e",
+)
+PURE_TIERS = frozenset({"unit", "property"})
+
+# Python's audit events that a pure test must not raise, by what they use.
+_EVENTS = {
+    "open": "files",
+    **dict.fromkeys(("os.listdir", "os.scandir", "os.mkdir", "os.rmdir"), "files"),
+    **dict.fromkeys(("os.remove", "os.rename", "os.link", "os.symlink", "os.truncate"), "files"),
+    **dict.fromkeys(("socket.__new__", "socket.bind", "socket.connect"), "sockets"),
+    **dict.fromkeys(("socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"), "sockets"),
+    **dict.fromkeys(("subprocess.Popen", "os.fork", "os.exec", "os.posix_spawn"), "processes"),
+}
+_CLOCKS = (
+    "time",
+    "time_ns",
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "sleep",
+)
+_RAY_CALLS = ("init", "get", "put", "wait", "kill", "get_actor")
+
+_STDLIB = f"{sysconfig.get_path('stdlib')}{os.sep}"
+_SITE_PACKAGES = Path(pytest.__file__).parents[1]
+_TOOLS = tuple(
+    f"{_SITE_PACKAGES / name}{os.sep}" for name in ("_pytest", "pluggy", "hypothesis", "coverage")
+)
+_OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("actors", "serve", "tests"))
+
+# The pure tier that is being held to its price at this moment, for the audit hook below.
+_held_tier: str | None = None
+
+hypothesis.settings.register_profile("local", database=InMemoryExampleDatabase(), deadline=None)
+hypothesis.settings.register_profile("ci", database=None, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def tier_of(path: Path) -> str:
+    """The tier of a test file, which is its folder under `tests/`."""
+    folder = path.relative_to(TESTS).parts[0]
+    if folder not in TIERS:
+        raise pytest.UsageError(
+            f"{path} is in no tier: move it to one of tests/{{{', '.join(TIERS)}}}"
+        )
+    return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Cheap tiers first: they say soonest what is wrong, and Ray is not yet in the process."""
+    items.sort(key=lambda item: TIERS.index(tier_of(item.path)))
+
+
+@pytest.fixture(autouse=True)
+def _price_of_the_tier(request: pytest.FixtureRequest) -> Iterator[None]:
+    tier = tier_of(request.path)
+    if tier not in PURE_TIERS:
+        yield
+        return
+    with pure(tier):
+        yield
+
+
+@contextmanager
+def pure(tier: str) -> Iterator[None]:
+    """Inside, whatever a pure test may not use fails it."""
+    global _held_tier  # an audit hook can neither be handed anything nor be removed
+    with pytest.MonkeyPatch.context() as patch:
+        _replace_clocks(patch, tier)
+        _replace_ray(patch, tier)
+        _held_tier = tier
+        try:
+            yield
+        finally:
+            _held_tier = None
+
+
+def _forbid(tier: str, what: str, call: str) -> NoReturn:
+    # `Failed` is no Exception: code under test cannot swallow it.
+    pytest.fail(
+        f"tier rule: a {tier} test may not use {what} ({call}). Hand the code its input, its clock "
+        f"and its actors, or move the test to a tier that pays for them (tests/conftest.py)."
+    )
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if _held_tier is None or event not in _EVENTS:
+        return
+    if event == "socket.__new__" and arguments[1] == AF_UNIX:
+        return  # an event loop wakes itself through a pair of these; binding one is still refused
+    if not _is_tooling(sys._getframe(1)):
+        _forbid(_held_tier, _EVENTS[event], f"{event} {arguments[0]!r}")
+
+
+sys.addaudithook(_audit)
+
+
+def _is_tooling(frame: FrameType | None) -> bool:
+    """Whether an import, a traceback or a test tool is calling: the first caller past the
+    standard library decides."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith("<frozen importlib") or file == linecache.__file__:
+            return True
+        if not file.startswith((_STDLIB, "<frozen ")) or "site-packages" in file:
+            return file.startswith(_TOOLS)
+        frame = frame.f_back
+    return True
+
+
+def _replace_clocks(patch: pytest.MonkeyPatch, tier: str) -> None:
+    """Our own code may not ask for the time; logging, event loops and test tools go on as ever."""
+    replacements: dict[int, Any] = {}
+    for name in _CLOCKS:
+        clock = getattr(time, name)
+        replacements[id(clock)] = _guarded(clock, tier, f"time.{name}()")
+        patch.setattr(time, name, replacements[id(clock)])
+    for kind in (dt.datetime, dt.date):
+        replacements[id(kind)] = _guarded_dates(kind, tier)
+        patch.setattr(dt, kind.__name__, replacements[id(kind)])
+    for module in list(sys.modules.values()):
+        contents = getattr(module, "__dict__", {})
+        if str(contents.get("__file__")).startswith(_OURS):
+            for name, value in list(contents.items()):
+                if id(value) in replacements:
+                    patch.setattr(module, name, replacements[id(value)])
+
+
+def _guarded(clock: Callable[..., Any], tier: str, call: str) -> Callable[..., Any]:
+    def guarded(*arguments: Any) -> Any:
+        if sys._getframe(1).f_code.co_filename.startswith(_OURS):
+            _forbid(tier, "the wall clock", call)
+        return clock(*arguments)
+
+    return guarded
+
+
+def _guarded_dates(kind: type[dt.date], tier: str) -> Any:
+    """`date` or `datetime` as it was, but for the methods that read the clock."""
+
+    class SameInstances(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, kind)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, kind)
+
+    def guarded(name: str) -> Any:
+        def method(_: type, *arguments: Any, **options: Any) -> Any:
+            if sys._getframe(1).f_code.co_filename.startswith(_OURS):
+                _forbid(tier, "the wall clock", f"{kind.__name__}.{name}()")
+            return getattr(kind, name)(*arguments, **options)
+
+        return classmethod(method)
+
+    methods = {name: guarded(name) for name in ("now", "utcnow", "today") if hasattr(kind, name)}
+    return SameInstances(kind.__name__, (kind,), methods)
+
+
+def _replace_ray(patch: pytest.MonkeyPatch, tier: str) -> None:
+    """Only if Ray was imported: starting it later fails at the process it would have to start."""
+    ray = sys.modules.get("ray")
+    if ray is None:
+        return
+    for name in _RAY_CALLS:
+        patch.setattr(ray, name, _refusing(tier, f"ray.{name}()"))
+    _replace_remote(patch, tier, "ray.actor", "ActorMethod", "ActorClass")
+    _replace_remote(patch, tier, "ray.remote_function", "RemoteFunction")
+
+
+def _replace_remote(patch: pytest.MonkeyPatch, tier: str, module: str, *classes: str) -> None:
+    home: ModuleType = sys.modules[module]
+    for name in classes:
+        patch.setattr(getattr(home, name), "_remote", _refusing(tier, f"{name}.remote()"))
+
+
+def _refusing(tier: str, call: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        _forbid(tier, "Ray", call)
+
+    return refuse
+
+
+@pytest.fixture(scope="session")
+def envoy_binary() -> Path:
+    """A real Envoy, where scripts/test has put it."""
+    binary = ROOT / ".cache/envoy/envoy/_bin/envoy"
+    assert binary.exists(), f"no Envoy at {binary}: run scripts/test once"
+    return binary
