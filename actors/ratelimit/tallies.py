@@ -178,7 +178,7 @@ class Tallies:
         tally.is_dirty = True
         self._dirty.append(tally)
 
-    def unknown_domain(self, domain: str, by: int = 1) -> None:
+    def domain_not_found(self, domain: str, by: int = 1) -> None:
         """Count a descriptor of a domain that is not configured (B2). `domain` is request text."""
         name = OVERFLOW_DOMAIN if len(domain) > DYNAMIC_KEY_CHARS_MAX else sanitised(domain)
         with self._lock:
