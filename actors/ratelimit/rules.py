@@ -5,25 +5,38 @@ A level holds sibling rules. Its `exact` table is keyed by composite id (`key` o
 that matches wins. A rule set is replaced as a whole and never edited.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from actors.ratelimit.wildcards import Wildcards
 from actors.ratelimit.windows import Unit
 
 REQUESTS_PER_UNIT_MAX = 2**32 - 1
 
 
+def composite_id(key: str, value: str) -> str:
+    """What a rule is looked up by: `key`, or `key_value` when it has a value (B1)."""
+    return f"{key}_{value}" if value else key
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a rule was written: the file as operators name it, and the line, from 1."""
+    """Where a rule was written: the file as operators name it, and the line, from 1.
+
+    `line` None: the rule came from a configuration server, and `file` is its resource.
+    """
 
     file: str
-    line: int
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A rule's `rate_limit` block. `unit` is None exactly when the limit is unlimited."""
+    """A rule's `rate_limit` block. `unit` is None exactly when the limit is unlimited, and
+    `requests_per_unit` is then 0."""
 
     requests_per_unit: int
     unit: Unit | None
@@ -33,6 +46,27 @@ class Limit:
     @property
     def is_unlimited(self) -> bool:
         return self.unit is None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Sibling rules. `patterns` finds positions in `wildcards` and is made from it."""
+
+    exact: "Mapping[str, Rule]" = field(default_factory=dict)
+    wildcards: "tuple[Rule, ...]" = ()
+    patterns: Wildcards = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "patterns", Wildcards.of(rule.id for rule in self.wildcards))
+
+    @classmethod
+    def of(cls, rules: "Iterable[Rule]") -> "Level":
+        """The level of these siblings, whose ids are unique."""
+        exact = {rule.id: rule for rule in rules}
+        return cls(exact, tuple(rule for rule in exact.values() if rule.has_wildcard))
+
+
+EMPTY_LEVEL = Level()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +83,17 @@ class Rule:
     has_value_to_metric: bool = False
     shares_threshold: bool = False
     metadata: Mapping[str, object] | None = None
-    children: "Level" = field(default_factory=lambda: EMPTY_LEVEL)
+    children: Level = EMPTY_LEVEL
 
     @property
     def id(self) -> str:
-        """The composite id among siblings: `key`, or `key_value` when a value was given."""
-        return f"{self.key}_{self.value}" if self.value else self.key
+        """The composite id, unique among siblings."""
+        return composite_id(self.key, self.value)
 
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """Sibling rules: `exact` by composite id (wildcard rules too), `wildcards` in order."""
-
-    exact: Mapping[str, Rule] = field(default_factory=dict)
-    wildcards: tuple[Rule, ...] = ()
-
-
-EMPTY_LEVEL = Level()
+    @property
+    def has_wildcard(self) -> bool:
+        """Whether the id holds a `*`, in the key too (B2)."""
+        return "*" in self.id
 
 
 @dataclass(frozen=True, slots=True)

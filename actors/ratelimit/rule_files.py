@@ -1,0 +1,45 @@
+"""A rule file's name and text, and what is said when it cannot be used (specification, B1)."""
+
+from dataclasses import dataclass
+
+RULE_FILE_BYTES_MAX = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """One source of rules. `name` is what operators call it, e.g. `config.basic.yaml`."""
+
+    name: str
+    text: bytes | str
+
+    def content(self) -> bytes:
+        """The text as bytes; lone surrogates survive, so that every text has a digest."""
+        if isinstance(self.text, bytes):
+            return self.text
+        return self.text.encode("utf-8", "surrogatepass")
+
+
+class RuleFileError(Exception):
+    """A rule file that is refused: `str(error)` is exactly `<file>: <reason>`, as in the reference.
+
+    `line` counts from 1 and is None where no line is to blame.
+    """
+
+    def __init__(self, file: str, line: int | None, reason: str) -> None:
+        super().__init__(file, line, reason)
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.reason}"
+
+    @property
+    def located(self) -> str:
+        """The same with the line, for operators: `<file>:<line>: <reason>`."""
+        return located(self.file, self.line, self.reason)
+
+
+def located(file: str, line: int | None, text: str) -> str:
+    """`<file>:<line>: <text>`, without the line where there is none."""
+    return f"{file}: {text}" if line is None else f"{file}:{line}: {text}"
