@@ -1,0 +1,154 @@
+"""Values that are good alone and wrong together, each with the line that says so."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from serve.setting_choices import GrpcFront, StoreType, Transport
+from serve.setting_rows import Problem
+from serve.setting_table import Groups
+
+
+def problems(settings: Groups) -> Iterator[Problem]:
+    """Everything that is wrong together; nothing stops at the first."""
+    yield from _grpc_tls(settings)
+    yield from _grpc_front(settings)
+    yield from _client_certificates(settings)
+    yield from _transports(settings)
+    yield from _stores(settings)
+    yield from _ports(settings)
+
+
+def needs_of_grpcio(settings: Groups) -> tuple[str, ...]:
+    """The settings that only the grpcio front can honour, in their canonical names.
+
+    Connection ages count only when they were asked for: they have defaults, and 0 means none.
+    """
+    grpc = settings.grpc
+    asked = {
+        "GRPC_SERVER_USE_TLS": grpc.has_tls,
+        "GRPC_UDS": grpc.uds != "",
+        "GRPC_MAX_CONNECTION_AGE": grpc.connection_age_max_s > 0
+        and "GRPC_MAX_CONNECTION_AGE" in settings.given,
+    }
+    return tuple(name for name, is_asked in asked.items() if is_asked)
+
+
+def _grpc_tls(settings: Groups) -> Iterator[Problem]:
+    grpc = settings.grpc
+    if grpc.has_tls and not grpc.tls_cert:
+        yield _missing(settings, "GRPC_SERVER_TLS_CERT", "GRPC_SERVER_USE_TLS")
+    if grpc.has_tls and not grpc.tls_key:
+        yield _missing(settings, "GRPC_SERVER_TLS_KEY", "GRPC_SERVER_USE_TLS")
+    if grpc.client_ca and not grpc.has_tls:
+        yield _missing(settings, "GRPC_SERVER_USE_TLS", "GRPC_CLIENT_TLS_CACERT")
+    if grpc.client_san and not grpc.client_ca:
+        yield _missing(settings, "GRPC_CLIENT_TLS_CACERT", "GRPC_CLIENT_TLS_SAN")
+
+
+def _missing(settings: Groups, needed: str, by: str) -> Problem:
+    line = f"{settings.spelled(needed)}: is not set, but {settings.spelled(by)} needs it"
+    return Problem((needed, by), line)
+
+
+def _grpc_front(settings: Groups) -> Iterator[Problem]:
+    if settings.grpc.front is not GrpcFront.NATIVE:
+        return
+    for name in needs_of_grpcio(settings):
+        line = f"GRPC_FRONT: the native front cannot honour {name}: set GRPC_FRONT=auto"
+        yield Problem(("GRPC_FRONT", name), line)
+
+
+def _client_certificates(settings: Groups) -> Iterator[Problem]:
+    """A certificate and its key come together."""
+    for certificate, key, cert_name, key_name in (
+        (
+            settings.xds.client_cert,
+            settings.xds.client_key,
+            "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
+            "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
+        ),
+        (
+            settings.kvstore.client_cert,
+            settings.kvstore.client_key,
+            "KVSTORE_TLS_CLIENT_CERT",
+            "KVSTORE_TLS_CLIENT_KEY",
+        ),
+        (
+            settings.altcache.client_cert,
+            settings.altcache.client_key,
+            "ALTCACHE_TLS_CLIENT_CERT",
+            "ALTCACHE_TLS_CLIENT_KEY",
+        ),
+    ):
+        if certificate and not key:
+            yield _missing(settings, key_name, cert_name)
+        if key and not certificate:
+            yield _missing(settings, cert_name, key_name)
+
+
+def _transports(settings: Groups) -> Iterator[Problem]:
+    """At most one transport of statistics (H14)."""
+    if settings.statistics.transport is Transport.DISABLED:
+        return
+    chosen = {
+        "USE_STATSD": settings.statistics.uses_statsd,
+        "USE_AGENT_STATSD": settings.statistics.uses_agent_statsd,
+        "USE_PULLMETRICS": settings.statistics.uses_pullmetrics,
+    }
+    names = tuple(name for name, is_chosen in chosen.items() if is_chosen)
+    if len(names) > 1:
+        spelled = " and ".join(map(settings.spelled, names))
+        line = f"{spelled}: only one transport of statistics can be chosen: leave one true"
+        yield Problem(names, line)
+
+
+def _stores(settings: Groups) -> Iterator[Problem]:
+    for kind, url, type_name, url_name in (
+        (settings.kvstore.type, settings.kvstore.url, "KVSTORE_TYPE", "KVSTORE_URL"),
+        (
+            settings.persecond.type,
+            settings.persecond.url,
+            "KVSTORE_PERSECOND_TYPE",
+            "KVSTORE_PERSECOND_URL",
+        ),
+    ):
+        if kind is StoreType.SENTINEL and url_name in settings.given and url.count(",") < 1:
+            line = (
+                f"{settings.spelled(url_name)}: has one part, but {settings.spelled(type_name)}="
+                "SENTINEL needs the master's name and a sentinel: name,host:port,host:port"
+            )
+            yield Problem((type_name, url_name), line)
+    if settings.altcache.host_port and settings.altcache.srv:
+        both = ("ALTCACHE_HOST_PORT", "ALTCACHE_SRV")
+        spelled = " and ".join(map(settings.spelled, both))
+        yield Problem(both, f"{spelled}: exclude each other: unset one")
+
+
+def _ports(settings: Groups) -> Iterator[Problem]:
+    """Every port that is opened on this machine is another one; 0 is a free one."""
+    process = settings.process
+    ports = {
+        "PORT": settings.http.port,
+        "DEBUG_PORT": settings.debug.port,
+        "RAY_DASHBOARD_PORT": process.ray_dashboard_port,
+        "HAPROXY_METRICS_PORT": process.haproxy_metrics_port,
+        "HAPROXY_STATS_PORT": process.haproxy_stats_port,
+        "SERVE_FALLBACK_HTTP_PORT": process.fallback_http_port,
+    }
+    if not settings.grpc.uds:
+        ports["GRPC_PORT"] = settings.grpc.port
+    if settings.statistics.transport is Transport.PULLMETRICS:
+        ports["PULLMETRICS_ADDR"] = settings.statistics.pullmetrics_addr.port
+    for port, count in Counter(ports.values()).items():
+        if port and count > 1:
+            names = tuple(name for name in ports if ports[name] == port)
+            spelled = " and ".join(map(settings.spelled, names))
+            yield Problem(names, f"{spelled}: cannot all be port {port}: change one")
+    ends = ("SERVE_REPLICA_PORT_MIN", "SERVE_REPLICA_PORT_MAX")
+    lowest, highest = process.replica_port_min, process.replica_port_max
+    if lowest > highest:
+        yield Problem(ends, f"SERVE_REPLICA_PORT_MIN: {lowest} is above the maximum, {highest}")
+    for name, port in ports.items():
+        if lowest <= port <= highest:
+            line = f"{settings.spelled(name)}: {port} is a replica's port ({lowest} to {highest})"
+            yield Problem((name, *ends), line)

@@ -1,0 +1,112 @@
+"""The closed sets among the values of settings, with the parsers that know their words."""
+
+from enum import Enum, IntEnum
+
+from serve.setting_values import one_of
+
+
+class GrpcFront(Enum):
+    """Which implementation listens for gRPC; AUTO leaves it to what else is configured."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    GRPCIO = "grpcio"
+
+
+class LogLevel(IntEnum):
+    """The reference's levels, with the numbers that Python's logging compares."""
+
+    TRACE = 5
+    DEBUG = 10
+    INFO = 20
+    WARN = 30
+    ERROR = 40
+    FATAL = 50
+    PANIC = 60
+
+
+class LogFormat(Enum):
+    """How a line of the log looks."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class RuleSource(Enum):
+    """Where rules come from (B20)."""
+
+    FILE = "FILE"
+    XDS = "GRPC_XDS_SOTW"
+
+
+class FailureMode(Enum):
+    """What a caller is told when the counters do not answer."""
+
+    ERROR = "error"
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+class ErrorStatusCodes(Enum):
+    """Which statuses errors have on the wire (part A, "Errors on the wire")."""
+
+    COMPATIBLE = "compatible"
+    PRECISE = "precise"
+
+
+class Backend(Enum):
+    """Who counts (part A, "Backends")."""
+
+    ACTORS = "actors"
+    KVSTORE = "kvstore"
+    ALTCACHE = "altcache"
+
+
+class StoreType(Enum):
+    """How a key-value store is laid out."""
+
+    SINGLE = "SINGLE"
+    SENTINEL = "SENTINEL"
+    CLUSTER = "CLUSTER"
+
+
+class SocketType(Enum):
+    """How a key-value store is reached."""
+
+    UNIX = "unix"
+    TCP = "tcp"
+
+
+class Transport(Enum):
+    """Where statistics are sent (B19); the debug port shows them in any case but DISABLED."""
+
+    DISABLED = "disabled"
+    STATSD = "statsd"
+    AGENT_STATSD = "agent_statsd"
+    PULLMETRICS = "pullmetrics"
+    STDOUT = "stdout"
+
+
+class TracingProtocol(Enum):
+    """How spans are sent."""
+
+    HTTP = "http"
+    GRPC = "grpc"
+
+
+grpc_front = one_of({front.value: front for front in GrpcFront})
+log_level = one_of(
+    {level.name.lower(): level for level in LogLevel} | {"warning": LogLevel.WARN},
+    ignores_case=True,
+)
+log_format = one_of({layout.value: layout for layout in LogFormat})
+rule_source = one_of({source.value: source for source in RuleSource})
+failure_mode = one_of({mode.value: mode for mode in FailureMode})
+error_status_codes = one_of({codes.value: codes for codes in ErrorStatusCodes})
+backend = one_of(
+    {kind.value: kind for kind in Backend}
+    | {"redis": Backend.KVSTORE, "memcache": Backend.ALTCACHE}
+)
+store_type = one_of({kind.value: kind for kind in StoreType}, ignores_case=True)
+socket_type = one_of({kind.value: kind for kind in SocketType}, ignores_case=True)
+tracing_protocol = one_of({protocol.value: protocol for protocol in TracingProtocol})

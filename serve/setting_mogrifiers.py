@@ -1,0 +1,78 @@
+"""The one family of settings whose names are made by the operator: mogrifiers (B19, H09 to H12).
+
+AGENT_STATSD_MOGRIFIERS=FOO,BAR          the order in which they are tried
+AGENT_STATSD_MOGRIFIER_FOO_PATTERN       a regular expression over a statistic's name
+AGENT_STATSD_MOGRIFIER_FOO_NAME          the name it is sent under; `$1` is the first group
+AGENT_STATSD_MOGRIFIER_FOO_TAGS          tags k:v,k:v; may hold `$1`, too
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from serve.setting_rows import Problem, Row, neutral_spelling
+from serve.setting_values import BadValueError, Pairs, pairs, text
+
+PREFIX = "AGENT_STATSD_MOGRIFIER_"
+_VARIABLE = re.compile(rf"{PREFIX}.+_(PATTERN|NAME|TAGS)")
+
+
+@dataclass(frozen=True, slots=True)
+class Mogrifier:
+    """Rewrites the statistics whose name `pattern` matches."""
+
+    name: str
+    pattern: str
+    replacement: str
+    tags: Pairs = ()
+
+
+def mogrifier_rows(variables: Iterable[str]) -> Iterator[Row]:
+    """A row for each variable of the family among these names, in either spelling, sorted."""
+    for name in sorted({neutral_spelling(variable) for variable in variables}):
+        if _VARIABLE.fullmatch(name):
+            yield Row(name, text, "", "part of a mogrifier")
+
+
+def mogrifiers(
+    names: Iterable[str], values: Mapping[str, object]
+) -> tuple[tuple[Mogrifier, ...], tuple[Problem, ...]]:
+    """The mogrifiers of these names, from values by canonical name, and what is wrong with them."""
+    built: list[Mogrifier] = []
+    problems: list[Problem] = []
+    for name in names:
+        stem = f"{PREFIX}{name.upper()}"
+        pattern, replacement, tags = (
+            str(values.get(f"{stem}_{part}", "")) for part in ("PATTERN", "NAME", "TAGS")
+        )
+        found = (
+            *_required(f"{stem}_PATTERN", pattern, name),
+            *_required(f"{stem}_NAME", replacement, name),
+            *_pattern_problems(f"{stem}_PATTERN", pattern),
+            *_tag_problems(f"{stem}_TAGS", tags),
+        )
+        problems += found
+        if not found:
+            built.append(Mogrifier(name, pattern, replacement, pairs(":")(tags)))
+    return tuple(built), tuple(problems)
+
+
+def _required(variable: str, value: str, name: str) -> Iterator[Problem]:
+    if not value:
+        yield Problem((variable,), f"{variable}: is not set, but the mogrifier {name!r} needs it")
+
+
+def _pattern_problems(variable: str, value: str) -> Iterator[Problem]:
+    try:
+        re.compile(value)
+    except re.error as error:
+        line = f"{variable}: {value!r} is not a regular expression: {error}"
+        yield Problem((variable,), line)
+
+
+def _tag_problems(variable: str, value: str) -> Iterator[Problem]:
+    try:
+        if not all(content for _, content in pairs(":")(value)):
+            yield Problem((variable,), f"{variable}: {value!r} has a tag without a value")
+    except BadValueError as error:
+        yield Problem((variable,), f"{variable}: {value!r} {error}")

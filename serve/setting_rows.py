@@ -1,0 +1,116 @@
+"""A row of the table of settings, and the dataclass field that carries it.
+
+A row has one canonical name in the neutral words (`KVSTORE_URL`); the product spelling of each of
+its names (`REDIS_URL`) follows from the words below and is never written down (specification,
+part A, "Names of settings").
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+
+from serve.setting_values import BadValueError, Parser, T
+
+NEUTRAL_TO_PRODUCT = (
+    ("KVSTORE", "REDIS"),
+    ("ALTCACHE", "MEMCACHE"),
+    ("AGENT_STATSD", "DOG_STATSD"),
+    ("PULLMETRICS", "PROMETHEUS"),
+)
+MASK = "*****"
+
+
+def hidden(value: str) -> str:
+    """Nothing of a secret is shown, but whether there is one."""
+    return MASK if value else ""
+
+
+def without_credentials(value: str) -> str:
+    """`redis://user:password@host` without what stands before the last `@`, per element (I06)."""
+    return ",".join(_mask_element(element) for element in re.split(r",(?=\w+://)", value))
+
+
+def _mask_element(element: str) -> str:
+    credentials, mark, host = element.rpartition("@")
+    if not mark:
+        return element
+    scheme, slashes, _ = credentials.partition("://")
+    return f"{scheme}{slashes}{MASK}@{host}" if slashes else f"{MASK}@{host}"
+
+
+def as_is(value: str) -> str:
+    """What is no secret is shown."""
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Values that are good alone and wrong together: the settings involved, and one line."""
+
+    names: tuple[str, ...]
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting. `default` is text, as an operator would write it; `show` masks a secret."""
+
+    name: str
+    parse: Parser[object]
+    default: str
+    meaning: str
+    also: tuple[str, ...] = ()
+    show: Callable[[str], str] = as_is
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name the setting goes by, the canonical one first."""
+        neutral = (self.name, *self.also)
+        return tuple(dict.fromkeys((*neutral, *map(product_spelling, neutral))))
+
+    def read(self, spelling: str, value: str) -> object:
+        """The value of `value`, or a `BadValueError` with the whole line for the operator."""
+        try:
+            return self.parse(value)
+        except BadValueError as error:
+            raise BadValueError(f"{spelling}: {self.show(value)!r} {error}") from None
+
+
+def product_spelling(name: str) -> str:
+    """The name with the product's word in place of the neutral one."""
+    for neutral, product in NEUTRAL_TO_PRODUCT:
+        if (spelling := _respelled(name, neutral, product)) != name:
+            return spelling
+    return name
+
+
+def neutral_spelling(name: str) -> str:
+    """The name with the neutral word in place of the product's."""
+    for neutral, product in NEUTRAL_TO_PRODUCT:
+        if (spelling := _respelled(name, product, neutral)) != name:
+            return spelling
+    return name
+
+
+def _respelled(name: str, word: str, other_word: str) -> str:
+    # Only where a name begins: a mogrifier may itself be called REDIS.
+    return re.sub(rf"^(USE_)?{word}(?=_|$)", rf"\g<1>{other_word}", name)
+
+
+def setting(
+    name: str,
+    parse: Parser[T],
+    default: str,
+    meaning: str,
+    *,
+    also: tuple[str, ...] = (),
+    show: Callable[[str], str] = as_is,
+) -> T:
+    """A dataclass field that is a row of the table; its default is the default text's value."""
+    row = Row(name, parse, default, meaning, also, show)
+    return field(default_factory=lambda: parse(default), metadata={"row": row})
+
+
+def rows_of(group: type) -> dict[str, Row]:
+    """The rows of a group of settings, by attribute."""
+    return {item.name: item.metadata["row"] for item in fields(group)}

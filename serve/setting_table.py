@@ -1,0 +1,72 @@
+"""The table of settings as a whole: all groups, and all rows by canonical name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any, get_type_hints
+
+from serve import setting_peers as peers
+from serve import setting_service as service
+from serve.setting_mogrifiers import Mogrifier
+from serve.setting_rows import Row, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The value of every setting. `Groups()` holds the defaults of the table.
+
+    `mogrifiers`: the dynamic family AGENT_STATSD_MOGRIFIER_<NAME>_*, in order. `given`: the
+    settings found in the environment, canonical name to the spelling that was used there.
+    """
+
+    http: service.HttpSettings = field(default_factory=service.HttpSettings)
+    grpc: service.GrpcSettings = field(default_factory=service.GrpcSettings)
+    debug: service.DebugSettings = field(default_factory=service.DebugSettings)
+    log: service.LogSettings = field(default_factory=service.LogSettings)
+    process: service.ProcessSettings = field(default_factory=service.ProcessSettings)
+    rules: service.RuleSettings = field(default_factory=service.RuleSettings)
+    xds: peers.XdsSettings = field(default_factory=peers.XdsSettings)
+    decision: service.DecisionSettings = field(default_factory=service.DecisionSettings)
+    bounds: service.BoundSettings = field(default_factory=service.BoundSettings)
+    counting: service.CountingSettings = field(default_factory=service.CountingSettings)
+    kvstore: peers.KvstoreSettings = field(default_factory=peers.KvstoreSettings)
+    persecond: peers.PersecondSettings = field(default_factory=peers.PersecondSettings)
+    altcache: peers.AltcacheSettings = field(default_factory=peers.AltcacheSettings)
+    statistics: service.StatisticsSettings = field(default_factory=service.StatisticsSettings)
+    tracing: peers.TracingSettings = field(default_factory=peers.TracingSettings)
+    mogrifiers: tuple[Mogrifier, ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def spelled(self, name: str) -> str:
+        """The name as the environment spells it; the canonical one when it is not set there."""
+        return self.given.get(name, name)
+
+
+GROUPS: Mapping[str, type] = {
+    name: group
+    for name, group in get_type_hints(Groups).items()
+    if isinstance(group, type) and is_dataclass(group)
+}
+TABLE: Mapping[str, Row] = {
+    row.name: row for group in GROUPS.values() for row in rows_of(group).values()
+}
+GROUP_OF: Mapping[str, str] = {
+    row.name: name for name, group in GROUPS.items() for row in rows_of(group).values()
+}
+
+
+def group_values(values: Mapping[str, object]) -> dict[str, Any]:
+    """Each group built from values by canonical name; a row without a value has its default.
+
+    What holds the types together is the annotation of each field, checked against its parser.
+    """
+    return {
+        name: group(
+            **{
+                attribute: values[row.name]
+                for attribute, row in rows_of(group).items()
+                if row.name in values
+            }
+        )
+        for name, group in GROUPS.items()
+    }
