@@ -38,7 +38,7 @@ def _position(finding: Finding) -> int:
 
 
 def _names_by_domain(drafts: Sequence[DomainDraft]) -> dict[str, Counter[str]]:
-    """How often each name is given in each domain: a request has one domain, so names live there."""
+    """How often each name is given, by domain: a request has one domain, so names live there."""
     names: dict[str, Counter[str]] = {}
     for draft in drafts:
         limits = (rule.limit for rule in _all(draft.rules))

@@ -1,0 +1,60 @@
+"""`tollgate explain`: which rule a descriptor meets, and why."""
+
+from pathlib import Path
+
+import click
+
+from actors.ratelimit.descriptors import Descriptor, Entries
+from actors.ratelimit.explaining import explain as explanation_of
+from actors.ratelimit.rule_building import load_rules
+from actors.ratelimit.rule_files import RuleFileError
+from serve.commands.check_config import EXIT_USAGE, fail, rule_directory
+
+SAMPLE_RULES = Path(__file__).parents[2] / "configs" / "ratelimit"
+EXIT_NO_LIMIT = 1
+
+
+@click.command()
+@click.argument("domain")
+@click.argument("descriptor", metavar="KEY=VALUE[,KEY=VALUE...]")
+@click.option(
+    "--config",
+    "directory",
+    type=click.Path(path_type=Path),
+    default=SAMPLE_RULES,
+    metavar="DIR",
+    help="The directory with the rule files; the sample rules if none is given.",
+)
+@click.option(
+    "--merge-domain-configs",
+    "merges_domains",
+    is_flag=True,
+    help="Several files may define one domain, as with MERGE_DOMAIN_CONFIG.",
+)
+def explain(domain: str, descriptor: str, directory: Path, merges_domains: bool) -> None:
+    """Tell which rule a descriptor of DOMAIN meets, level by level.
+
+    The exit code is 0 when a rule with a limit is met, 1 when none is, 2 when the question or the
+    rule files are malformed.
+    """
+    try:
+        entries = parse_entries(descriptor)
+        rules = load_rules(rule_directory(directory).read(), merge_domains=merges_domains)
+    except (ValueError, RuleFileError) as error:
+        fail(error.located if isinstance(error, RuleFileError) else str(error), EXIT_USAGE)
+    told = explanation_of(rules, domain, Descriptor(entries))
+    for line in told.lines():
+        click.echo(line)
+    if told.match is None:
+        raise click.exceptions.Exit(EXIT_NO_LIMIT)
+
+
+def parse_entries(text: str) -> Entries:
+    """`key=value,key2=value2`; a value ends at a comma and may hold `=`. ValueError: malformed."""
+    entries: list[tuple[str, str]] = []
+    for part in text.split(","):
+        key, separator, value = part.partition("=")
+        if not separator or not key:
+            raise ValueError(f"malformed descriptor entry '{part}': write key=value")
+        entries.append((key, value))
+    return tuple(entries)
