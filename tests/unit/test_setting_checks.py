@@ -1,0 +1,270 @@
+"""Settings that are good alone and wrong together; mogrifiers (H12); what is not yet built."""
+
+import pytest
+
+from serve.setting_mogrifiers import Mogrifier
+from serve.setting_table import TABLE
+from serve.settings import UNBUILT, Settings, SettingsError
+
+TLS = {
+    "GRPC_SERVER_USE_TLS": "true",
+    "GRPC_SERVER_TLS_CERT": "/c.pem",
+    "GRPC_SERVER_TLS_KEY": "/k.pem",
+}
+MOGRIFIER = {
+    "USE_DOG_STATSD": "true",
+    "USE_DOG_STATSD_MOGRIFIERS": "FOO",
+    "DOG_STATSD_MOGRIFIER_FOO_PATTERN": r"^a\.(.*)$",
+    "DOG_STATSD_MOGRIFIER_FOO_NAME": "a",
+    "DOG_STATSD_MOGRIFIER_FOO_TAGS": "domain:$1",
+}
+
+
+def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment(environ)
+    return caught.value.errors
+
+
+@pytest.mark.parametrize(
+    ("environ", "lines"),
+    [
+        (
+            {"GRPC_SERVER_USE_TLS": "true"},
+            (
+                "GRPC_SERVER_TLS_CERT: is not set, but GRPC_SERVER_USE_TLS needs it",
+                "GRPC_SERVER_TLS_KEY: is not set, but GRPC_SERVER_USE_TLS needs it",
+            ),
+        ),
+        (
+            {"GRPC_CLIENT_TLS_CACERT": "/ca.pem"},
+            ("GRPC_SERVER_USE_TLS: is not set, but GRPC_CLIENT_TLS_CACERT needs it",),
+        ),
+        (
+            TLS | {"GRPC_CLIENT_TLS_SAN": "localhost"},
+            ("GRPC_CLIENT_TLS_CACERT: is not set, but GRPC_CLIENT_TLS_SAN needs it",),
+        ),
+        (
+            TLS | {"GRPC_FRONT": "native"},
+            (
+                "GRPC_FRONT: the native front cannot honour GRPC_SERVER_USE_TLS: "
+                "set GRPC_FRONT=auto",
+            ),
+        ),
+        (
+            {"REDIS_TLS_CLIENT_CERT": "/c.pem"},
+            ("KVSTORE_TLS_CLIENT_KEY: is not set, but REDIS_TLS_CLIENT_CERT needs it",),
+        ),
+        (
+            {"MEMCACHE_TLS_CLIENT_KEY": "/k.pem"},
+            ("ALTCACHE_TLS_CLIENT_CERT: is not set, but MEMCACHE_TLS_CLIENT_KEY needs it",),
+        ),
+        (
+            {"CONFIG_GRPC_XDS_CLIENT_TLS_CERT": "/c.pem"},
+            (
+                "CONFIG_GRPC_XDS_CLIENT_TLS_KEY: is not set, but "
+                "CONFIG_GRPC_XDS_CLIENT_TLS_CERT needs it",
+            ),
+        ),
+        (
+            {"USE_STATSD": "true", "USE_PROMETHEUS": "true"},
+            (
+                "USE_STATSD and USE_PROMETHEUS: only one transport of statistics can be chosen: "
+                "leave one true",
+            ),
+        ),
+        (
+            {"USE_DOG_STATSD": "true", "USE_PULLMETRICS": "true"},
+            (
+                "USE_DOG_STATSD and USE_PULLMETRICS: only one transport of statistics can be "
+                "chosen: leave one true",
+            ),
+        ),
+        (
+            {"REDIS_TYPE": "sentinel", "REDIS_URL": "mymaster"},
+            (
+                "REDIS_URL: has one part, but REDIS_TYPE=SENTINEL needs the master's name and a "
+                "sentinel: name,host:port,host:port",
+            ),
+        ),
+        (
+            {"DEBUG_PORT": "8080"},
+            ("PORT and DEBUG_PORT: cannot all be port 8080: change one",),
+        ),
+        (
+            {"USE_PULLMETRICS": "1", "PROMETHEUS_ADDR": ":6070"},
+            ("DEBUG_PORT and PROMETHEUS_ADDR: cannot all be port 6070: change one",),
+        ),
+        (
+            {"SERVE_REPLICA_PORT_MIN": "30200"},
+            ("SERVE_REPLICA_PORT_MIN: 30200 is above the maximum, 30100",),
+        ),
+        (
+            {"GRPC_PORT": "30100"},
+            ("GRPC_PORT: 30100 is a replica's port (30000 to 30100)",),
+        ),
+    ],
+)
+def test_wrong_together(environ: dict[str, str], lines: tuple[str, ...]) -> None:
+    assert errors_of(environ) == lines
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        TLS | {"GRPC_CLIENT_TLS_CACERT": "/ca.pem", "GRPC_CLIENT_TLS_SAN": "localhost"},
+        {"PORT": "0", "GRPC_PORT": "0", "DEBUG_PORT": "0", "PULLMETRICS_ADDR": ":0"},
+        {"GRPC_PORT": "8080", "GRPC_UDS": "/tmp/socket"},
+        {"PULLMETRICS_ADDR": ":8080"},
+        {"USE_STATSD": "false", "USE_PROMETHEUS": "true"},
+        {"DISABLE_STATS": "true", "USE_STATSD": "true", "USE_PROMETHEUS": "true"},
+        {"REDIS_TYPE": "SENTINEL", "REDIS_URL": "mymaster,localhost:26379"},
+        {"GRPC_FRONT": "native", "GRPC_MAX_CONNECTION_AGE": "0"},
+        {"REDIS_POOL_ON_EMPTY_BEHAVIOR": "WAIT", "REDIS_CLUSTER_PIPELINE_PARALLELISM": "0"},
+        {"MEMCACHE_SRV_REFRESH": "30", "MEMCACHE_SRV": "_m._tcp.example.com"},
+    ],
+)
+def test_right_together(environ: dict[str, str]) -> None:
+    assert Settings.from_environment(environ).warnings == ()
+
+
+def test_the_default_of_a_bad_value_is_not_blamed() -> None:
+    # PORT's default is 8080, too; USE_STATSD's default is a transport.
+    environ = {"PORT": "eighty", "DEBUG_PORT": "8080", "USE_STATSD": "no", "USE_PROMETHEUS": "1"}
+    assert [line.partition(":")[0] for line in errors_of(environ)] == ["PORT", "USE_STATSD"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "line"),
+    [
+        (
+            {"REDIS_URL": "localhost:6379"},
+            "REDIS_URL: the kvstore backend is not built yet: unset it, or set "
+            "BACKEND_TYPE=actors, to count in Tollgate's own actors",
+        ),
+        (
+            {"BACKEND_TYPE": "redis"},
+            "BACKEND_TYPE: the kvstore backend is not built yet: unset it, or set "
+            "BACKEND_TYPE=actors, to count in Tollgate's own actors",
+        ),
+        (
+            {"BACKEND_TYPE": "memcache"},
+            "BACKEND_TYPE: the altcache backend is not built yet: set BACKEND_TYPE=actors to "
+            "count in Tollgate's own actors",
+        ),
+        (
+            {"CONFIG_TYPE": "GRPC_XDS_SOTW"},
+            "CONFIG_TYPE: reading rules over xDS is not built yet: set CONFIG_TYPE=FILE",
+        ),
+        (
+            {"USE_STATSD": "true"},
+            "USE_STATSD: sending statistics to statsd is not built yet: unset it, or set "
+            "USE_PULLMETRICS=true in its place",
+        ),
+        (
+            {"USE_DOG_STATSD": "true"},
+            "USE_DOG_STATSD: sending statistics to DogStatsD, with mogrifiers, is not built yet: "
+            "unset it, or set USE_PULLMETRICS=true in its place",
+        ),
+        (
+            {"USE_PROMETHEUS": "true", "PROMETHEUS_MAPPER_YAML": "/map.yaml"},
+            "PROMETHEUS_MAPPER_YAML: a mapping of one's own for the metrics page is not built "
+            "yet: unset it for the default mapping",
+        ),
+        (
+            {"TRACING_ENABLED": "true"},
+            "TRACING_ENABLED: tracing is not built yet: set it to false",
+        ),
+    ],
+)
+def test_unbuilt(environ: dict[str, str], line: str) -> None:
+    assert Settings.from_environment(environ).unbuilt() == (line,)
+
+
+def test_all_that_is_unbuilt_is_reported() -> None:
+    settings = Settings.from_environment(
+        {"REDIS_URL": "a:1", "TRACING_ENABLED": "1", "CONFIG_TYPE": "GRPC_XDS_SOTW"}
+    )
+    assert len(settings.unbuilt()) == 3
+
+
+def test_unbuilt_features_name_settings_of_the_table() -> None:
+    assert {name for row in UNBUILT for name in row.names} <= TABLE.keys()
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {},
+        {"USE_STATSD": "false", "USE_DOG_STATSD": "false", "TRACING_ENABLED": "false"},
+        {"DISABLE_STATS": "true", "USE_STATSD": "true"},
+        {"USE_PROMETHEUS": "true"},
+        {"PROMETHEUS_MAPPER_YAML": "/map.yaml"},
+        {"USE_PROMETHEUS": "true", "PROMETHEUS_MAPPER_YAML": ""},
+        {"REDIS_POOL_SIZE": "20", "REDIS_PERSECOND": "true", "REDIS_SOCKET_TYPE": "tcp"},
+        {"BACKEND_TYPE": "actors", "REDIS_URL": "localhost:6379"},
+        {"MEMCACHE_HOST_PORT": "localhost:11211"},
+        {"CONFIG_TYPE": "FILE", "CONFIG_GRPC_XDS_SERVER_URL": "localhost:18000"},
+        {"STATSD_HOST": "localhost", "TRACING_SAMPLING_RATE": "0.5"},
+        {"AGENT_STATSD_MOGRIFIERS": "FOO"},
+    ],
+)
+def test_what_asks_for_nothing_unbuilt(environ: dict[str, str]) -> None:
+    assert Settings.from_environment(environ).unbuilt() == ()
+
+
+def test_mogrifiers_in_their_order() -> None:
+    environ = MOGRIFIER | {
+        "USE_DOG_STATSD_MOGRIFIERS": "foo,BAR",
+        "AGENT_STATSD_MOGRIFIER_BAR_PATTERN": "b",
+        "AGENT_STATSD_MOGRIFIER_BAR_NAME": "$0",
+    }
+    assert Settings.from_environment(environ).mogrifiers == (
+        Mogrifier("foo", r"^a\.(.*)$", "a", (("domain", "$1"),)),
+        Mogrifier("BAR", "b", "$0"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "line"),
+    [
+        ("PATTERN", "", "PATTERN: is not set, but the mogrifier 'FOO' needs it"),
+        ("NAME", "", "NAME: is not set, but the mogrifier 'FOO' needs it"),
+        ("PATTERN", "(", "PATTERN: '(' is not a regular expression: missing ), unterminated"),
+        ("TAGS", ":b", "TAGS: ':b' has an item (number 1) not written key:value"),
+        ("TAGS", "a:", "TAGS: 'a:' has a tag without a value"),
+    ],
+)
+def test_bad_mogrifiers(part: str, value: str, line: str) -> None:
+    (error,) = errors_of(MOGRIFIER | {f"DOG_STATSD_MOGRIFIER_FOO_{part}": value})
+    assert error.startswith(f"AGENT_STATSD_MOGRIFIER_FOO_{line}")
+
+
+def test_a_mogrifier_that_is_listed_only() -> None:
+    errors = errors_of({"USE_DOG_STATSD": "1", "AGENT_STATSD_MOGRIFIERS": "FOO"})
+    assert [line.partition(":")[0] for line in errors] == [
+        "AGENT_STATSD_MOGRIFIER_FOO_PATTERN",
+        "AGENT_STATSD_MOGRIFIER_FOO_NAME",
+    ]
+
+
+def test_a_mogrifier_may_have_the_name_of_a_product() -> None:
+    environ = {
+        "USE_DOG_STATSD": "1",
+        "USE_DOG_STATSD_MOGRIFIERS": "REDIS",
+        "DOG_STATSD_MOGRIFIER_REDIS_PATTERN": "a",
+        "DOG_STATSD_MOGRIFIER_REDIS_NAME": "b",
+    }
+    assert Settings.from_environment(environ).mogrifiers == (Mogrifier("REDIS", "a", "b"),)
+
+
+def test_both_spellings_of_a_mogrifier_differ() -> None:
+    assert errors_of(MOGRIFIER | {"AGENT_STATSD_MOGRIFIER_FOO_NAME": "b"}) == (
+        "AGENT_STATSD_MOGRIFIER_FOO_NAME and DOG_STATSD_MOGRIFIER_FOO_NAME: are one setting and "
+        "differ, 'b' and 'a': unset one",
+    )
+
+
+def test_mogrifiers_of_another_transport_are_left_alone() -> None:
+    environ = MOGRIFIER | {"USE_DOG_STATSD": "false", "DOG_STATSD_MOGRIFIER_FOO_PATTERN": "("}
+    assert Settings.from_environment(environ).mogrifiers == ()
