@@ -1,8 +1,8 @@
 """Counter partitions as Ray actors, and the store through which fronts reach them.
 
-A partition is called once per batch, with one `bytes` argument: Ray's generic serialiser would cost
-each call another 100 µs. Calls are never retried (`max_task_retries=0`): a hit whose answer was lost
-may have been counted, so counting it again could refuse somebody who is within the limit.
+A partition is called once per batch, with one `bytes` argument: Ray's generic serialiser would
+cost each call another 100 µs. Calls are never retried (`max_task_retries=0`): a hit whose answer was
+lost may have been counted, and counting it again could refuse somebody who is within the limit.
 
 A partition that fails is left alone until it answers a probe, so that nobody waits for it twice:
 
@@ -26,7 +26,7 @@ from actors.ratelimit.rounds import Unreachable
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
-# Collections of the young generations only: counters are no cycles, and a full one would stall calls.
+# Young generations only: counters form no cycles, and a full collection would stall calls.
 GC_THRESHOLDS = (50_000, 50, 1_000_000)
 
 Answers = dict[int, list[list[int]] | Unreachable]
@@ -58,8 +58,8 @@ class CounterPartition:
 
 def start_partitions(names: Sequence[str], namespace: str, counters_max: int) -> list[Any]:
     """Create the named partitions, or find them; their handles, once every one has answered."""
-    partition = ray.remote(CounterPartition)
-    handles = [
+    partition: Any = ray.remote(CounterPartition)
+    handles: list[Any] = [
         partition.options(
             name=name,
             namespace=namespace,

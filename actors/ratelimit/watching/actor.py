@@ -1,16 +1,20 @@
 """The config watcher as a Ray actor: it looks at the rules and tells every front (long poll).
 
-Fronts ask for a generation newer than the one they have and wait. A front that is late, and one whose
-watcher was restarted, asks the same question and catches up.
+Fronts ask for a generation newer than the one they have and wait. A front that is late, and one
+whose watcher was restarted, asks the same question and catches up.
 """
 
 import asyncio
 import logging
 import os
+from collections.abc import Callable, Iterator
+from threading import Event
 from typing import Any
 
 import ray
+from ray.exceptions import RayError
 
+from actors.ratelimit.rule_dump import dump
 from actors.ratelimit.tallies import StatisticsDelta, Tallies
 from actors.ratelimit.watching.watcher import Generation, Watcher
 
@@ -18,15 +22,18 @@ LOG = logging.getLogger("tollgate.rules")
 LOAD_SUCCESS = "ratelimit.service.config_load_success"
 LOAD_ERROR = "ratelimit.service.config_load_error"
 WAITERS_MAX = 1_000
+PATIENCE_S = 20.0
+RETRY_S = 0.2
 
 
 class ConfigWatcher:
-    """Owns what is in force. `look_every_s` is the time between two looks at the source."""
+    """Owns what is in force. `make_watcher` is called here, so that a restarted actor begins with
+    what the archive holds by then; `look_every_s` is the time between two looks at the source."""
 
-    def __init__(self, watcher: Watcher, look_every_s: float, source_name: str) -> None:
-        self._watcher = watcher
+    def __init__(self, make_watcher: Callable[[], Watcher], look_every_s: float) -> None:
+        self._watcher = make_watcher()
         self._look_every_s = look_every_s
-        self._tallies = Tallies(source_name)
+        self._tallies = Tallies("watcher")
         self._changed = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
 
@@ -52,8 +59,13 @@ class ConfigWatcher:
             "pid": os.getpid(),
             "generation": 0 if generation is None else generation.number,
             "domains": [] if generation is None else sorted(generation.rules.domains),
-            "error": "" if error is None else error.operator_line,
+            "error": "" if error is None else error.located,
         }
+
+    async def dump(self) -> str:
+        """The rules in force, as the debug port prints them (B18); empty before there are any."""
+        generation = self._watcher.generation
+        return "" if generation is None else dump(generation.rules)
 
     async def drain_statistics(self) -> StatisticsDelta:
         """The loads since the last call, for the statistics."""
@@ -76,7 +88,7 @@ class ConfigWatcher:
         generation, error = self._watcher.generation, self._watcher.error
         if error is not None:
             self._tallies.count(LOAD_ERROR)
-            LOG.error("rules not loaded, the last good ones stay in force: %s", error.operator_line)
+            LOG.error("rules not loaded, the last good ones stay in force: %s", error.located)
         elif generation is not None and generation.number != number:
             self._tallies.count(LOAD_SUCCESS)
             LOG.info(
@@ -105,3 +117,22 @@ def start_watcher(name: str, namespace: str, *arguments: object) -> Any:
         )
         .remote(*arguments)
     )
+
+
+def generations(watcher: Any, is_stopped: Event) -> Iterator[Generation]:
+    """Every generation that comes into force, until stopped. Blocks; outlives the watcher's death:
+    one that was restarted goes on with its numbers, and the question is simply asked again."""
+    number = 0
+    while not is_stopped.is_set():
+        try:
+            question = watcher.newer_than.remote(number, PATIENCE_S)
+            generation = ray.get(question, timeout=2 * PATIENCE_S)
+        except RayError as error:
+            LOG.warning(
+                "the config watcher does not answer, asking again: %s", type(error).__name__
+            )
+            is_stopped.wait(RETRY_S)
+            continue
+        if generation is not None:
+            number = generation.number
+            yield generation

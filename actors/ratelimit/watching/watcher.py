@@ -1,20 +1,20 @@
 """When rules are loaded and which are in force (specification, B20; A, Reload).
 
     looks: nothing changed                 -> nothing
-           changed since the last look     -> wait until two looks agree (a file may be half written)
+           changed since the last look     -> wait until two looks agree (half-written files)
            settled, content as in force    -> nothing
-           settled, valid                  -> a new generation takes the place of the old one, whole
-           settled, broken                 -> an error is counted and told; what is in force stays
+           settled, valid                  -> a new generation replaces the old one as a whole
+           settled, broken                 -> the error is counted and told; the old rules stay
 
-The first look loads at once. Generations only grow; a watcher that is restarted in the same run goes
-on from the last good rules that it put away, so that broken files on disk cannot take them back.
+The first look loads at once. Generations only grow; a watcher that is restarted in the same run
+goes on from the last good rules that it put away: broken files on disk cannot take them back.
 """
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from actors.ratelimit.rule_building import RuleFile, RuleFileError
+from actors.ratelimit.rule_files import RuleFile, RuleFileError
 from actors.ratelimit.rules import RuleSet
 
 
@@ -52,7 +52,7 @@ class RuleArchive(Protocol):
 
 
 class Watcher:
-    """The state of watching one source. `look` is called at intervals; it never raises for files."""
+    """The state of watching one source: `look` at intervals; it does not raise for files."""
 
     def __init__(
         self,

@@ -1,0 +1,118 @@
+"""`tollgate up`: check what can be checked at once, then hand over to the node."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from actors.kernel.clock import Clock, SystemClock
+from actors.ratelimit.rule_building import load_rules
+from actors.ratelimit.rule_files import RuleFileError
+from serve.node_environment import merged, node_environment
+from serve.ports import free_port, taken
+from serve.rule_directory import RuleDirectory
+from serve.run_record import RunRecord, running
+from serve.settings import Settings, SettingsError, process_environment
+
+READY_WITHIN_S = 120.0
+LOOK_EVERY_S = 0.1
+
+
+@click.command()
+@click.option("--detach", is_flag=True, help="Return once it is serving, and leave it running.")
+def up(detach: bool) -> None:
+    """Start Tollgate on this machine; Ctrl-C drains and stops it."""
+    settings = checked_settings(process_environment())
+    environment = merged(process_environment(), node_environment(settings))
+    if settings.http.port == 0:
+        environment["PORT"] = str(free_port())
+    command = [sys.executable, "-m", "serve.node"]
+    click.echo("Starting Ray and the services on this machine.")
+    if detach:
+        _run_detached(command, environment, settings.process.data, SystemClock())
+    else:
+        sys.stdout.flush()
+        os.execve(sys.executable, command, environment)
+
+
+def checked_settings(environ: Mapping[str, str]) -> Settings:
+    """The settings, or the end of the command with one line for each thing that is wrong."""
+    try:
+        settings = Settings.from_environment(environ)
+    except SettingsError as error:
+        _refuse(error.errors)
+    for warning in settings.warnings:
+        click.echo(f"tollgate: warning: {warning}", err=True)
+    already = running(settings.process.data)
+    if already is not None:
+        _refuse(
+            [
+                f"runs already with data folder {settings.process.data} (pid {already.pid}): "
+                "stop it with `tollgate down`, or set another TOLLGATE_DATA"
+            ]
+        )
+    problems = [*settings.unbuilt(), *_bad_rules(settings), *taken(settings)]
+    if problems:
+        _refuse(problems)
+    return settings
+
+
+def _bad_rules(settings: Settings) -> Iterator[str]:
+    """What keeps the rules from being loaded, unless a start without rules was asked for."""
+    if settings.rules.starts_without_rules:
+        return
+    try:
+        files = RuleDirectory.of(settings.rules).read()
+        load_rules(files, merge_domains=settings.rules.merges_domains)
+    except RuleFileError as error:
+        yield (
+            f"{error.located}; mend it, or set FORCE_START_WITHOUT_INITIAL_CONFIG=true to start "
+            "without rules"
+        )
+
+
+def _refuse(lines: Sequence[str]) -> NoReturn:
+    for line in lines:
+        click.echo(f"tollgate: {line}", err=True)
+    sys.exit(1)
+
+
+def _run_detached(
+    command: Sequence[str], environment: Mapping[str, str], data: str, clock: Clock
+) -> None:
+    log = Path(data) / "node.log"
+    with log.open("wb") as output:
+        node = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    record = _wait_until_ready(node, data, clock)
+    if record is None:
+        click.echo(log.read_text(errors="replace").rstrip(), err=True)
+        _refuse([f"did not start; the whole log is in {log}"])
+    for name, address in record.addresses.items():
+        click.echo(f"  {name:<14}{address}")
+    click.echo(f"Tollgate is running (pid {node.pid}), its log is {log}; stop: tollgate down")
+
+
+def _wait_until_ready(node: subprocess.Popen[bytes], data: str, clock: Clock) -> RunRecord | None:
+    give_up_s = clock.monotonic_s() + READY_WITHIN_S
+    while clock.monotonic_s() < give_up_s:
+        record = running(data)
+        if record is not None and record.is_ready and record.pid == node.pid:
+            return record
+        try:
+            node.wait(LOOK_EVERY_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return None
+    node.terminate()
+    return None

@@ -1,0 +1,138 @@
+"""The process that owns a node: it starts Ray and Serve here, watches, drains and stops them.
+
+    starting -> serving --SIGTERM, SIGINT, SIGHUP--> draining -> stopped
+
+Run as `python -m serve.node` by `tollgate up`, with the environment of `node_environment`.
+"""
+
+import logging
+import os
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from types import FrameType
+from typing import Any
+
+import click
+import ray
+from ray import serve as ray_serve
+from ray.exceptions import RayError
+from ray.serve.handle import DeploymentHandle
+
+from actors.kernel.clock import SystemClock
+from serve.logs import configure_logs
+from serve.node_environment import ray_folder
+from serve.ratelimit.deployment import application
+from serve.run_record import RunRecord, remove_record, write_record
+from serve.settings import Settings, process_environment
+from serve.wiring import NAMESPACE, new_run, rate_limit_actors
+
+LOG = logging.getLogger("tollgate.node")
+OBJECT_STORE_BYTES = 100 * 1024 * 1024
+APPLICATION = "ratelimit"
+DRAIN_MARGIN_S = 5.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Node:
+    """One machine's Tollgate."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stop = Event()
+        self._record = RunRecord(pid=os.getpid(), started_s=SystemClock().now_s())
+
+    def run(self) -> int:
+        """Serve until a signal comes; the exit status."""
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._asked_to_stop)
+        write_record(self._settings.process.data, self._record)
+        try:
+            self._start_ray()
+            door = self._deploy()
+            self._stop.wait()
+            click.echo("Stopping: finishing the calls in flight.")
+            self._drain(door)
+        except OSError as error:
+            click.echo(f"tollgate: {error}", err=True)
+            return 1
+        finally:
+            self._shut_down()
+        click.echo("Stopped.")
+        return 0
+
+    def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
+        self._stop.set()
+
+    def _start_ray(self) -> None:
+        process = self._settings.process
+        ray.init(
+            namespace=NAMESPACE,
+            include_dashboard=True,
+            dashboard_host="127.0.0.1",
+            dashboard_port=process.ray_dashboard_port,
+            object_store_memory=OBJECT_STORE_BYTES,
+            logging_level=logging.WARNING,
+            _temp_dir=str(ray_folder(Path(process.data))),
+        )
+
+    def _deploy(self) -> DeploymentHandle[Any]:
+        settings = self._settings
+        run = new_run()
+        with ThreadPoolExecutor(1) as pool:
+            # Processes take about a second each to start: Serve's and ours side by side.
+            creating = pool.submit(rate_limit_actors, settings, run)
+            ray_serve.start(http_options={"host": settings.http.host, "port": settings.http.port})
+            actors = creating.result()
+        listening = actors.operations.begin.remote()
+        door = ray_serve.run(application(settings, run), name=APPLICATION, route_prefix="/")
+        addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}"}
+        addresses["gRPC"] = door.describe.remote().result()["grpc"]
+        addresses |= ray.get(listening)
+        addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
+        self._tell(addresses, ray.get(actors.watcher.describe.remote()))
+        return door
+
+    def _tell(self, addresses: dict[str, str], rules: dict[str, Any]) -> None:
+        """Write the record and say what is listening where, and what is decided."""
+        for name in ("gRPC", "HTTP", "debug"):
+            LOG.warning("Listening for %s on '%s'", name, addresses[name])
+        took_s = SystemClock().now_s() - self._record.started_s
+        lines = [f"Tollgate is up after {took_s:.1f} s."]
+        lines += [f"  {name:<14}{address}" for name, address in addresses.items()]
+        lines.append(f"  {'domains':<14}{', '.join(rules['domains']) or 'none'}")
+        if rules["error"]:
+            lines.append(f"  {'rules':<14}not loaded: {rules['error']}")
+        click.echo("\n".join(lines))
+        self._record = replace(self._record, addresses=addresses, is_ready=True)
+        write_record(self._settings.process.data, self._record)
+
+    def _drain(self, door: DeploymentHandle[Any]) -> None:
+        grace_s = self._settings.process.drain_grace_s
+        try:
+            door.broadcast("drain", grace_s).results(timeout_s=grace_s + DRAIN_MARGIN_S)
+        except (RayError, TimeoutError) as error:
+            click.echo(f"tollgate: calls in flight may have been cut: {error}", err=True)
+
+    def _shut_down(self) -> None:
+        # A second signal must not leave processes behind.
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        if ray.is_initialized():
+            ray_serve.shutdown()  # type: ignore[no-untyped-call]
+            ray.shutdown()
+        remove_record(self._settings.process.data)
+
+
+def main() -> int:
+    """Run a node with the settings of the process environment."""
+    settings = Settings.from_environment(process_environment())
+    configure_logs(settings)
+    return Node(settings).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

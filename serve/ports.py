@@ -1,0 +1,66 @@
+"""The ports of a node: which there are, which are taken, which are free."""
+
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from serve.setting_choices import Transport
+from serve.settings import Settings
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class PortUse:
+    """A port that a start will bind, and the setting that says so."""
+
+    setting: str
+    host: str
+    port: int
+
+
+def port_uses(settings: Settings) -> Iterator[PortUse]:
+    """The ports that these settings make a start bind, free choices (0) left out."""
+    grpc, process, statistics = settings.grpc, settings.process, settings.statistics
+    uses = [
+        # Serve's HAProxy listens on every address, whatever the host says.
+        PortUse("PORT", "0.0.0.0", settings.http.port),
+        PortUse("DEBUG_PORT", settings.debug.host, settings.debug.port),
+        PortUse("RAY_DASHBOARD_PORT", LOOPBACK, process.ray_dashboard_port),
+        PortUse("HAPROXY_METRICS_PORT", "0.0.0.0", process.haproxy_metrics_port),
+        PortUse("HAPROXY_STATS_PORT", "0.0.0.0", process.haproxy_stats_port),
+        PortUse("SERVE_FALLBACK_HTTP_PORT", "0.0.0.0", process.fallback_http_port),
+    ]
+    if not grpc.uds:
+        uses.append(PortUse("GRPC_PORT", grpc.host, grpc.port))
+    if statistics.transport is Transport.PULLMETRICS:
+        address = statistics.pullmetrics_addr
+        uses.append(PortUse("PULLMETRICS_ADDR", address.host, address.port))
+    return (use for use in uses if use.port)
+
+
+def taken(settings: Settings) -> Iterator[str]:
+    """One line for each port that cannot be bound."""
+    for use in port_uses(settings):
+        reason = _why_not(use.host, use.port)
+        if reason:
+            yield (
+                f"{settings.spelled(use.setting)}: cannot listen on {use.host or '0.0.0.0'}:"
+                f"{use.port}: {reason}; free it, or set another"
+            )
+
+
+def free_port() -> int:
+    """A port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def _why_not(host: str, port: int) -> str:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.create_server((host, port), family=family):
+            return ""
+    except OSError as error:
+        return (error.strerror or str(error)).partition(" (while")[0]

@@ -1,0 +1,156 @@
+"""The composition root: settings in, running parts out. Nothing else knows what fits where."""
+
+import os
+import uuid
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from actors.kernel.clock import Clock, SystemClock
+from actors.ratelimit.decision import Decider
+from actors.ratelimit.partitions.actor import PartitionedCounters, start_partitions
+from actors.ratelimit.policy import FailureMode, HeaderNames, Policy
+from actors.ratelimit.rule_building import load_rules
+from actors.ratelimit.tallies import Tallies
+from actors.ratelimit.watching.actor import start_watcher
+from actors.ratelimit.watching.watcher import Watcher
+from serve.logs import configure_logs
+from serve.operations.actor import start_operations
+from serve.ratelimit.answers import decoded, encoded, wire_answers
+from serve.ratelimit.codec import current_limit_bytes
+from serve.ratelimit.front import Door, Front, NativeTuning, ServerTls, Service, choose_front
+from serve.ratelimit.health import Health
+from serve.rule_archive import FileArchive
+from serve.rule_directory import RuleDirectory
+from serve.setting_choices import ErrorStatusCodes
+from serve.settings import Settings
+
+NAMESPACE = "tollgate"
+# Detached actors outlive whoever made them: a new kind of state takes a new name.
+STATE_VERSION = "v1"
+INTERNAL_ERROR = "ratelimit.service.call.should_rate_limit.internal_error"
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimitActors:
+    """Handles of the actors behind the rate-limit doors."""
+
+    partitions: list[Any]
+    watcher: Any
+    operations: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FrontParts:
+    """What one front process is made of."""
+
+    store: PartitionedCounters
+    decider: Decider
+    tallies: Tallies
+    health: Health
+    service: Service
+    front: Front
+
+
+def new_run() -> str:
+    """A name for one deployment: restarted actors of the same run go on where they were."""
+    return uuid.uuid4().hex
+
+
+def decision_policy(settings: Settings) -> Policy:
+    """The settings of the decision, as the engine takes them."""
+    decision, counting = settings.decision, settings.counting
+    names = HeaderNames(decision.limit_header, decision.remaining_header, decision.reset_header)
+    return Policy(
+        near_limit_ratio=decision.near_limit_ratio,
+        is_shadow_mode=decision.is_shadow,
+        is_quota_mode=decision.is_quota,
+        stops_when_over=counting.stops_when_over_limit,
+        has_calendar_months=decision.has_calendar_months,
+        has_dynamic_metadata=decision.has_dynamic_metadata,
+        headers=names if decision.has_headers else None,
+        failure_mode=FailureMode(decision.failure_mode.value),
+        counter_key_prefix=counting.cache_key_prefix,
+        local_cache_bytes=counting.local_cache_bytes,
+        plan_memo_entries_max=settings.bounds.plan_memo_entries_max,
+    )
+
+
+def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
+    """The actors of this run: created if they are not there yet. `run` names one deployment."""
+    count = settings.counting.partitions
+    partitions = start_partitions(
+        [f"counters-{STATE_VERSION}-{number}-of-{count}" for number in range(count)],
+        NAMESPACE,
+        settings.bounds.counters_per_partition_max,
+    )
+    watcher = start_watcher(
+        f"watcher-{STATE_VERSION}",
+        NAMESPACE,
+        partial(_watcher, settings, run),
+        settings.rules.poll_interval_s,
+    )
+    operations = start_operations(
+        f"operations-{STATE_VERSION}", NAMESPACE, settings, partitions, watcher, SystemClock()
+    )
+    return RateLimitActors(partitions, watcher, operations)
+
+
+def _watcher(settings: Settings, run: str) -> Watcher:
+    configure_logs(settings)
+    archive = Path(settings.process.data) / "ratelimit" / "last-good-rules.json"
+    load = partial(load_rules, merge_domains=settings.rules.merges_domains)
+    return Watcher(run, RuleDirectory.of(settings.rules), FileArchive(archive), load)
+
+
+def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:
+    """The parts of a front process, put together and not yet started."""
+    configure_logs(settings)
+    clock: Clock = SystemClock()
+    tallies = Tallies(f"front-{os.getpid()}")
+    store = PartitionedCounters(actors.partitions, settings.counting.deadline_s, clock)
+    decider = Decider(
+        policy=decision_policy(settings),
+        store=store,
+        tallies=tallies,
+        clock=clock,
+        decode=decoded,
+        render_limit=current_limit_bytes,
+        encode=encoded,
+    )
+    health = Health(needs_config=settings.rules.decides_health)
+    is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
+    service = Service(
+        decide_batch=wire_answers(decider, is_precise=is_precise),
+        health=health,
+        clock=clock,
+        observe=partial(_observe, tallies),
+        on_error=lambda _: tallies.count(INTERNAL_ERROR),
+    )
+    return FrontParts(store, decider, tallies, health, service, _front(settings, service))
+
+
+def _observe(tallies: Tallies, method: str, calls: int, seconds: float) -> None:
+    tallies.count(f"ratelimit_server.{method}.total_requests", calls)
+    tallies.observe(method, calls, seconds)
+
+
+def _front(settings: Settings, service: Service) -> Front:
+    grpc = settings.grpc
+    has_age = "GRPC_MAX_CONNECTION_AGE" in settings.given
+    has_grace = "GRPC_MAX_CONNECTION_AGE_GRACE" in settings.given
+    door = Door(
+        host=grpc.host,
+        port=grpc.port,
+        unix_socket=grpc.uds,
+        tls=ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san)
+        if grpc.has_tls
+        else None,
+        connection_age_s=grpc.connection_age_max_s if has_age else None,
+        connection_age_grace_s=grpc.connection_age_grace_s if has_grace else None,
+    )
+    sockets = Path(settings.process.data) / "sockets"
+    sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+    tuning = NativeTuning(socket_dir=sockets, io_threads=grpc.io_threads)
+    return choose_front(grpc.front, door, service, tuning)
