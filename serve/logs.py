@@ -4,8 +4,8 @@ import json
 import logging
 from datetime import UTC, datetime
 
-from serve.setting_choices import LogFormat
 from serve.settings import Settings
+from serve.settings.choices import LogFormat
 
 LEVEL_NAMES = {logging.WARNING: "warning", logging.CRITICAL: "fatal"}
 

@@ -4,8 +4,8 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from serve.setting_choices import Transport
 from serve.settings import Settings
+from serve.settings.choices import Transport
 
 LOOPBACK = "127.0.0.1"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from actors.kernel.hashing import digest
 from actors.ratelimit.rule_files import RULE_FILE_BYTES_MAX, RuleFile, RuleFileError
-from serve.setting_service import RuleSettings
+from serve.settings.service import RuleSettings
 
 SUFFIXES = (".yaml", ".yml")
 ENTRIES_MAX = 100_000  # files and directories looked at, of any kind

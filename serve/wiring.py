@@ -10,7 +10,7 @@ from typing import Any
 from actors.kernel.clock import Clock, SystemClock
 from actors.ratelimit.decision import Decider
 from actors.ratelimit.partitions.actor import PartitionedCounters, start_partitions
-from actors.ratelimit.policy import FailureMode, HeaderNames, Policy
+from actors.ratelimit.policy import HeaderNames, Policy
 from actors.ratelimit.rule_building import load_rules
 from actors.ratelimit.tallies import Tallies
 from actors.ratelimit.watching.actor import start_watcher
@@ -23,8 +23,8 @@ from serve.ratelimit.front import Door, Front, NativeTuning, ServerTls, Service,
 from serve.ratelimit.health import Health
 from serve.rule_archive import FileArchive
 from serve.rule_directory import RuleDirectory
-from serve.setting_choices import ErrorStatusCodes
 from serve.settings import Settings
+from serve.settings.choices import ErrorStatusCodes
 
 NAMESPACE = "tollgate"
 # Detached actors outlive whoever made them: a new kind of state takes a new name.
@@ -70,7 +70,7 @@ def decision_policy(settings: Settings) -> Policy:
         has_calendar_months=decision.has_calendar_months,
         has_dynamic_metadata=decision.has_dynamic_metadata,
         headers=names if decision.has_headers else None,
-        failure_mode=FailureMode(decision.failure_mode.value),
+        failure_mode=decision.failure_mode,
         counter_key_prefix=counting.cache_key_prefix,
         local_cache_bytes=counting.local_cache_bytes,
         plan_memo_entries_max=settings.bounds.plan_memo_entries_max,

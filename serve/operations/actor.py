@@ -20,8 +20,8 @@ from actors.ratelimit.totals import SOURCE_SILENCE_S, Statistics, Totals
 from serve.ratelimit.debug_port import DebugPort
 from serve.ratelimit.listening import Listener, listen
 from serve.ratelimit.metrics_page import MetricsText, metrics_app
-from serve.setting_choices import Transport
 from serve.settings import Settings
+from serve.settings.choices import Transport
 
 LOG = logging.getLogger("tollgate.operations")
 ASK_EVERY_S = 1.0

@@ -23,8 +23,8 @@ from serve.ratelimit.front_guard import guarded
 from serve.ratelimit.gathering import Gatherer
 from serve.ratelimit.health import Component
 from serve.ratelimit.json_door import JsonDoor
-from serve.setting_choices import ErrorStatusCodes, Transport
 from serve.settings import Settings, process_environment
+from serve.settings.choices import ErrorStatusCodes, Transport
 from serve.wiring import RateLimitActors, front_parts, new_run, rate_limit_actors
 
 LOG = logging.getLogger("tollgate.ratelimit")

@@ -4,7 +4,8 @@
     /json, any method          200 or 429 with the decision; 400 "Bad Request" for whatever fails
     anything else              404 "404 page not found"
 
-With precise status codes an error has a JSON body with its reason: 400 for the caller's, 503 for ours.
+With precise status codes an error has a JSON body with its reason: 400 if it is the caller's, 503
+if it is ours.
 """
 
 import json

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from serve.commands import settings as command
-from serve.setting_table import TABLE
+from serve.settings.table import TABLE
 
 
 def run(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], *arguments: str) -> Result:

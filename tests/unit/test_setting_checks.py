@@ -2,9 +2,10 @@
 
 import pytest
 
-from serve.setting_mogrifiers import Mogrifier
-from serve.setting_table import TABLE
-from serve.settings import UNBUILT, Settings, SettingsError
+from serve.settings import Settings, SettingsError
+from serve.settings.loading import UNBUILT
+from serve.settings.mogrifiers import Mogrifier
+from serve.settings.table import TABLE
 
 TLS = {
     "GRPC_SERVER_USE_TLS": "true",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.setting_choices import (
+from serve.settings.choices import (
     Backend,
     LogLevel,
     RuleSource,
@@ -14,7 +14,7 @@ from serve.setting_choices import (
     socket_type,
     store_type,
 )
-from serve.setting_values import (
+from serve.settings.values import (
     Address,
     BadValueError,
     Parser,

@@ -6,16 +6,16 @@ from typing import get_type_hints
 
 import pytest
 
-from serve.setting_choices import Backend, Transport
-from serve.setting_rows import Row, rows_of
-from serve.setting_table import GROUPS, TABLE
-from serve.settings import (
+from serve.settings.loading import (
     SAMPLE_RULES,
     Description,
     Settings,
     SettingsError,
     describe,
 )
+from serve.settings.choices import Backend, Transport
+from serve.settings.rows import Row, rows_of
+from serve.settings.table import GROUPS, TABLE
 
 TLS = {
     "GRPC_SERVER_USE_TLS": "true",

@@ -1,6 +1,6 @@
 """The rows about the service itself: its doors, processes, rules, decisions, bounds, statistics.
 
-A field is a row of the table (`serve/settings.py` says how to add one). Defaults are the
+A field is a row of the table (`serve/settings/__init__.py` says how to add one). Defaults are the
 reference's (specification, B22) unless part A decides otherwise.
 """
 # ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
@@ -13,9 +13,10 @@ from actors.ratelimit.descriptors import (
     ENTRY_BYTES_MAX,
     REQUEST_BYTES_MAX,
 )
-from serve import setting_choices as choices
-from serve.setting_rows import setting
-from serve.setting_values import (
+from actors.ratelimit.policy import FailureMode
+from serve.settings import choices
+from serve.settings.rows import setting
+from serve.settings.values import (
     PORT_MAX,
     Address,
     Pairs,
@@ -78,7 +79,7 @@ class GrpcSettings:
         "GRPC_FRONT", choices.grpc_front, "auto", "implementation that listens for gRPC"
     )
     io_threads: int = setting(
-        "GRPC_IO_THREADS", whole_number(1, 256), "2", "I/O threads of the native gRPC front"
+        "GRPC_IO_THREADS", whole_number(1, 256), "1", "I/O threads of the native gRPC front"
     )
 
 
@@ -179,7 +180,7 @@ class DecisionSettings:
     has_calendar_months: bool = setting(
         "USE_CALENDAR_MONTH_RATE_LIMIT", boolean, "false", "a month is a calendar month, UTC"
     )
-    failure_mode: choices.FailureMode = setting(
+    failure_mode: FailureMode = setting(
         "FAILURE_MODE", choices.failure_mode, "error", "reply when the counters do not answer"
     )
     error_status_codes: choices.ErrorStatusCodes = setting(
@@ -229,7 +230,7 @@ class CountingSettings:
         "COUNTER_PARTITIONS", whole_number(1, 1_024), "2", "actors that share the counters"
     )
     deadline_s: float = setting(
-        "COUNTER_DEADLINE", duration("1ms", "1m"), "15ms", "longest wait for the counters"
+        "COUNTER_DEADLINE", duration("1ms", "1m"), "100ms", "longest wait for the counters"
     )
     cache_key_prefix: str = setting("CACHE_KEY_PREFIX", text, "", "prefix of counter keys")
     local_cache_bytes: int = setting(

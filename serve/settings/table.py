@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, get_type_hints
 
-from serve import setting_peers as peers
-from serve import setting_service as service
-from serve.setting_mogrifiers import Mogrifier
-from serve.setting_rows import Row, rows_of
+from serve.settings import peers, service
+from serve.settings.mogrifiers import Mogrifier
+from serve.settings.rows import Row, rows_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 """The rows about servers that Tollgate connects to: xDS, the stores that count, the span collector.
 
-A field is a row of the table (`serve/settings.py` says how to add one). Defaults are the
+A field is a row of the table (`serve/settings/__init__.py` says how to add one). Defaults are the
 reference's (specification, B22).
 """
 # ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
 
 from dataclasses import dataclass
 
-from serve import setting_choices as choices
-from serve.setting_rows import hidden, setting, without_credentials
-from serve.setting_values import (
+from serve.settings import choices
+from serve.settings.rows import hidden, setting, without_credentials
+from serve.settings.values import (
     Address,
     Pairs,
     boolean,

@@ -2,7 +2,8 @@
 
 from enum import Enum, IntEnum
 
-from serve.setting_values import one_of
+from actors.ratelimit.policy import FailureMode
+from serve.settings.values import one_of
 
 
 class GrpcFront(Enum):
@@ -37,14 +38,6 @@ class RuleSource(Enum):
 
     FILE = "FILE"
     XDS = "GRPC_XDS_SOTW"
-
-
-class FailureMode(Enum):
-    """What a caller is told when the counters do not answer."""
-
-    ERROR = "error"
-    ALLOW = "allow"
-    DENY = "deny"
 
 
 class ErrorStatusCodes(Enum):

@@ -1,14 +1,4 @@
-"""Settings: every environment variable of the service, typed and checked, in one place.
-
-To add a variable, add one field to its group in `serve/setting_service.py` (the service itself) or
-`serve/setting_peers.py` (servers it connects to):
-
-    deadline_s: float = setting("COUNTER_DEADLINE", duration("1ms", "1m"), "15ms", "what it means")
-
-The name is the canonical one, in neutral words; its product spelling follows by itself. The parser
-comes from `serve/setting_values.py`, or `serve/setting_choices.py` for a closed set; the default is
-text that this parser reads. What must hold between values goes to `serve/setting_checks.py`; a
-variable whose feature is yet to be built gets a row in `UNBUILT` below.
+"""Reading the environment into settings, and saying what it left them as.
 
 Only this module reads the process environment.
 """
@@ -19,16 +9,16 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from serve.setting_checks import needs_of_grpcio, problems
-from serve.setting_choices import Backend, GrpcFront, RuleSource, Transport
-from serve.setting_mogrifiers import mogrifier_rows, mogrifiers
-from serve.setting_rows import Row
-from serve.setting_table import GROUP_OF, TABLE, Groups, group_values
-from serve.setting_values import BadValueError
+from serve.settings.checks import needs_of_grpcio, problems
+from serve.settings.choices import Backend, GrpcFront, RuleSource, Transport
+from serve.settings.mogrifiers import mogrifier_rows, mogrifiers
+from serve.settings.rows import Row
+from serve.settings.table import GROUP_OF, TABLE, Groups, group_values
+from serve.settings.values import BadValueError
 
 # Read as <root>/<subdirectory>/<app directory>: exactly this folder, in either watch mode (B20).
 SAMPLE_RULES = {
-    "RUNTIME_ROOT": str(Path(__file__).parents[1]),
+    "RUNTIME_ROOT": str(Path(__file__).parents[2]),
     "RUNTIME_SUBDIRECTORY": "configs",
     "RUNTIME_APPDIRECTORY": "ratelimit",
     "RUNTIME_WATCH_ROOT": "false",

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from serve.setting_choices import GrpcFront, StoreType, Transport
-from serve.setting_rows import Problem
-from serve.setting_table import Groups
+from serve.settings.choices import GrpcFront, StoreType, Transport
+from serve.settings.rows import Problem
+from serve.settings.table import Groups
 
 
 def problems(settings: Groups) -> Iterator[Problem]:
