@@ -1,0 +1,79 @@
+"""Whether this process should get traffic (specification, B17).
+
+    healthy = backend and config and sigterm
+
+    backend   starts healthy; its owner says when the counters are out of reach
+    config    counts only where at least one configured domain is asked for; starts unhealthy
+    sigterm   starts healthy; unhealthy once shutting down, and never back
+
+Listeners hear the overall state, in order, each time it turns.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from threading import RLock
+
+Listener = Callable[[bool], None]
+
+
+class Component(Enum):
+    """What the overall state is made of; the values are the names in B17."""
+
+    BACKEND = "backend"
+    CONFIG = "config"
+    SIGTERM = "sigterm"
+
+
+class UnknownComponent(ValueError):  # noqa: N818 (a refusal reads as what is refused)
+    """A name that is none of the components."""
+
+
+def component(name: str) -> Component:
+    """The component of that name; UnknownComponent otherwise."""
+    try:
+        return Component(name)
+    except ValueError:
+        raise UnknownComponent(f"Invalid component: {name}") from None
+
+
+class Health:
+    """The components' states and their conjunction. Thread-safe, and safe in a signal handler."""
+
+    def __init__(self, *, needs_config: bool = False) -> None:
+        self._states = {Component.BACKEND: True, Component.SIGTERM: True}
+        if needs_config:
+            self._states[Component.CONFIG] = False
+        self._listeners: list[Listener] = []
+        # Reentrant, for a signal may arrive in a thread that holds it.
+        self._lock = RLock()
+
+    @property
+    def is_healthy(self) -> bool:
+        return all(self._states.values())
+
+    def set(self, which: Component, *, is_healthy: bool) -> None:
+        """Sets one component. Nothing happens for a disabled one, nor for SIGTERM once it came."""
+        with self._lock:
+            if which not in self._states or (
+                which is Component.SIGTERM and not self._states[which]
+            ):
+                return
+            was_healthy = self.is_healthy
+            self._states[which] = is_healthy
+            if self.is_healthy != was_healthy:
+                for listener in tuple(self._listeners):
+                    listener(self.is_healthy)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Calls `listener` at every turn from now on, in the thread that turned the state.
+
+        Returns what ends the subscription. A listener must be quick and must not raise.
+        """
+        with self._lock:
+            self._listeners.append(listener)
+
+        def end() -> None:
+            with self._lock:
+                self._listeners.remove(listener)
+
+        return end
