@@ -13,7 +13,6 @@ from threading import Event, Thread
 
 from ray import get_runtime_context
 from ray import serve as ray_serve
-from ray.serve import Application
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -109,12 +108,12 @@ class RateLimit:
             self._parts.tallies.gauge(LOCAL_CACHE + name, value)
 
 
-def build(_: dict[str, str]) -> Application:
+def build(_: dict[str, str]) -> ray_serve.Application:
     """The application, from the settings of the environment (see `configs/serve.yaml`)."""
     return application(Settings.from_environment(process_environment()), new_run())
 
 
-def application(settings: Settings, run: str) -> Application:
+def application(settings: Settings, run: str) -> ray_serve.Application:
     """The application of one run."""
     door: Application = RateLimit.bind(settings, run)  # type: ignore[attr-defined]
     return door

@@ -48,7 +48,7 @@ TABLE = (
         r"datetime\.datetime\.(now|utcnow|today)|datetime\.date\.today|"
         rf"(random|uuid){ANYWHERE_BELOW}|os\.(environb?|getenvb?|putenv)",
         r"actors/kernel/clock\.py|serve/settings/loading\.py|serve/wiring\.py",
-        "time, chance and the environment come in through clock.py, settings/loading.py and wiring.py",
+        "time, chance and the environment come in through clock.py, loading.py and wiring.py",
     ),
     Row(
         rf"serve{ANYWHERE_BELOW}",
