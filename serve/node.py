@@ -28,12 +28,13 @@ from serve.node_environment import ray_folder
 from serve.ratelimit.deployment import application
 from serve.run_record import RunRecord, remove_record, write_record
 from serve.settings import Settings, process_environment
-from serve.wiring import NAMESPACE, new_run, rate_limit_actors
+from serve.wiring import NAMESPACE, RateLimitActors, new_run, rate_limit_actors
 
 LOG = logging.getLogger("tollgate.node")
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
 APPLICATION = "ratelimit"
 DRAIN_MARGIN_S = 5.0
+WATCH_EVERY_S = 1.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -47,13 +48,13 @@ class Node:
 
     def run(self) -> int:
         """Serve until a signal comes; the exit status."""
-        for number in STOP_SIGNALS:
-            signal.signal(number, self._asked_to_stop)
+        self._take_signals()
         write_record(self._settings.process.data, self._record)
         try:
             self._start_ray()
-            door = self._deploy()
-            self._stop.wait()
+            self._take_signals()  # again, for Ray put its own handlers in their place
+            actors, door = self._deploy()
+            self._watch(actors)
             click.echo("Stopping: finishing the calls in flight.")
             self._drain(door)
         except OSError as error:
@@ -64,11 +65,16 @@ class Node:
         click.echo("Stopped.")
         return 0
 
+    def _take_signals(self) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._asked_to_stop)
+
     def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
         self._stop.set()
 
     def _start_ray(self) -> None:
         process = self._settings.process
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)
         ray.init(
             namespace=NAMESPACE,
             include_dashboard=True,
@@ -76,16 +82,21 @@ class Node:
             dashboard_port=process.ray_dashboard_port,
             object_store_memory=OBJECT_STORE_BYTES,
             logging_level=logging.WARNING,
+            # Serve talks much at its start; the processes' logs are files below the data folder.
+            log_to_driver=False,
             _temp_dir=str(ray_folder(Path(process.data))),
         )
 
-    def _deploy(self) -> DeploymentHandle[Any]:
+    def _deploy(self) -> tuple[RateLimitActors, DeploymentHandle[Any]]:
         settings = self._settings
         run = new_run()
         with ThreadPoolExecutor(1) as pool:
             # Processes take about a second each to start: Serve's and ours side by side.
             creating = pool.submit(rate_limit_actors, settings, run)
-            ray_serve.start(http_options={"host": settings.http.host, "port": settings.http.port})
+            ray_serve.start(
+                http_options={"host": settings.http.host, "port": settings.http.port},
+                logging_config={"log_level": "WARNING"},
+            )
             actors = creating.result()
         listening = actors.operations.begin.remote()
         door = ray_serve.run(application(settings, run), name=APPLICATION, route_prefix="/")
@@ -94,7 +105,7 @@ class Node:
         addresses |= ray.get(listening)
         addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
         self._tell(addresses, ray.get(actors.watcher.describe.remote()))
-        return door
+        return actors, door
 
     def _tell(self, addresses: dict[str, str], rules: dict[str, Any]) -> None:
         """Write the record and say what is listening where, and what is decided."""
@@ -104,11 +115,28 @@ class Node:
         lines = [f"Tollgate is up after {took_s:.1f} s."]
         lines += [f"  {name:<14}{address}" for name, address in addresses.items()]
         lines.append(f"  {'domains':<14}{', '.join(rules['domains']) or 'none'}")
+        lines.append(f"  {'logs':<14}{self._settings.process.data}/ray/session_latest/logs")
         if rules["error"]:
             lines.append(f"  {'rules':<14}not loaded: {rules['error']}")
         click.echo("\n".join(lines))
+        self._told = (rules["generation"], rules["error"])
         self._record = replace(self._record, addresses=addresses, is_ready=True)
         write_record(self._settings.process.data, self._record)
+
+    def _watch(self, actors: RateLimitActors) -> None:
+        """Wait for the signal; meanwhile say what becomes of the rules."""
+        while not self._stop.wait(WATCH_EVERY_S):
+            try:
+                rules = ray.get(actors.watcher.describe.remote(), timeout=WATCH_EVERY_S)
+            except RayError:
+                continue
+            news = (rules["generation"], rules["error"])
+            if news != self._told and rules["error"]:
+                LOG.error("rules not loaded, the last good ones stay in force: %s", rules["error"])
+            elif news != self._told:
+                domains = ", ".join(rules["domains"]) or "none"
+                LOG.warning("rules in force: generation %d, domains %s", news[0], domains)
+            self._told = news
 
     def _drain(self, door: DeploymentHandle[Any]) -> None:
         grace_s = self._settings.process.drain_grace_s

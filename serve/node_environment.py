@@ -27,6 +27,7 @@ def node_environment(settings: Settings) -> dict[str, str]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(_token_file(data)),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_COLOR_PREFIX": "0",
         # Ray runs workers at the lowest priority, for batch jobs; these answer callers.
         "RAY_worker_niceness": "0",
         "RAY_SERVE_ENABLE_HA_PROXY": "1",
