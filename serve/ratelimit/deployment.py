@@ -115,5 +115,5 @@ def build(_: dict[str, str]) -> ray_serve.Application:
 
 def application(settings: Settings, run: str) -> ray_serve.Application:
     """The application of one run."""
-    door: Application = RateLimit.bind(settings, run)  # type: ignore[attr-defined]
+    door: ray_serve.Application = RateLimit.bind(settings, run)  # type: ignore[attr-defined]
     return door
