@@ -19,11 +19,11 @@ async def hello(_: Request) -> Response:
 
 
 async def refuses_calls(port: int) -> None:
-    """Returns once nothing listens on a port."""
+    """Returns once nothing listens on a port: refused, or reset while it waited to be taken."""
     while True:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except ConnectionRefusedError:
+        except ConnectionError:
             return
         writer.close()
 
