@@ -5,9 +5,9 @@ With a = addend, A = count after, B = A - a, L = limit, N = near-limit threshold
     A > L   OVER, remaining 0.   B >= L: over += a.   else over += A - L, near += L - max(N, B)
     A <= L  OK, remaining L - A, within += a.         A > N: near += a if B >= N, else A - N
 
-L = 0 therefore blocks every hit. Where hits were held back (STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT,
-B9) A does not hold a, and B may fall below zero: the reference computes it unsigned, so such a B
-counts as beyond every threshold, and dashboards built on that stay right.
+L = 0 therefore blocks every hit. Where hits were held back (B9) A does not hold a, and B may fall
+below zero: the reference computes it unsigned, so such a B counts as beyond every threshold, and
+dashboards built on that stay right.
 """
 
 from struct import pack, unpack
@@ -44,8 +44,11 @@ def shadowed_hits(after: int, addend: int, limit: int) -> int:
 
 
 def near_threshold(limit: int, ratio: float) -> int:
-    """N = floor(float32(float32(limit) * float32(ratio))): the reference's own rounding (B7)."""
-    return int(_float32(_float32(limit) * _float32(ratio)))
+    """N = floor(float32(float32(limit) * float32(ratio))): the reference's own rounding (B7).
+
+    It may round up beyond the limit, where nothing can be near it any more.
+    """
+    return min(limit, int(_float32(_float32(limit) * _float32(ratio))))
 
 
 def _float32(number: float) -> float:

@@ -2,15 +2,15 @@
 
     hit(+a)   count += a, and the counter comes to be if it was not there
     hit(0)    looks, and leaves no trace
-    hit(-a)   gives back: count = max(0, count - a); a missing counter stays missing (spec. A, Refunds)
+    hit(-a)   gives back: count = max(0, count - a); a missing counter stays missing (A, Refunds)
 
 Every operation answers with the count after it. Counters live in the table of their window's end;
-a window that has ended goes as a whole. Memory is bounded: when the table is full, windows that have
-ended go first, then the oldest counters of the window that ends soonest. Freeing is spread over calls,
-because dropping a million counters at once would stall the decisions behind it.
+a window that has ended goes as a whole. Memory is bounded: when the table is full, windows that
+have ended go first, then the oldest counters of the window that ends soonest. Freeing is spread
+over calls, because dropping a million counters at once would stall the decisions behind it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -29,27 +29,34 @@ class Hits(NamedTuple):
 
 
 class Conditional(NamedTuple):
-    """One request's counters under STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT (B9), side by side."""
+    """One request's counters under STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT (B9), side by side.
+
+    A limit of None: counted in any case, and no reason to hold the others back.
+    """
 
     end_s: list[int]
     keys: list[bytes]
     addends: list[int]
-    limits: list[int]
+    limits: list[int | None]
 
 
-def held_back(counts: Sequence[int], addends: Sequence[int], limits: Sequence[int]) -> list[int]:
+def held_back(counts: Mapping[bytes, int], request: Conditional) -> list[int]:
     """What to count of one request (B9): if any counter would exceed its limit, only those that
-    would are counted and the others keep their count. What is given back is always given."""
-    exceeds = [
-        addend > 0 and count + addend > limit
-        for count, addend, limit in zip(counts, addends, limits, strict=True)
-    ]
-    if not any(exceeds):
-        return list(addends)
-    return [
-        addend if exceed or addend < 0 else 0
-        for addend, exceed in zip(addends, exceeds, strict=True)
-    ]
+    would are counted and the others keep their count. `counts`: by key, before the request."""
+    counts = dict(counts)
+    spared = []
+    has_excess = False
+    for key, addend, limit in zip(request.keys, request.addends, request.limits, strict=True):
+        if limit is None:
+            # What is given back makes room for the hits behind it.
+            counts[key] = max(0, counts[key] + addend)
+            spared.append(addend)
+        elif counts[key] + addend > limit:
+            has_excess = True
+            spared.append(addend)
+        else:
+            spared.append(0)
+    return spared if has_excess else request.addends
 
 
 class CounterTable:
@@ -78,11 +85,11 @@ class CounterTable:
         return [self._hit_request(request) for request in requests]
 
     def _hit_request(self, request: Conditional) -> list[int]:
-        counts = [
-            self._windows.get(end_s, {}).get(key, 0)
+        counts = {
+            key: self._windows.get(end_s, {}).get(key, 0)
             for end_s, key in zip(request.end_s, request.keys, strict=True)
-        ]
-        addends = held_back(counts, request.addends, request.limits)
+        }
+        addends = held_back(counts, request)
         return [
             self._hit_window(end_s, [key], [addend])[0]
             for end_s, key, addend in zip(request.end_s, request.keys, addends, strict=True)
@@ -118,7 +125,8 @@ class CounterTable:
 
     def _advance(self, now_s: int) -> None:
         """Set ended windows aside and free some of what was set aside earlier."""
-        if now_s > self._now_s:
+        if now_s != self._now_s:
+            # Not only when time goes on: a front whose clock ran ahead must not stop the sweeping.
             self._now_s = now_s
             for end_s in [end for end in self._windows if end + EXPIRY_GRACE_S <= now_s]:
                 self._ended.append(self._windows.pop(end_s))

@@ -125,6 +125,8 @@ class Decider:
                     continue
                 bucket = round_.bucket(hit)
                 places.append((bucket, bucket.place(hit)))
+        if cache is not None:
+            round_.drops = cache.drops
         return places
 
     def _is_cached_over(self, cache: OverLimitCache, hit: PlannedHit, round_: Round) -> bool:
@@ -158,6 +160,8 @@ class Decider:
                         for hit in counted
                     ]
                 )
+            if cache is not None:
+                round_.drops = cache.drops
         counts = count_conditionally(requests, addends, round_, self._store)
         outcomes = (
             _counted_place(hit, after, round_)
@@ -190,7 +194,7 @@ class Decider:
         if failure is not None:
             self._tallies.count(BACKEND_ERROR)
             if self._policy.failure_mode is FailureMode.ERROR:
-                self._count_undecided(plan)
+                self._count_undecided(plan, places)
                 return Refusal(RefusalKind.BACKEND, str(failure))
         statuses = []
         hits = iter(places)
@@ -213,12 +217,16 @@ class Decider:
         metadata = None if plan.request is None else dynamic_metadata(plan.request, statuses)
         return Decision(overall, statuses, headers, metadata)
 
-    def _count_undecided(self, plan: Plan) -> None:
-        """Hits are counted even if the store then fails (B7, 1)."""
-        for hit in plan.hits:
-            if not hit.is_refund:
-                hit.tally.total_hits += hit.addend
-                self._touch(hit)
+    def _count_undecided(self, plan: Plan, places: list[Place]) -> None:
+        """Hits are counted even if the store then fails (B7, 1); counters that could be reached
+        have them, and the hits behind them see that."""
+        for hit, (bucket, slot) in zip(plan.hits, places, strict=True):
+            if hit.is_refund:
+                continue
+            hit.tally.total_hits += hit.addend
+            self._touch(hit)
+            if bucket is not None and bucket.failure is None:
+                bucket.counts[slot] += hit.addend
 
     def _touch(self, hit: PlannedHit) -> None:
         if not hit.tally.is_dirty:
@@ -242,6 +250,8 @@ class Decider:
         if hit.is_refund:
             tally.total_negative_hits += addend
             self._touch(hit)
+            if self._cache is not None:
+                self._cache.drop(hit.key)
             return Status(OK, max(0, hit.limit - before), reset_s, hit)
         after = before + addend
         if bucket.failure is None:
@@ -260,7 +270,7 @@ class Decider:
         if not is_over:
             return Status(OK, remaining, reset_s, hit)
         if self._cache is not None and bucket.failure is None:
-            self._cache.add(hit.key, bucket.end_s, hit.limit)
+            self._cache.add(hit.key, bucket.end_s, hit.limit, round_.drops)
         return Status(OK if hit.is_shadow else OVER_LIMIT, 0, reset_s, hit)
 
     def _assumed(self, hit: PlannedHit) -> int:

@@ -3,6 +3,9 @@
 An entry holds for one window and one limit. It dies with the window, when the rule's limit changes,
 when hits are given back, and, oldest first, when the memory it may use is full. Only counters seen
 over their limit enter, so the cache can refuse early but never admit.
+
+Hits may be given back while a count is under way, and that count would then be out of date when it
+arrives: whoever asks for counts notes `drops` before, and shows it again with `add`.
 """
 
 from collections import OrderedDict
@@ -34,6 +37,8 @@ class OverLimitCache:
         self._size_bytes = 0
         self._entries: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
         self.gauges = CacheGauges()
+        self.drops = 0
+        """How often hits were given back."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -50,8 +55,11 @@ class OverLimitCache:
             self.gauges.expired_count += 1
         return False
 
-    def add(self, key: bytes, end_s: int, limit: int) -> None:
-        """Remember that the counter is over `limit` until `end_s`."""
+    def add(self, key: bytes, end_s: int, limit: int, drops: int) -> None:
+        """Remember that the counter is over `limit` until `end_s`, if nothing was given back since
+        `drops` was noted."""
+        if drops != self.drops:
+            return
         if key in self._entries:
             self._entries[key] = (end_s, limit)
             self.gauges.overwrite_count += 1
@@ -64,7 +72,8 @@ class OverLimitCache:
             self.gauges.evacuate_count += 1
 
     def drop(self, key: bytes) -> None:
-        """Forget the counter: its hits were given back."""
+        """Forget the counter: its hits are given back."""
+        self.drops += 1
         if key in self._entries:
             self._remove(key)
 

@@ -1,8 +1,8 @@
 """A plan is all that can be known of a request before its counters are: made once, used many times.
 
 From the request's bytes to the counters to hit: decode, match every descriptor (B2), drop replaced
-rules (B12), compose counter keys, choose partitions. It depends on the rules alone, so the memo that
-keeps plans by request bytes is thrown away with the rules it was made from.
+rules (B12), compose counter keys, choose partitions. It depends on the rules alone, so the memo
+that keeps plans by request bytes is thrown away with the rules it was made from.
 """
 
 from collections import OrderedDict
@@ -73,7 +73,6 @@ class Plan:
 
     steps: tuple[Step, ...]
     hits: tuple[PlannedHit, ...]
-    has_quota: bool
     passing_quotas: int
     unknown_domain: str
     unknown_domain_hits: int
@@ -140,7 +139,6 @@ class Planner:
         return Plan(
             steps=steps,
             hits=hits,
-            has_quota=passing > 0 or any(hit.is_quota for hit in hits),
             passing_quotas=passing,
             unknown_domain=request.domain if unknown else "",
             unknown_domain_hits=unknown,

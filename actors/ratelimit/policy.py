@@ -1,4 +1,4 @@
-"""How the service decides, apart from the rules: the operator's settings, as the engine needs them."""
+"""How the service decides, apart from the rules: the operator's settings, for the engine."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -68,12 +68,16 @@ class Bucket:
 
 
 class Round:
-    """The buckets of a batch at one instant (whole seconds of the epoch)."""
+    """The buckets of a batch at one instant (whole seconds of the epoch).
 
-    __slots__ = ("_buckets", "_ends_s", "_has_calendar_months", "now_s")
+    `drops`: what the local over-limit cache showed when the hits were placed.
+    """
+
+    __slots__ = ("_buckets", "_ends_s", "_has_calendar_months", "drops", "now_s")
 
     def __init__(self, now_s: int, *, has_calendar_months: bool) -> None:
         self.now_s = now_s
+        self.drops = 0
         self._has_calendar_months = has_calendar_months
         self._ends_s: dict[Unit, int] = {}
         self._buckets: dict[int, Bucket] = {}

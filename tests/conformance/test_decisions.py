@@ -1,0 +1,112 @@
+"""The specification's cases on counting and deciding (3C to 3E, parts of 3B, 3F and 3G)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.ratelimit.counters import Conditional, Hits
+from actors.ratelimit.local_counters import LocalCounters
+from actors.ratelimit.refusals import Refusal
+from actors.ratelimit.rounds import Unreachable
+from tests.conformance.decision_cases import (
+    Case,
+    Stats,
+    Step,
+    answered,
+    cases,
+    counted,
+    expected_stats,
+    request,
+    summed,
+)
+from tests.engine import Engine
+
+CASES = list(cases(Path(__file__).with_name("decisions")))
+
+
+class BreakableCounters(LocalCounters):
+    """Counters that answer with an error while one is set."""
+
+    error: str | None = None
+
+    def hit(
+        self, batches: Mapping[int, Sequence[Hits]], now_s: int
+    ) -> dict[int, list[list[int]] | Unreachable]:
+        if self.error is not None:
+            return dict.fromkeys(batches, Unreachable(self.error))
+        return super().hit(batches, now_s)
+
+    def hit_conditionally(
+        self, batches: Mapping[int, Sequence[Conditional]], now_s: int
+    ) -> dict[int, list[list[int]] | Unreachable]:
+        if self.error is not None:
+            return dict.fromkeys(batches, Unreachable(self.error))
+        return super().hit_conditionally(batches, now_s)
+
+
+class Run:
+    """One case being run."""
+
+    def __init__(self, case: Case, partitions: int) -> None:
+        self._store = BreakableCounters(partitions)
+        self._engine = Engine(case.rules, policy=case.policy, store=self._store)
+        self._total: Stats = {}
+
+    def step(self, step: Step) -> None:
+        if "at" in step:
+            self._engine.clock.set(step["at"])
+        if "store" in step:
+            self._store.error = step["store"]
+        if "reload" in step:
+            self._engine.use(step["reload"])
+        if "preload" in step:
+            self._engine.decide(request(step["preload"]))
+            self._engine.tallies.drain()
+            self._total = {}
+        answers = step.get("answers", [step.get("answer")] * step.get("times", 1))
+        for answer in answers if "ask" in step else ():
+            self._ask(step, answer)
+        if "total" in step:
+            assert self._total == expected_stats(step["total"])
+        if "cache" in step:
+            self._check_cache(step["cache"])
+
+    def _ask(self, step: Step, expected: str) -> None:
+        (answer,) = self._engine.decide(request(step["ask"]))
+        assert answered(answer, expected) == expected
+        delta = self._engine.tallies.drain()
+        services = {name.rpartition(".")[2]: by for name, by in delta.counts.items()}
+        assert services == step.get("service", {})
+        stats = counted(delta)
+        self._total = summed(self._total, stats)
+        if "deltas" in step:
+            assert stats == expected_stats(step["deltas"])
+        if "headers" in step:
+            assert not isinstance(answer, Refusal)
+            assert list(answer.headers) == list(step["headers"].items())
+        if "metadata" in step:
+            assert not isinstance(answer, Refusal)
+            assert answer.metadata == step["metadata"]
+
+    def _check_cache(self, expected: Mapping[str, Any]) -> None:
+        cache = self._engine.decider.cache
+        assert cache is not None
+        gauges = {"entries": len(cache)} | {
+            name: getattr(cache.gauges, f"{name}_count") for name in expected if name != "entries"
+        }
+        assert gauges == expected
+
+
+@pytest.mark.parametrize("partitions", [1, 3], ids=["1 partition", "3 partitions"])
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_case(case: Case, partitions: int) -> None:
+    run = Run(case, partitions)
+    for step in case.steps:
+        run.step(step)
+
+
+def test_ids_are_unique() -> None:
+    ids = [case.id for case in CASES]
+    assert sorted(set(ids)) == sorted(ids)
