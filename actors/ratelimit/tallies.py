@@ -17,7 +17,7 @@ tally back on the list. Nothing is counted twice and nothing is left behind.
 import re
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import sub
 from threading import Lock
 from weakref import WeakValueDictionary
@@ -118,12 +118,12 @@ class StatisticsDelta:
     """
 
     source: str
-    rules: Mapping[str, RuleCounts]
-    dynamic_rules: Mapping[str, RuleCounts]
-    unknown_domains: Mapping[str, int]
-    counts: Mapping[str, int]
-    gauges: Mapping[str, float]
-    latencies: Mapping[str, Latency]
+    rules: Mapping[str, RuleCounts] = field(default_factory=dict)
+    dynamic_rules: Mapping[str, RuleCounts] = field(default_factory=dict)
+    unknown_domains: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    gauges: Mapping[str, float] = field(default_factory=dict)
+    latencies: Mapping[str, Latency] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:

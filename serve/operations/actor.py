@@ -7,13 +7,13 @@ A process that is silent or dead costs nothing but its own lines: nothing here w
 import asyncio
 import logging
 import os
-import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ray
 from ray.exceptions import RayError
 
+from actors.kernel.allocations import finish_tracing, start_tracing
 from actors.kernel.clock import Clock
 from actors.ratelimit.tallies import StatisticsDelta
 from actors.ratelimit.totals import SOURCE_SILENCE_S, Statistics, Totals
@@ -27,7 +27,6 @@ LOG = logging.getLogger("tollgate.operations")
 ASK_EVERY_S = 1.0
 ANSWER_WITHIN_S = 0.5
 FINISH_WITHIN_S = 30.0
-ALLOCATION_LINES = 40
 PENDING_CALLS_MAX = 1_000
 
 
@@ -39,31 +38,20 @@ class ActorAllocations:
 
     async def start(self, process: str) -> None:
         """Begin tracing. RayError when the process does not answer."""
-        await asyncio.wait_for(self._in(process, _start_tracing), ANSWER_WITHIN_S)
+        await asyncio.wait_for(self._in(process, lambda _: start_tracing()), ANSWER_WITHIN_S)
 
     async def finish(self, process: str) -> str:
         """Stop tracing; what was allocated since and is still held, by line, most first."""
-        return str(await asyncio.wait_for(self._in(process, _finish_tracing), FINISH_WITHIN_S))
+        report = await asyncio.wait_for(
+            self._in(process, lambda _: finish_tracing()), FINISH_WITHIN_S
+        )
+        return str(report)
 
-    def _in(self, process: str, function: Callable[[object], str]) -> Any:
+    async def _in(self, process: str, function: Callable[[object], str | None]) -> str | None:
         if process not in self._handles:
-            return _as_awaitable(function(None))
-        return self._handles[process].__ray_call__.remote(function)
-
-
-async def _as_awaitable(report: str) -> str:
-    return report
-
-
-def _start_tracing(_: object) -> str:
-    tracemalloc.start()
-    return ""
-
-
-def _finish_tracing(_: object) -> str:
-    lines = tracemalloc.take_snapshot().statistics("lineno")[:ALLOCATION_LINES]
-    tracemalloc.stop()
-    return "".join(f"{line}\n" for line in lines)
+            return function(None)
+        answer: str | None = await self._handles[process].__ray_call__.remote(function)
+        return answer
 
 
 class Operations:
@@ -174,12 +162,8 @@ class Operations:
         self._totals.absorb(
             StatisticsDelta(
                 source=name,
-                rules={},
-                dynamic_rules={},
-                unknown_domains={},
                 counts={"ratelimit.counters.evicted": max(0, evicted - before)},
                 gauges={"ratelimit.counters.entries": described["counters"]},
-                latencies={},
             ),
             self._clock.monotonic_s(),
         )
