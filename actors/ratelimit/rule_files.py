@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 RULE_FILE_BYTES_MAX = 8 * 1024 * 1024
+LOCATED_MAX = 2_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,5 +42,12 @@ class RuleFileError(Exception):
 
 
 def located(file: str, line: int | None, text: str) -> str:
-    """`<file>:<line>: <text>`, without the line where there is none."""
-    return f"{file}: {text}" if line is None else f"{file}:{line}: {text}"
+    """`<file>:<line>: <text>` on one line of bounded length, whatever the text quotes."""
+    place = file if line is None else f"{file}:{line}"
+    whole = f"{place}: {text}"
+    cut = whole if len(whole) <= LOCATED_MAX else f"{whole[:LOCATED_MAX]}…"
+    return "".join(map(_printable, cut))
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]

@@ -1,0 +1,187 @@
+"""Explanations: every outcome, and the lines that operators read."""
+
+import pytest
+
+from actors.ratelimit.descriptors import Descriptor, Entries, Override
+from actors.ratelimit.explaining import Explanation, Outcome, explain
+from actors.ratelimit.matching import Choice, Match, NoMatch, match
+from actors.ratelimit.rule_building import RuleFile, load_rules
+from actors.ratelimit.windows import Unit
+
+RULES = load_rules(
+    [
+        RuleFile(
+            "edge.yaml",
+            """\
+domain: edge
+descriptors:
+  - key: path
+    value: /a
+    rate_limit: {unit: minute, requests_per_unit: 3}
+    descriptors:
+      - key: method
+        value: POST
+        shadow_mode: true
+        quota_mode: true
+        rate_limit: {unit: hour, requests_per_unit: 1, name: posts, replaces: [{name: x}]}
+  - key: path
+    value: /b*
+    rate_limit: {unit: second, requests_per_unit: 7}
+  - key: path
+    value: /bb*
+    share_threshold: true
+    rate_limit: {unit: second, requests_per_unit: 8}
+  - key: path
+    value: /free
+    rate_limit: {unlimited: true}
+  - key: path
+    value: /open
+  - key: path
+    descriptors:
+      - key: method
+        rate_limit: {unit: day, requests_per_unit: 9}
+""",
+        )
+    ],
+    merge_domains=False,
+)
+
+
+def told(*entries: tuple[str, str], domain: str = "edge") -> Explanation:
+    question = Descriptor(entries)
+    explanation = explain(RULES, domain, question)
+    met = match(RULES, domain, question)
+    assert explanation.match == (met if isinstance(met, Match) else None)
+    return explanation
+
+
+@pytest.mark.parametrize(
+    ("entries", "outcome"),
+    [
+        ((("path", "/a"),), Outcome.LIMITED),
+        ((("path", "/free"),), Outcome.UNLIMITED),
+        ((), Outcome.NO_ENTRIES),
+        ((("method", "POST"),), Outcome.NO_RULE),
+        ((("path", "/a"), ("method", "GET")), Outcome.NO_RULE),
+        ((("path", "/bc"), ("method", "GET")), Outcome.TOO_DEEP),
+        ((("path", "/open"),), Outcome.NO_LIMIT),
+        ((("path", "/x"),), Outcome.NO_LIMIT),
+        ((("path", "/x"), ("method", "GET")), Outcome.LIMITED),
+    ],
+)
+def test_outcomes(entries: Entries, outcome: Outcome) -> None:
+    assert told(*entries).outcome is outcome
+
+
+def test_what_was_tried() -> None:
+    exact, wildcard, default = told(("path", "/x")).levels[0].attempts
+    assert (exact.choice, exact.tried, exact.found) == (Choice.EXACT, ("path_/x",), None)
+    assert (wildcard.choice, wildcard.tried) == (Choice.WILDCARD, ("path_/b*", "path_/bb*"))
+    assert wildcard.found is None
+    assert default.choice is Choice.DEFAULT
+    assert default.found is told(("path", "/x")).levels[0].rule
+
+
+def test_nothing_is_tried_after_a_hit() -> None:
+    assert [each.choice for each in told(("path", "/a")).levels[0].attempts] == [Choice.EXACT]
+    attempts = told(("path", "/bb")).levels[0].attempts
+    assert [each.choice for each in attempts] == [Choice.EXACT, Choice.WILDCARD]
+    assert attempts[1].tried == ("path_/b*",)
+    assert told(("path", "/bb")).levels[0].passed_over == ("path_/bb*", "path")
+
+
+def test_unknown_domain() -> None:
+    assert told(domain="egde").lines() == (
+        "domain 'egde', descriptor ()",
+        "  => no rules for this domain: the request passes",
+        "     did you mean 'edge'?",
+    )
+    assert told(domain="zzz").remarks == ("known domains: 'edge'",)
+
+
+def test_overrides() -> None:
+    question = Descriptor((("k", "v"),), Override(4, Unit.DAY))
+    explanation = explain(RULES, "edge", question)
+    assert explanation.outcome is Outcome.OVERRIDDEN
+    assert explanation.match == match(RULES, "edge", question)
+    assert explanation.lines()[1:] == (
+        "  => the request brings its own limit: the rules are not consulted",
+        "     limit:   4 per day",
+        "     counter: k=v",
+        "     metric:  edge.k_v",
+    )
+    refused = Descriptor((("k", "v"),), Override(4, None))
+    assert match(RULES, "edge", refused) is NoMatch.OVERRIDE_UNIT_UNKNOWN
+    assert explain(RULES, "edge", refused).outcome is Outcome.OVERRIDE_REFUSED
+
+
+def test_the_lines_of_a_hit() -> None:
+    assert told(("path", "/a"), ("method", "POST")).lines() == (
+        "domain 'edge', descriptor (path=/a, method=POST)",
+        "  1. path=/a",
+        "       exact:    'path_/a' met (edge.yaml:3)",
+        "  2. method=POST",
+        "       exact:    'method_POST' met (edge.yaml:7)",
+        "  => this limit applies",
+        "     limit:   1 per hour",
+        "     counter: path=/a, method=POST",
+        "     metric:  edge.path_/a.method_POST",
+        "     name:    posts",
+        "     replace: 'x'",
+        "     flags:   shadow, quota",
+        "     rule:    edge.yaml:7",
+    )
+
+
+def test_the_lines_of_a_miss() -> None:
+    assert told(("path", "/a"), ("method", "GET")).lines() == (
+        "domain 'edge', descriptor (path=/a, method=GET)",
+        "  1. path=/a",
+        "       exact:    'path_/a' met (edge.yaml:3)",
+        "  2. method=GET",
+        "       exact:    'method_GET' not met",
+        "       wildcard: none at this level",
+        "       default:  'method' not met",
+        "       close by: 'method_POST'",
+        "  => no rule for this entry: the request passes",
+        "     the limit of 'path_/a' is only for descriptors that end there",
+        "     there is no way back: 'path_/a' was met first, so not 'path'",
+    )
+
+
+def test_the_lines_of_a_descriptor_that_is_too_deep() -> None:
+    assert told(("path", "/bb"), ("method", "GET")).lines()[1:] == (
+        "  1. path=/bb",
+        "       exact:    'path_/bb' not met",
+        "       wildcard: 'path_/b*' met (edge.yaml:12)",
+        "  2. method=GET",
+        "       no rules at this level",
+        "  => the descriptor is deeper than the rules: the request passes",
+        "     the limit of 'path_/b*' is only for descriptors that end there",
+        "     there is no way back: 'path_/b*' was met first, so not 'path_/bb*', 'path'",
+    )
+
+
+def test_the_lines_where_a_rule_has_no_limit() -> None:
+    assert told(("path", "/open")).lines()[-2:] == (
+        "  => the rule it ends at has no rate_limit: the request passes",
+        "     'path_/open' is an allow-list: it has no descriptors",
+    )
+    assert told(("path", "/x")).lines()[-1] == "     one level deeper there is 'method'"
+
+
+def test_an_unlimited_rule_is_not_counted() -> None:
+    assert told(("path", "/free")).lines()[-2:] == (
+        "  => the rule is unlimited: the request passes and is not counted",
+        "     rule:    edge.yaml:19",
+    )
+
+
+def test_large_levels_are_told_in_few_words() -> None:
+    text = "domain: d\ndescriptors:\n" + "".join(
+        f"  - {{key: k, value: v{each}*}}\n" for each in range(40)
+    )
+    rules = load_rules([RuleFile("f", text)], merge_domains=False)
+    lines = explain(rules, "d", Descriptor((("k", "x"),))).lines()
+    assert max(map(len, lines)) < 200
+    assert any("and 32 more not met" in line for line in lines)
