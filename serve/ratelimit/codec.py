@@ -33,7 +33,7 @@ from actors.ratelimit.descriptors import (
 )
 from actors.ratelimit.windows import Unit
 
-JSON_DEPTH_MAX = 16
+JSON_COMPLAINT_CHARS_MAX = 200
 VARINTS_KEPT_MAX = 16_384
 REMAINING_UNLIMITED = 2**32 - 1
 
@@ -176,6 +176,10 @@ def _framed(field_number: int, content: bytes) -> bytes:
     return bytes([field_number << 3 | 2]) + _varint(len(content)) + content
 
 
+def _text_field(field_number: int, text: str) -> bytes:
+    return _framed(field_number, text.encode()) if text else b""
+
+
 # `RateLimitResponse.overall_code` and `DescriptorStatus.code` are both field 1.
 # The codes are UNKNOWN 0, OK 1 and OVER_LIMIT 2.
 _CODE_FIELDS = (b"", b"\x08\x01", b"\x08\x02")
@@ -199,9 +203,7 @@ def current_limit_bytes(requests_per_unit: int, unit: Unit, name: str) -> bytes:
     """A rule's limit as a status shows it: `DescriptorStatus.current_limit`, framed."""
     content = b"\x08" + _varint(requests_per_unit) if requests_per_unit else b""
     content += b"\x10" + _varint(unit)
-    if name:
-        content += _framed(3, name.encode())
-    return _framed(2, content)
+    return _framed(2, content + _text_field(3, name))
 
 
 def status_bytes(code: int, current_limit: bytes, remaining: int, reset_s: int | None) -> bytes:
@@ -233,7 +235,7 @@ def response_bytes(
     """
     response = _CODE_FIELDS[overall_code] + b"".join(statuses)
     for name, value in headers:
-        response += _framed(3, _framed(1, name.encode()) + _framed(2, value.encode()))
+        response += _framed(3, _text_field(1, name) + _text_field(2, value))
     if dynamic_metadata is not None:
         struct = _Struct()
         json_format.ParseDict(_plain(dynamic_metadata), struct)
@@ -266,14 +268,19 @@ def request_from_json(body: bytes) -> bytes:
             body.decode(), object_pairs_hook=_object_without_duplicates, parse_constant=_no_constant
         )
     except (ValueError, RecursionError) as error:
-        raise MalformedRequest(f"body is not JSON: {error}") from error
+        raise MalformedRequest(_short(f"body is not JSON: {error}")) from error
     _check_message(document, RequestMessage.DESCRIPTOR, "request")
     message: Message = RequestMessage()
     try:
-        json_format.ParseDict(document, message, max_recursion_depth=JSON_DEPTH_MAX)
+        json_format.ParseDict(document, message)
     except (json_format.ParseError, OverflowError) as error:
-        raise MalformedRequest(f"body is not a RateLimitRequest: {error}") from error
+        raise MalformedRequest(_short(f"body is not a RateLimitRequest: {error}")) from error
     return message.SerializeToString()
+
+
+def _short(complaint: str) -> str:
+    """One line of bounded length: a complaint may quote what the caller sent."""
+    return " ".join(complaint.split())[:JSON_COMPLAINT_CHARS_MAX]
 
 
 def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -289,14 +296,14 @@ def _no_constant(name: str) -> NoReturn:
 
 def _check_message(value: object, descriptor: MessageDescriptor, where: str) -> None:
     """Refuses what protobuf's reader lets pass: lists or strings in an object's place, a field by
-    both its names, and strings like "1_0" for numbers."""
+    both its names, and strings like "1_0" for numbers. What passes is no deeper than a request."""
     if not isinstance(value, dict):
         raise MalformedRequest(f"{where} is not an object")
     names_seen: set[str] = set()
     for name, item in value.items():
         field = descriptor.fields_by_camelcase_name.get(name) or descriptor.fields_by_name.get(name)
         if field is None:
-            raise MalformedRequest(f"{where} has no field {name!r}")
+            raise MalformedRequest(_short(f"{where} has no field {name!r}"))
         if field.name in names_seen:
             raise MalformedRequest(f"{where} names the field {field.name} twice")
         names_seen.add(field.name)
