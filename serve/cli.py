@@ -36,3 +36,7 @@ class Commands(click.Group):
 @click.version_option(package_name="tollgate")
 def main() -> None:
     """Tollgate: payments, rate limits and catalog authentication on Ray."""
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,6 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
 from types import FrameType
 from typing import Any
@@ -24,10 +23,10 @@ from ray.serve.handle import DeploymentHandle
 
 from actors.kernel.clock import SystemClock
 from serve.logs import configure_logs
-from serve.node_environment import ray_folder
 from serve.ratelimit.deployment import application
 from serve.run_record import RunRecord, remove_record, write_record
 from serve.settings import Settings, process_environment
+from serve.short_path import remove_short_path, short_path
 from serve.wiring import NAMESPACE, RateLimitActors, new_run, rate_limit_actors
 
 LOG = logging.getLogger("tollgate.node")
@@ -84,7 +83,7 @@ class Node:
             logging_level=logging.WARNING,
             # Serve talks much at its start; the processes' logs are files below the data folder.
             log_to_driver=False,
-            _temp_dir=str(ray_folder(Path(process.data))),
+            _temp_dir=str(short_path(process.data) / "ray"),
         )
 
     def _deploy(self) -> tuple[RateLimitActors, DeploymentHandle[Any]]:
@@ -153,6 +152,7 @@ class Node:
             ray_serve.shutdown()  # type: ignore[no-untyped-call]
             ray.shutdown()
         remove_record(self._settings.process.data)
+        remove_short_path(self._settings.process.data)
 
 
 def main() -> int:

@@ -8,11 +8,9 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from actors.kernel.hashing import digest
 from serve.settings import Settings
+from serve.short_path import short_path
 
-SOCKET_PATH_MAX = 107  # bytes, on Linux
-SESSION_PATH_BYTES = 75  # what Ray puts behind its folder for its longest socket path
 LATENCY_BUCKETS_MS = "0.25,0.5,1,2,5,10,25,50,100,500,2000"
 
 
@@ -20,8 +18,8 @@ def node_environment(settings: Settings) -> dict[str, str]:
     """The variables for a node with these settings, to be added to the process environment."""
     process = settings.process
     data = Path(process.data).resolve()
-    haproxy = data / "haproxy"
-    haproxy.mkdir(mode=0o700, parents=True, exist_ok=True)
+    haproxy = short_path(process.data) / "haproxy"
+    haproxy.mkdir(mode=0o700, exist_ok=True)
     return {
         "TOLLGATE_DATA": str(data),
         "RAY_AUTH_MODE": "token",
@@ -50,20 +48,6 @@ def node_environment(settings: Settings) -> dict[str, str]:
         "RAY_SERVE_PROXY_MIN_DRAINING_PERIOD_S": "0.1",
         "RAY_SERVE_REQUEST_LATENCY_BUCKETS_MS": LATENCY_BUCKETS_MS,
     }
-
-
-def ray_folder(data: Path) -> Path:
-    """Where Ray keeps its session: below the data folder, behind a short link if that is too deep,
-    because the paths of its sockets are bounded."""
-    folder = data / "ray"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if len(bytes(folder)) + SESSION_PATH_BYTES <= SOCKET_PATH_MAX:
-        return folder
-    link = Path("/tmp") / f"tollgate-{os.getuid()}-{digest(bytes(folder))[:8]}"
-    if not link.is_symlink() or link.resolve() != folder:
-        link.unlink(missing_ok=True)
-        link.symlink_to(folder)
-    return link
 
 
 def merged(environment: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:

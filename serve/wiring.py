@@ -25,6 +25,7 @@ from serve.rule_archive import FileArchive
 from serve.rule_directory import RuleDirectory
 from serve.settings import Settings
 from serve.settings.choices import ErrorStatusCodes
+from serve.short_path import short_path
 
 NAMESPACE = "tollgate"
 # Detached actors outlive whoever made them: a new kind of state takes a new name.
@@ -150,7 +151,7 @@ def _front(settings: Settings, service: Service) -> Front:
         connection_age_s=grpc.connection_age_max_s if has_age else None,
         connection_age_grace_s=grpc.connection_age_grace_s if has_grace else None,
     )
-    sockets = Path(settings.process.data) / "sockets"
-    sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sockets = short_path(settings.process.data) / "sockets"
+    sockets.mkdir(mode=0o700, exist_ok=True)
     tuning = NativeTuning(socket_dir=sockets, io_threads=grpc.io_threads)
     return choose_front(grpc.front, door, service, tuning)

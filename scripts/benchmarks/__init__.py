@@ -1,0 +1,1 @@
+"""Benchmarks. They need the development environment and h2load."""

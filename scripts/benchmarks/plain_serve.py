@@ -1,0 +1,65 @@
+"""The plain way to do it, as a baseline: Serve's own gRPC ingress, one actor call per request.
+
+Run as a process of its own; it prints its port when it serves, and ends when its input does.
+"""
+
+import os
+import sys
+
+PORT = int(sys.argv[1])
+os.environ["RAY_AUTH_MODE"] = "disabled"
+
+import ray  # noqa: E402  (the mode has to be set before)
+from envoy.service.ratelimit.v3 import rls_pb2  # noqa: E402
+from ray import serve as ray_serve  # noqa: E402
+from ray.serve.config import gRPCOptions  # noqa: E402
+
+SERVICER = "envoy.service.ratelimit.v3.rls_pb2_grpc.add_RateLimitServiceServicer_to_server"
+
+
+@ray.remote(num_cpus=0)
+class Counters:
+    """Counts by key."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def hit(self, key: str) -> int:
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        return count
+
+
+@ray_serve.deployment(max_ongoing_requests=1_000, ray_actor_options={"num_cpus": 0})
+class PlainRateLimit:
+    """Every descriptor is a key; the limit is the hot rule's."""
+
+    def __init__(self) -> None:
+        self._counters = Counters.remote()
+
+    async def ShouldRateLimit(  # noqa: N802  (the method's name on the wire)
+        self, request: rls_pb2.RateLimitRequest
+    ) -> rls_pb2.RateLimitResponse:
+        reply = rls_pb2.RateLimitResponse(overall_code=rls_pb2.RateLimitResponse.OK)
+        for descriptor in request.descriptors:
+            key = "/".join(f"{entry.key}={entry.value}" for entry in descriptor.entries)
+            count = await self._counters.hit.remote(key)
+            status = reply.statuses.add(code=rls_pb2.RateLimitResponse.OK)
+            status.limit_remaining = max(0, 4_000_000_000 - count)
+        return reply
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    ray.init(include_dashboard=False, object_store_memory=100 * 1024 * 1024, log_to_driver=False)
+    ray_serve.start(
+        http_options={"host": "127.0.0.1", "port": PORT + 1},
+        grpc_options=gRPCOptions(port=PORT, grpc_servicer_functions=[SERVICER]),
+    )
+    ray_serve.run(PlainRateLimit.bind(), name="plain", route_prefix="/")
+    print(PORT, flush=True)
+    sys.stdin.read()
+    ray_serve.shutdown()
+
+
+if __name__ == "__main__":
+    main()

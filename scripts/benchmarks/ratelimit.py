@@ -1,0 +1,237 @@
+"""`scripts/bench ratelimit`: what a decision costs, beside two other ways to make it.
+
+Every figure of a run is taken on the machine that also makes the load, so absolute numbers are low;
+compare within a run. The baselines answer the same requests: our own front on grpcio, and the
+plain way (Serve's gRPC ingress, one actor call per request).
+"""
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from scripts.benchmarks.grpc_load import Load, run_load
+from scripts.benchmarks.h2load import run_h2load
+from scripts.benchmarks.tollgate_node import TollgateNode, Usage, json_body, tollgate_node
+from serve.ports import free_port
+from serve.ratelimit.codec import METHOD_PATH, request_from_json
+
+CONNECTIONS = 8
+IN_FLIGHT = (1, 80, 256)
+DISTINCT_KEYS = 100_000
+SATURATING_CALLS = 200_000
+SINGLE_CALLS = 5_000
+WARM_UP_CALLS = 20_000
+MEMORY_CALLS = 1_000_000
+MEMORY_ROUNDS = 5
+JSON_CLIENTS = 32
+MIB = 1024 * 1024
+DISTINCT = "100k distinct keys"
+BACKEND_ERROR = "ratelimit.service.call.should_rate_limit.redis_error"
+
+ONE_BODY = {
+    "hot key": json_body({"hot": "a"}),
+    "over limit": json_body({"closed": "a"}),
+    "two descriptors": json_body({"hot": "a"}, {"hot": "b"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table. `cpu_ms`: per 1,000 calls, fronts and partitions together."""
+
+    way: str
+    scenario: str
+    in_flight: int
+    load: Load
+    cpu_ms: float | None = None
+    rss_mib: float | None = None
+    refused: int = 0
+
+
+def distinct_messages(keys: int, seed: int = 1) -> Iterator[bytes]:
+    """Requests for `keys` different keys, in a random order, over and over."""
+    messages = [request_from_json(json_body({"key": f"client-{n}"})) for n in range(keys)]
+    random.Random(seed).shuffle(messages)
+    return cycle(messages)
+
+
+def run(scenarios: Sequence[str], share: float, *, with_memory: bool) -> None:
+    """Measure and print. `share` scales the number of calls."""
+    rows: list[Row] = []
+    with TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
+        with tollgate_node() as node:
+            rows += _grpc_rows(node, "tollgate", scenarios, folder, share)
+            rows.append(_json_row(node, folder, share))
+            if with_memory:
+                _print_memory(node, share)
+        with tollgate_node(GRPC_FRONT="grpcio") as node:
+            rows += _grpc_rows(node, "grpcio front", scenarios[:1], folder, share / 4)
+        with plain_serve() as address:
+            rows += _plain_rows(address, folder, share / 20)
+    _print_table(rows)
+
+
+def _grpc_rows(
+    node: TollgateNode, way: str, scenarios: Sequence[str], folder: Path, share: float
+) -> Iterator[Row]:
+    messages = distinct_messages(DISTINCT_KEYS)
+    for scenario in scenarios:
+        if scenario in ONE_BODY:
+            load = partial(_load_one_body, node.grpc, _framed(folder, scenario))
+        else:
+            load = partial(_load_distinct, node.grpc, messages)
+        load(calls=int(WARM_UP_CALLS * share), in_flight=IN_FLIGHT[-1])
+        for in_flight in IN_FLIGHT:
+            yield _measured(
+                node, way, scenario, in_flight, partial(load, calls=_calls(in_flight, share))
+            )
+
+
+def _json_row(node: TollgateNode, folder: Path, share: float) -> Row:
+    body = folder / "hot.json"
+    body.write_bytes(ONE_BODY["hot key"])
+    load = partial(
+        run_h2load,
+        f"http://127.0.0.1:{node.ports['PORT']}/json",
+        body,
+        connections=JSON_CLIENTS,
+        headers=("content-type: application/json",),
+        is_http1=True,
+    )
+    load(calls=int(WARM_UP_CALLS * share / 4), in_flight=JSON_CLIENTS)
+    calls = int(SATURATING_CALLS * share / 4)
+    return _measured(node, "tollgate, JSON", "hot key", JSON_CLIENTS, partial(load, calls=calls))
+
+
+def _plain_rows(address: tuple[str, int], folder: Path, share: float) -> Iterator[Row]:
+    body = _framed(folder, "hot key")
+    for in_flight in IN_FLIGHT:
+        load = _load_one_body(address, body, calls=_calls(in_flight, share), in_flight=in_flight)
+        yield Row("plain Serve", "hot key", in_flight, load)
+
+
+def _measured(
+    node: TollgateNode, way: str, scenario: str, in_flight: int, load: Callable[..., Load]
+) -> Row:
+    before, refused = node.usage(), node.counter(BACKEND_ERROR)
+    result = load(in_flight=in_flight)
+    after = node.usage()
+    cpu_s = sum(after[name].cpu_s - before[name].cpu_s for name in after)
+    return Row(
+        way,
+        scenario,
+        in_flight,
+        result,
+        cpu_ms=cpu_s * 1e6 / max(1, len(result.latencies_s)),
+        rss_mib=sum(usage.rss_bytes for usage in after.values()) / MIB,
+        refused=node.counter(BACKEND_ERROR) - refused,
+    )
+
+
+def _load_one_body(address: tuple[str, int], body: Path, *, calls: int, in_flight: int) -> Load:
+    url = f"http://{address[0]}:{address[1]}{METHOD_PATH}"
+    return run_h2load(url, body, calls=calls, in_flight=in_flight, connections=CONNECTIONS)
+
+
+def _load_distinct(
+    address: tuple[str, int], messages: Iterator[bytes], *, calls: int, in_flight: int
+) -> Load:
+    connections = min(CONNECTIONS, in_flight)
+    return run_load(
+        address, METHOD_PATH, messages, calls=calls, in_flight=in_flight, connections=connections
+    )
+
+
+def _framed(folder: Path, scenario: str) -> Path:
+    """A file with the scenario's request as gRPC frames it."""
+    message = request_from_json(ONE_BODY[scenario])
+    path = folder / f"{scenario.replace(' ', '-')}.grpc"
+    path.write_bytes(b"\0" + len(message).to_bytes(4, "big") + message)
+    return path
+
+
+def _calls(in_flight: int, share: float) -> int:
+    return max(in_flight, int((SINGLE_CALLS if in_flight == 1 else SATURATING_CALLS) * share))
+
+
+@contextmanager
+def plain_serve() -> Iterator[tuple[str, int]]:
+    """The baseline, running: its gRPC address."""
+    command = [sys.executable, "-m", "scripts.benchmarks.plain_serve", str(free_port())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None, "its output is a pipe"
+        assert process.stdin is not None, "and so is its input"
+        yield ("127.0.0.1", int(process.stdout.readline()))
+        process.stdin.close()
+        process.wait()
+
+
+def _print_memory(node: TollgateNode, share: float) -> None:
+    """Memory over distinct keys: each is new, so plans, counters and series are all made anew."""
+    table = Table("distinct requests", "front MiB", "partitions MiB", title="Memory")
+    messages = (request_from_json(json_body({"key": f"visitor-{number}"})) for number in count())
+    for round_number in range(MEMORY_ROUNDS + 1):
+        if round_number:
+            calls = int(MEMORY_CALLS * share)
+            _load_distinct(node.grpc, messages, calls=calls, in_flight=IN_FLIGHT[-1])
+        usage = node.usage()
+        table.add_row(
+            f"{int(round_number * MEMORY_CALLS * share):,}",
+            f"{_rss_mib(usage, 'front'):.0f}",
+            f"{_rss_mib(usage, 'partition'):.0f}",
+        )
+    Console().print(table)
+
+
+def _rss_mib(usage: dict[str, Usage], prefix: str) -> float:
+    return sum(used.rss_bytes for name, used in usage.items() if name.startswith(prefix)) / MIB
+
+
+def _print_table(rows: Sequence[Row]) -> None:
+    table = Table(title="Decisions", caption="ms of CPU per 1,000 calls; memory: front, partitions")
+    for column in ("way", "scenario"):
+        table.add_column(column)
+    for column in ("in flight", "req/s", "x grpcio", "p50 ms", "p99 ms", "p99.9 ms"):
+        table.add_column(column, justify="right")
+    for column in ("cpu ms", "MiB", "errors"):
+        table.add_column(column, justify="right")
+    base = {
+        (row.scenario, row.in_flight): row.load.per_second
+        for row in rows
+        if row.way == "grpcio front"
+    }
+    for row in rows:
+        peer = base.get((row.scenario, row.in_flight))
+        table.add_row(
+            row.way,
+            row.scenario,
+            str(row.in_flight),
+            f"{row.load.per_second:,.0f}",
+            f"{row.load.per_second / peer:.1f}" if peer else "",
+            *(f"{row.load.quantile_s(share) * 1e3:.2f}" for share in (0.5, 0.99, 0.999)),
+            "" if row.cpu_ms is None else f"{row.cpu_ms:.1f}",
+            "" if row.rss_mib is None else f"{row.rss_mib:.0f}",
+            str(row.load.errors + row.refused),
+        )
+    Console(width=120).print(table)
+
+
+@click.command()
+@click.option("--scenario", "scenarios", multiple=True, type=click.Choice([*ONE_BODY, DISTINCT]))
+@click.option("--share", default=1.0, help="Scales the number of calls; 0.1 for a quick look.")
+@click.option("--memory", "with_memory", is_flag=True, help="Also 5 million distinct requests.")
+def ratelimit(scenarios: tuple[str, ...], share: float, with_memory: bool) -> None:
+    """Requests per second, latency, CPU and memory of the rate-limit doors."""
+    run(scenarios or (*ONE_BODY, DISTINCT), share, with_memory=with_memory)
