@@ -6,6 +6,7 @@ from typing import get_type_hints
 
 import pytest
 
+from serve.settings.choices import Backend, Transport
 from serve.settings.loading import (
     SAMPLE_RULES,
     Description,
@@ -13,7 +14,6 @@ from serve.settings.loading import (
     SettingsError,
     describe,
 )
-from serve.settings.choices import Backend, Transport
 from serve.settings.rows import Row, rows_of
 from serve.settings.table import GROUPS, TABLE
 

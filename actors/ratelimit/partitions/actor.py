@@ -1,8 +1,8 @@
 """Counter partitions as Ray actors, and the store through which fronts reach them.
 
 A partition is called once per batch, with one `bytes` argument: Ray's generic serialiser would
-cost each call another 100 µs. Calls are never retried (`max_task_retries=0`): a hit whose answer was
-lost may have been counted, and counting it again could refuse somebody who is within the limit.
+cost each call another 100 µs. Calls are never retried (`max_task_retries=0`): a hit whose answer
+was lost may have been counted, and counting it again could refuse somebody who is within the limit.
 
 A partition that fails is left alone until it answers a probe, so that nobody waits for it twice:
 
