@@ -10,8 +10,11 @@ below zero: the reference computes it unsigned, so such a B counts as beyond eve
 dashboards built on that stay right.
 """
 
+from functools import lru_cache
 from struct import pack, unpack
 from typing import NamedTuple
+
+THRESHOLDS_KEPT_MAX = 4_096  # as many different limits are remembered with theirs
 
 
 class Account(NamedTuple):
@@ -43,6 +46,7 @@ def shadowed_hits(after: int, addend: int, limit: int) -> int:
     return addend if before >= limit or before < 0 else after - limit
 
 
+@lru_cache(maxsize=THRESHOLDS_KEPT_MAX)
 def near_threshold(limit: int, ratio: float) -> int:
     """N = floor(float32(float32(limit) * float32(ratio))): the reference's own rounding (B7).
 

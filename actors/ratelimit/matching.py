@@ -14,7 +14,6 @@ The counter is named by the entries of the request, with the rule's pattern in t
 text from the request only where `detailed_metric` or `value_to_metric` ask for it.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -43,7 +42,8 @@ class Choice(Enum):
 class Match:
     """A limit that applies. `limit` is the rule's, or the one the request brought along.
 
-    `metric_key`: sanitised, from the domain on. `counter_entries`: what names the counter.
+    `metric_key`: from the domain on, as it is: statistics make it fit for their names.
+    `counter_entries`: what names the counter.
     `is_dynamic_series`: the metric key holds text from the request. `rule` None: an override.
     """
 
@@ -88,7 +88,7 @@ def match(rules: RuleSet, domain: str, descriptor: Descriptor) -> Match | NoMatc
     segments = _detailed_segments(steps) if rule.has_detailed_metric else _segments(steps)
     return Match(
         limit=rule.limit,
-        metric_key=sanitised(".".join((domain, *segments))),
+        metric_key=".".join((domain, *segments)),
         counter_entries=tuple(map(_counter_entry, steps)),
         is_shadow=rule.is_shadow,
         is_quota=rule.is_quota,
@@ -129,7 +129,7 @@ def _override(domain: str, entries: Entries, override: Override) -> Match | NoMa
     segments = (f"{key}_{value}" if value else key for key, value in entries)
     return Match(
         limit=Limit(override.requests_per_unit, override.unit),
-        metric_key=sanitised(".".join((domain, *segments))),
+        metric_key=".".join((domain, *segments)),
         counter_entries=entries,
         is_dynamic_series=True,
     )
@@ -161,14 +161,3 @@ def _detailed_segments(steps: tuple[Step, ...]) -> list[str]:
 
 def _counter_entry(step: Step) -> tuple[str, str]:
     return (step.rule.key, step.rule.value) if step.is_shared else (step.key, step.value)
-
-
-# Names of metrics travel in lines of `name:value|type`.
-_RESERVED = re.compile(r"[:|\x00-\x1f\x7f]")
-_IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
-
-
-def sanitised(metric_name: str) -> str:
-    """A name that statistics lines can carry, and that an address does not split into segments."""
-    name = _RESERVED.sub("_", metric_name)
-    return _IPV4.sub(lambda address: address[0].replace(".", "_"), name)

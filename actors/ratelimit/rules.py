@@ -84,11 +84,11 @@ class Rule:
     shares_threshold: bool = False
     metadata: Mapping[str, object] | None = None
     children: Level = EMPTY_LEVEL
+    id: str = field(init=False, compare=False)
+    """The composite id, unique among siblings."""
 
-    @property
-    def id(self) -> str:
-        """The composite id, unique among siblings."""
-        return composite_id(self.key, self.value)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", composite_id(self.key, self.value))
 
     @property
     def has_wildcard(self) -> bool:

@@ -51,7 +51,7 @@ RULE_STATS = (
 # B3: colons, bars and the dots of IPv4 addresses become underscores. Control characters and lone
 # surrogates do as well: they would break lines, and pages that must be encoded.
 _FORBIDDEN = re.compile(r"[:|\x00-\x1f\x7f\ud800-\udfff]")
-_IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+_IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 
 
 def sanitised(metric_key: str) -> str:
@@ -163,9 +163,13 @@ class Tallies:
         """
         if is_dynamic and len(metric_key) > DYNAMIC_KEY_CHARS_MAX:
             return self._overflow
-        name = sanitised(metric_key)
         interned = self._dynamic if is_dynamic else self._configured
         with self._lock:
+            # Few keys need sanitising, and those that do are not found as they are.
+            tally = interned.get(metric_key)
+            if tally is not None:
+                return tally
+            name = sanitised(metric_key)
             tally = interned.get(name)
             if tally is None:
                 if is_dynamic and len(interned) >= DYNAMIC_TALLIES_MAX:

@@ -35,6 +35,7 @@ from actors.ratelimit.windows import Unit
 
 JSON_COMPLAINT_CHARS_MAX = 200
 VARINTS_KEPT_MAX = 16_384
+LIMITS_KEPT_MAX = 4_096
 REMAINING_UNLIMITED = 2**32 - 1
 
 SERVICE_NAME = "envoy.service.ratelimit.v3.RateLimitService"
@@ -199,6 +200,7 @@ def _reset_field(reset_s: int) -> bytes:
     return _framed(4, b"\x08" + _varint(reset_s) if reset_s else b"")
 
 
+@lru_cache(maxsize=LIMITS_KEPT_MAX)
 def current_limit_bytes(requests_per_unit: int, unit: Unit, name: str) -> bytes:
     """A rule's limit as a status shows it: `DescriptorStatus.current_limit`, framed."""
     content = b"\x08" + _varint(requests_per_unit) if requests_per_unit else b""

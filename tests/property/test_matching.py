@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from actors.ratelimit.descriptors import Descriptor, Override
 from actors.ratelimit.explaining import explain
-from actors.ratelimit.matching import Match, NoMatch, match, sanitised
+from actors.ratelimit.matching import Match, NoMatch, match
 from actors.ratelimit.rule_building import RuleFile, RuleFileError, load_rules
 from actors.ratelimit.rule_dump import dump
 from actors.ratelimit.rule_reading import read_rule_file
 from actors.ratelimit.rule_warnings import find_warnings
 from actors.ratelimit.rules import Level, Limit, Rule, RuleSet, Source
+from actors.ratelimit.tallies import sanitised
 from actors.ratelimit.wildcards import Wildcards
 from actors.ratelimit.windows import Unit
 

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from actors.ratelimit.descriptors import Descriptor, Entries, Override
-from actors.ratelimit.matching import Match, NoMatch, match, sanitised
+from actors.ratelimit.matching import Match, NoMatch, match
 from actors.ratelimit.rules import Level, Limit, Rule, RuleSet, Source
 from actors.ratelimit.windows import Unit
 
@@ -149,36 +149,6 @@ def test_an_override() -> None:
     refused = match(rules, "d", Descriptor(entries, Override(1, None)))
     assert refused is NoMatch.OVERRIDE_UNIT_UNKNOWN
     assert match(rules, "e", Descriptor(entries, Override(1, None))) is NoMatch.UNKNOWN_DOMAIN
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("d.key_value", "d.key_value"),
-        ("d.a:b|c", "d.a_b_c"),
-        ("d.a\nb\tc\x7f", "d.a_b_c_"),
-        ("d.ip_10.0.0.1", "d.ip_10_0_0_1"),
-        ("d.ip_10.0.0.1.x_192.168.1.254", "d.ip_10_0_0_1.x_192_168_1_254"),
-        ("d.v_1.2.3", "d.v_1.2.3"),
-        ("d.v_1.2.3.4.5", "d.v_1_2_3_4.5"),
-        ("d.path_/a.b/c", "d.path_/a.b/c"),
-        ("d.v_1234.5.6.7", "d.v_1234_5_6_7"),
-    ],
-)
-def test_sanitised(name: str, expected: str) -> None:
-    assert sanitised(name) == expected
-
-
-def test_metric_keys_are_sanitised_and_counters_are_not() -> None:
-    entries = (("addr", "10.0.0.1:80"),)
-    found = met(entries, rule("addr", "", has_detailed_metric=True))
-    assert found.metric_key == "d.addr_10_0_0_1_80"
-    assert found.counter_entries == entries
-    brought = match(
-        RuleSet({"d": Level()}), "d", Descriptor((("a", "b|c"),), Override(1, Unit.DAY))
-    )
-    assert isinstance(brought, Match)
-    assert brought.metric_key == "d.a_b_c"
 
 
 def test_rules_travel() -> None:
