@@ -56,7 +56,7 @@ class Node:
             self._watch(actors)
             click.echo("Stopping: finishing the calls in flight.")
             self._drain(door)
-        except OSError as error:
+        except (OSError, NotOpenedError) as error:
             click.echo(f"tollgate: {error}", err=True)
             return 1
         finally:
@@ -75,6 +75,8 @@ class Node:
         process = self._settings.process
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         ray.init(
+            # A cluster of this node's own, whatever RAY_ADDRESS says: its end is ours to decide.
+            address="local",
             namespace=NAMESPACE,
             include_dashboard=True,
             dashboard_host="127.0.0.1",
@@ -98,7 +100,7 @@ class Node:
             )
             actors = creating.result()
         listening = actors.operations.begin.remote()
-        door = ray_serve.run(application(settings, run), name=APPLICATION, route_prefix="/")
+        door = _opened(application(settings, run))
         addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}"}
         addresses["gRPC"] = door.describe.remote().result()["grpc"]
         addresses |= ray.get(listening)
@@ -153,6 +155,22 @@ class Node:
             ray.shutdown()
         remove_record(self._settings.process.data)
         remove_short_path(self._settings.process.data)
+
+
+class NotOpenedError(Exception):
+    """The doors are not open; the text is one line with the reason."""
+
+
+def _opened(door: ray_serve.Application) -> DeploymentHandle[Any]:
+    try:
+        return ray_serve.run(door, name=APPLICATION, route_prefix="/")
+    except RuntimeError as error:
+        # Serve's own error names no cause. Its status holds the replica's traceback: the last line
+        # says what happened there.
+        deployments = ray_serve.status().applications[APPLICATION].deployments.values()
+        said = "\n".join(each.message for each in deployments).strip() or str(error)
+        reason = said.splitlines()[-1]
+        raise NotOpenedError(f"the rate-limit service did not start: {reason}") from None
 
 
 def main() -> int:

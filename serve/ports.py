@@ -1,8 +1,11 @@
 """The ports of a node: which there are, which are taken, which are free."""
 
+import errno
+import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from serve.settings import Settings
 from serve.settings.choices import Transport
@@ -40,7 +43,7 @@ def port_uses(settings: Settings) -> Iterator[PortUse]:
 
 
 def taken(settings: Settings) -> Iterator[str]:
-    """One line for each port that cannot be bound."""
+    """One line for each port, or unix socket, that cannot be bound."""
     for use in port_uses(settings):
         reason = _why_not(use.host, use.port)
         if reason:
@@ -48,6 +51,9 @@ def taken(settings: Settings) -> Iterator[str]:
                 f"{settings.spelled(use.setting)}: cannot listen on {use.host or '0.0.0.0'}:"
                 f"{use.port}: {reason}; free it, or set another"
             )
+    path = settings.grpc.uds
+    if path and (reason := _why_not_at(path)):
+        yield f"{settings.spelled('GRPC_UDS')}: cannot listen on {path}: {reason}; set another path"
 
 
 def free_port() -> int:
@@ -64,3 +70,27 @@ def _why_not(host: str, port: int) -> str:
             return ""
     except OSError as error:
         return (error.strerror or str(error)).partition(" (while")[0]
+
+
+def _why_not_at(path: str) -> str:
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.bind(path)
+        os.unlink(path)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            return error.strerror or str(error)
+        return _who_has(path)
+    return ""
+
+
+def _who_has(path: str) -> str:
+    """gRPC takes the place of a socket that is there already, so nobody may be listening on it."""
+    if not Path(path).is_socket():
+        return "there is another file of this name"
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(path)
+    except OSError:
+        return ""
+    return "somebody is listening there"

@@ -12,6 +12,7 @@ import click
 from actors.kernel.clock import Clock, SystemClock
 from actors.ratelimit.rule_building import load_rules
 from actors.ratelimit.rule_files import RuleFileError
+from serve.leftovers import end_leftovers
 from serve.node_environment import merged, node_environment
 from serve.ports import free_port, taken
 from serve.rule_directory import RuleDirectory
@@ -55,7 +56,13 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
                 "stop it with `tollgate down`, or set another TOLLGATE_DATA"
             ]
         )
-    problems = [*settings.unbuilt(), *_bad_rules(settings), *taken(settings)]
+    end_leftovers(settings, SystemClock())
+    problems = [
+        *settings.unbuilt(),
+        *_bad_rules(settings),
+        *_bad_certificates(settings),
+        *taken(settings),
+    ]
     if problems:
         _refuse(problems)
     return settings
@@ -73,6 +80,20 @@ def _bad_rules(settings: Settings) -> Iterator[str]:
             f"{error.located}; mend it, or set FORCE_START_WITHOUT_INITIAL_CONFIG=true to start "
             "without rules"
         )
+
+
+def _bad_certificates(settings: Settings) -> Iterator[str]:
+    grpc = settings.grpc
+    if not grpc.has_tls:
+        return
+    # Imported here: without TLS nothing in this command needs gRPC.
+    from serve.ratelimit.front import ServerTls
+    from serve.ratelimit.front_tls import TlsError, server_credentials
+
+    try:
+        server_credentials(ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san))
+    except TlsError as error:
+        yield f"{settings.spelled('GRPC_SERVER_USE_TLS')}: {error}"
 
 
 def _refuse(lines: Sequence[str]) -> NoReturn:
