@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 
@@ -14,8 +15,7 @@ from serve.ratelimit.front_binding import cannot_listen
 
 T = TypeVar("T")
 
-# The fronts' own answers are small; this bounds what one caller may make us hold. It is gRPC's
-# default, and the reference leaves it alone (B15).
+# gRPC's default, which the reference leaves alone (B15). It holds for what is decompressed, too.
 MESSAGE_BYTES_MAX = 4 * 1024 * 1024
 
 
@@ -30,9 +30,9 @@ class AioService(Protocol):
 
 
 class AioServer:
-    """`start` binds and serves; `stop` lets calls finish. Each once, from any thread but its own.
+    """`start` binds and serves, once; `stop` lets calls finish. From any thread but its own.
 
-    `credentials` None: plain text. `options` are grpcio's channel arguments.
+    `options` are grpcio's channel arguments.
     """
 
     def __init__(
@@ -44,34 +44,34 @@ class AioServer:
         self._services = services
         self._options = options
         self._interceptors = interceptors
-        self._loop = uvloop.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="grpcio-front", daemon=True)
+        self._to_close = ExitStack()
         self._server: grpc.aio.Server | None = None
 
     def start(self, door: Door, credentials: grpc.ServerCredentials | None = None) -> str:
-        """Listens at `door`; returns the bound address. OSError when it cannot be bound."""
-        self._thread.start()
-        is_serving = False
-        try:
+        """Listens at `door`, in plain text without credentials; returns the bound address.
+
+        OSError when it cannot be bound.
+        """
+        with ExitStack() as to_close:
+            self._loop = uvloop.new_event_loop()
+            to_close.callback(self._loop.close)
+            thread = Thread(target=self._loop.run_forever, name="grpcio-front", daemon=True)
+            thread.start()
+            to_close.callback(thread.join)
+            to_close.callback(self._loop.call_soon_threadsafe, self._loop.stop)
             address = self._run(self._start(door, credentials))
-            is_serving = True
-        finally:
-            if not is_serving:
-                self._end_loop()
+            self._to_close = to_close.pop_all()
         return address
 
     def stop(self, grace_s: float) -> None:
         """No new calls; those in flight complete within the grace, then everything is closed."""
-        self._run(self._stop(grace_s))
-        self._end_loop()
+        if self._server is not None:
+            self._run(self._stop(self._server, grace_s))
+            self._server = None
+        self._to_close.close()
 
     def _run(self, step: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(step, self._loop).result()
-
-    def _end_loop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
     async def _start(self, door: Door, credentials: grpc.ServerCredentials | None) -> str:
         server = grpc.aio.server(
@@ -82,18 +82,17 @@ class AioServer:
                 *self._options,
             ),
         )
+        address = _bind(server, door, credentials)
         for service in self._services:
             service.install(server)
-        address = _bind(server, door, credentials)
         await server.start()
         self._server = server
         return address
 
-    async def _stop(self, grace_s: float) -> None:
-        assert self._server is not None, "only a started server is stopped"
+    async def _stop(self, server: grpc.aio.Server, grace_s: float) -> None:
         for service in self._services:
             service.drain()
-        await self._server.stop(grace_s)
+        await server.stop(grace_s)
 
 
 def _bind(server: grpc.aio.Server, door: Door, credentials: grpc.ServerCredentials | None) -> str:

@@ -37,7 +37,9 @@ from serve.ratelimit.health import Component
 
 QUIET_S = 0.25
 QUIET_CHECK_S = 0.025
-# For watchers to hear the end; they leave at once. Then for pumps, which have nothing left to do.
+# `close` wakes only one of the threads that wait for calls, so none may wait for ever.
+RECEIVE_TIMEOUT_MS = 100
+# Once the front is closed nobody is left to wait for, but what a decision holds up.
 INNER_GRACE_S = 1.0
 PUMP_END_S = 1.0
 
@@ -64,11 +66,11 @@ class NativeFront:
             inner_dir = Path(tempfile.mkdtemp(prefix="grpc-", dir=tuning.socket_dir))
             to_close.callback(shutil.rmtree, inner_dir)
             inner_socket = str(inner_dir / "inner.sock")
-            front = _listening(door, tuning)
-            to_close.callback(front.close)
             inner = AioServer((HealthService(self._service), ReflectionService()))
             inner.start(Door(unix_socket=inner_socket))
             to_close.callback(inner.stop, INNER_GRACE_S)
+            front = _listening(door, tuning)
+            to_close.callback(front.close)
             front.set_fallback(inner_socket)
             front.start()
             self._to_close = to_close.pop_all()
@@ -81,6 +83,7 @@ class NativeFront:
         self._to_close.close()
         for pump in self._pumps:
             pump.join(PUMP_END_S)
+        self._pumps = []
 
     def _wait_until_quiet(self, grace_s: float) -> None:
         clock = self._service.clock
@@ -127,7 +130,9 @@ class _Pump(Thread):
     def run(self) -> None:
         front, monotonic_s = self._front, self._clock.monotonic_s
         # Every event is a call: cancellations are only reported for streams, and there are none.
-        while (events := front.recv_batch(BATCH_MAX)) is not None:
+        while (events := front.recv_batch(BATCH_MAX, RECEIVE_TIMEOUT_MS)) is not None:
+            if not events:
+                continue
             self.is_deciding = True
             self.calls_taken += len(events)
             started_s = monotonic_s()

@@ -36,7 +36,8 @@ REQUESTS = st.builds(Request, TEXT, st.lists(DESCRIPTORS, max_size=5).map(tuple)
 
 CODES = st.sampled_from([ResponseMessage.UNKNOWN, ResponseMessage.OK, ResponseMessage.OVER_LIMIT])
 LIMITS = st.tuples(UINT32, st.sampled_from(Unit), TEXT)
-STATUSES = st.tuples(CODES, st.none() | LIMITS, UINT32, st.none() | st.integers(0, 2**40))
+RESETS_S = st.integers(0, 366 * 86_400)
+STATUSES = st.tuples(CODES, st.none() | LIMITS, UINT32, st.none() | RESETS_S)
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e300, 1e300) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),

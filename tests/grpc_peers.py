@@ -1,0 +1,160 @@
+"""What the tests of the gRPC doors put on both sides of them: decisions, and callers."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2
+
+from actors.kernel.clock import SystemClock
+from serve.ratelimit.codec import METHOD_PATH
+from serve.ratelimit.front import Answer, Door, Front, NativeTuning, Service, choose_front
+from serve.ratelimit.health import Health
+from serve.settings.choices import GrpcFront
+
+# How long anything may take before a test fails; nothing waits that long when all is well.
+PATIENCE_S = 20.0
+GRACE_S = 20.0
+
+
+def echo(payloads: Sequence[bytes]) -> list[Answer]:
+    return [b"re:" + payload for payload in payloads]
+
+
+@dataclass
+class Decisions:
+    """A `decide_batch` that can be held, and remembers its batches."""
+
+    answer: Callable[[Sequence[bytes]], list[Answer]] = echo
+    batches: list[list[bytes]] = field(default_factory=list)
+    is_open: threading.Event = field(default_factory=threading.Event)
+    entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+
+    def __post_init__(self) -> None:
+        self.is_open.set()
+
+    def __call__(self, payloads: Sequence[bytes]) -> list[Answer]:
+        self.batches.append(list(payloads))
+        self.entered.release()
+        assert self.is_open.wait(PATIENCE_S)
+        return self.answer(payloads)
+
+    def hold(self) -> None:
+        self.is_open.clear()
+
+    def release(self) -> None:
+        self.is_open.set()
+
+    def wait_for_a_batch(self) -> None:
+        assert self.entered.acquire(timeout=PATIENCE_S)
+
+
+@dataclass
+class World:
+    """A front with everything around it that a test looks at."""
+
+    decisions: Decisions = field(default_factory=Decisions)
+    health: Health = field(default_factory=Health)
+    observed: list[tuple[str, int, float]] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+
+    def front(self, choice: GrpcFront, socket_dir: Path, door: Door | None = None) -> Front:
+        service = Service(
+            self.decisions,
+            self.health,
+            SystemClock(),
+            lambda *observation: self.observed.append(observation),
+            self.errors.append,
+        )
+        tuning = NativeTuning(socket_dir)
+        return choose_front(choice, door or Door("127.0.0.1", 0), service, tuning)
+
+    def calls_observed(self, method: str) -> int:
+        return sum(calls for name, calls, _ in self.observed if name == method)
+
+
+class Caller:
+    """A real gRPC client on one connection of its own."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.channel = channel
+        self.decide = channel.unary_unary(METHOD_PATH)
+        form = (
+            health_pb2.HealthCheckRequest.SerializeToString,
+            health_pb2.HealthCheckResponse.FromString,
+        )
+        self._check = channel.unary_unary("/grpc.health.v1.Health/Check", *form)
+        self._watch = channel.unary_stream("/grpc.health.v1.Health/Watch", *form)
+
+    def check(self, service: str) -> int:
+        request = health_pb2.HealthCheckRequest(service=service)
+        return int(self._check(request, timeout=PATIENCE_S).status)
+
+    def watch(self, service: str) -> Any:
+        return self._watch(health_pb2.HealthCheckRequest(service=service), timeout=PATIENCE_S)
+
+    def start(self, payloads: Sequence[bytes]) -> list[Any]:
+        """Starts one call per payload; returns once the door has them all.
+
+        A door takes the calls of one connection, once there is one, in order: it has these when it
+        answers a later one.
+        """
+        self.check("")
+        calls = [self.decide.future(payload, timeout=PATIENCE_S) for payload in payloads]
+        self.check("")
+        return calls
+
+
+@contextmanager
+def caller(address: str, credentials: grpc.ChannelCredentials | None = None) -> Iterator[Caller]:
+    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
+    channel = (
+        grpc.insecure_channel(address, options)
+        if credentials is None
+        else grpc.secure_channel(address, credentials, options)
+    )
+    with channel:
+        yield Caller(channel)
+
+
+# --- HTTP/2 by hand: for what no gRPC client would send -------------------------------------------
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_DATA, _HEADERS, _SETTINGS, _PING = 0, 1, 4, 6
+_END_STREAM, _END_HEADERS, _ACK = 1, 4, 1
+
+
+def _frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
+    length = len(content).to_bytes(3, "big")
+    return length + bytes([kind, flags]) + stream.to_bytes(4, "big") + content
+
+
+def _header(name: str, value: str) -> bytes:
+    """A literal without indexing and without Huffman coding (RFC 7541, 6.2.2)."""
+    return b"\x00" + b"".join(bytes([len(text)]) + text.encode() for text in (name, value))
+
+
+def send_by_hand(address: str, headers: dict[str, str], body: bytes) -> None:
+    """One HTTP/2 request; returns once the server has read it all, or has closed the connection."""
+    host, port = address.rsplit(":", 1)
+    pseudo = {":method": "POST", ":scheme": "http", ":path": METHOD_PATH, ":authority": address}
+    block = b"".join(_header(*item) for item in (pseudo | headers).items())
+    with socket.create_connection((host, int(port)), PATIENCE_S) as connection:
+        connection.sendall(
+            _PREFACE
+            + _frame(_SETTINGS, 0, 0)
+            + _frame(_HEADERS, _END_HEADERS, 1, block)
+            + _frame(_DATA, _END_STREAM, 1, body)
+            + _frame(_PING, 0, 0, b"all read")
+        )
+        with connection.makefile("rb") as stream:
+            while len(start := stream.read(9)) == 9:
+                kind, flags = start[3], start[4]
+                stream.read(int.from_bytes(start[:3], "big"))
+                if kind == _PING and flags & _ACK:
+                    return

@@ -1,0 +1,91 @@
+"""Which state of which component turns the overall health (specification B17; F19 to F22)."""
+
+import pytest
+
+from serve.ratelimit.health import Component, Health, UnknownComponent, component
+
+BACKEND, CONFIG, SIGTERM = Component.BACKEND, Component.CONFIG, Component.SIGTERM
+
+
+def test_without_a_config_component_it_starts_healthy() -> None:
+    assert Health().is_healthy
+
+
+def test_the_backend_turns_it_both_ways() -> None:
+    health = Health()
+    seen = []
+    for is_healthy in (True, False, True):
+        health.set(BACKEND, is_healthy=is_healthy)
+        seen.append(health.is_healthy)
+    assert seen == [True, False, True]
+
+
+def test_a_config_component_starts_unhealthy_and_every_component_counts() -> None:
+    health = Health(needs_config=True)
+    seen = [health.is_healthy]
+    for which, is_healthy in (
+        (BACKEND, True),
+        (CONFIG, True),
+        (BACKEND, False),
+        (BACKEND, True),
+        (CONFIG, False),
+    ):
+        health.set(which, is_healthy=is_healthy)
+        seen.append(health.is_healthy)
+    assert seen == [False, False, True, False, True, False]
+
+
+def test_a_disabled_component_has_no_say() -> None:
+    health = Health()
+    health.set(CONFIG, is_healthy=False)
+    assert health.is_healthy
+
+
+def test_sigterm_never_comes_back() -> None:
+    health = Health()
+    health.set(SIGTERM, is_healthy=False)
+    health.set(SIGTERM, is_healthy=True)
+    assert not health.is_healthy
+
+
+@pytest.mark.parametrize("which", Component)
+def test_components_are_known_by_name(which: Component) -> None:
+    assert component(which.value) is which
+
+
+@pytest.mark.parametrize("name", ["", "redis", "Backend"])
+def test_an_unknown_component_is_named(name: str) -> None:
+    with pytest.raises(UnknownComponent) as refusal:
+        component(name)
+    assert str(refusal.value) == f"Invalid component: {name}"
+
+
+def test_listeners_hear_each_turn_and_nothing_else() -> None:
+    health = Health(needs_config=True)
+    heard: list[bool] = []
+    end = health.subscribe(heard.append)
+    health.set(BACKEND, is_healthy=True)
+    health.set(CONFIG, is_healthy=True)
+    health.set(CONFIG, is_healthy=True)
+    health.set(BACKEND, is_healthy=False)
+    health.set(CONFIG, is_healthy=False)
+    health.set(CONFIG, is_healthy=True)
+    assert heard == [True, False]
+    end()
+    health.set(BACKEND, is_healthy=True)
+    assert heard == [True, False]
+    assert health.is_healthy
+
+
+def test_a_listener_may_end_its_subscription_and_read_the_state() -> None:
+    health = Health()
+    heard: list[tuple[bool, bool]] = []
+
+    def once(is_healthy: bool) -> None:
+        heard.append((is_healthy, health.is_healthy))
+        end()
+
+    end = health.subscribe(once)
+    health.set(BACKEND, is_healthy=False)
+    health.set(BACKEND, is_healthy=True)
+    assert heard == [(False, False)]
