@@ -1,0 +1,1 @@
+"""Ledgers: merchants' books, their single writers, and the journal that makes them durable."""

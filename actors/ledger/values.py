@@ -1,0 +1,89 @@
+"""The words of the books. Amounts are integers in minor units; times are milliseconds of the epoch.
+
+Ids are 24 lowercase hex digits: 8 of seconds, 10 of the book's number, 6 of a counter. The single
+writer of a book allocates them, so within a book they rise in the order of commits (L4, F13).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NewType
+
+BookId = NewType("BookId", str)
+"""A merchant's id, or DIRECTORY for the book that apps and keys live in."""
+EntityId = NewType("EntityId", str)
+Currency = NewType("Currency", str)
+
+DIRECTORY = BookId("0" * 24)
+AMOUNT_MAX = 2**53 - 1
+
+
+class Scheme(Enum):
+    """Card schemes."""
+
+    VISA = "visa"
+    MASTERCARD = "mastercard"
+
+
+@dataclass(frozen=True, slots=True)
+class CardSummary:
+    """What may be kept of a card (part G, PCI): never its number, never its security code.
+
+    `expiry_ms`: the last millisecond of the expiry month, UTC. `network_token`: how the card
+    network knows the card again for recurring payments; opaque, useless to anybody else.
+    """
+
+    bin: str
+    last4: str
+    expiry_ms: int
+    scheme: Scheme
+    has_code: bool
+    network_token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """An amount in a currency."""
+
+    currency: Currency
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """A merchant's fees: `rate_ppm` of the captured amount in parts per million, plus `flat`."""
+
+    rate_ppm: int
+    flat: Price
+    dispute: Price
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """An exchange rate: 1 minor unit of `source` is `numerator / denominator` minor units of
+    `target` (exponents included), as dated in the table it was read from."""
+
+    source: Currency
+    target: Currency
+    numerator: int
+    denominator: int
+    dated: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingError:
+    """Why an authorisation failed (part C). `is_client`, `is_merchant`: who may be at fault."""
+
+    code: int
+    message: str
+    is_client: bool
+    is_merchant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who asked for a change, for the audit (part D): the app, its key's last four characters."""
+
+    app: EntityId
+    key_last4: str
+    address: str
+    request_id: str
