@@ -77,11 +77,11 @@ class ReadStore(Protocol):
 
     async def is_member(self, book: BookId, app: EntityId) -> bool: ...
 
-    async def entity(self, kind: str, id: EntityId) -> EntityRow | None: ...
+    async def entity(self, kind: str, entity_id: EntityId) -> EntityRow | None: ...
 
     async def merchant_by_public_key(self, public_key: str) -> EntityRow | None: ...
 
-    async def page(self, kind: str, book: BookId, page: Page, filter: Filter) -> list[str]:
+    async def page(self, kind: str, book: BookId, page: Page, wanted: Filter) -> list[str]:
         """Documents of a book's entities of a kind, in the order asked for."""
 
     async def merchants_of(self, app: EntityId, page: Page) -> list[str]:
