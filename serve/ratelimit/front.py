@@ -18,6 +18,8 @@ from serve.ratelimit.health import Health
 from serve.settings.choices import GrpcFront
 
 BATCH_MAX = 1024
+# Calls that one connection may have open: with it, a client that never waits is held back.
+STREAMS_PER_CONNECTION_MAX = 1024
 
 
 class StatusCode(IntEnum):

@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 import uvloop
 
-from serve.ratelimit.front import Door, host_port
+from serve.ratelimit.front import STREAMS_PER_CONNECTION_MAX, Door, host_port
 from serve.ratelimit.front_binding import cannot_listen
 
 T = TypeVar("T")
@@ -78,6 +78,7 @@ class AioServer:
             interceptors=tuple(self._interceptors),
             options=(
                 ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+                ("grpc.max_concurrent_streams", STREAMS_PER_CONNECTION_MAX),
                 ("grpc.so_reuseport", int(door.is_port_shared)),
                 *self._options,
             ),

@@ -23,6 +23,7 @@ from pygrpc_native import NativeGrpcFront
 from serve.ratelimit.codec import METHOD_NAME, METHOD_PATH
 from serve.ratelimit.front import (
     BATCH_MAX,
+    STREAMS_PER_CONNECTION_MAX,
     Door,
     NativeTuning,
     Refused,
@@ -108,6 +109,7 @@ def _listening(door: Door, tuning: NativeTuning) -> NativeGrpcFront:
             door.target,
             [(METHOD_PATH, False)],
             io_threads=tuning.io_threads,
+            max_concurrent_streams=STREAMS_PER_CONNECTION_MAX,
             reuse_port=door.is_port_shared,
         )
     except OSError:
