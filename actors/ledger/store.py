@@ -33,7 +33,7 @@ class JournalStore(Protocol):
         """The heads of these books; those that do not exist are left out."""
 
     async def entities(self, ids: Sequence[EntityId]) -> dict[EntityId, EntityRow]:
-        """Entities with their state; those that do not exist are left out."""
+        """Entities with their state; those that do not exist, and memberships, are left out."""
 
     async def operations(
         self, operations: Sequence[str], keys: Sequence[tuple[EntityId, BookId, str]]
