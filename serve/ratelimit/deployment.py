@@ -38,7 +38,7 @@ LOCAL_CACHE = "ratelimit.localcache."
     max_ongoing_requests=ONGOING_REQUESTS_MAX,
     ray_actor_options={"num_cpus": 0},
     graceful_shutdown_timeout_s=5,
-    logging_config={"enable_access_log": False},
+    logging_config={"enable_access_log": False, "log_level": "WARNING"},
 )
 class RateLimit:
     """One front process: it decides what its doors bring."""

@@ -10,6 +10,7 @@ if it is ours.
 
 import json
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -21,6 +22,8 @@ from serve.ratelimit.front import Answer, Refused, StatusCode
 from serve.ratelimit.health import Health
 
 HTTP_STATUS_OF_CODE = {OK: 200, OVER_LIMIT: 429}
+BODIES_KEPT_MAX = 4_096
+KEPT_BODY_BYTES_MAX = 2 * 1024
 CALLERS_FAULT = (StatusCode.UNKNOWN, StatusCode.INVALID_ARGUMENT)
 
 
@@ -35,7 +38,7 @@ class JsonDoor:
         self._is_precise = is_precise
 
     async def answer(self, request: Request) -> Response:
-        path = request.url.path
+        path = request.scope["path"]
         if path == "/json":
             return await self._decision(request)
         if path == "/healthcheck":
@@ -45,7 +48,7 @@ class JsonDoor:
 
     async def _decision(self, request: Request) -> Response:
         try:
-            payload = request_from_json(await _body(request))
+            payload = _payload(await _body(request))
         except MalformedRequest as error:
             return self._refused(Refused(StatusCode.INVALID_ARGUMENT, str(error)))
         answer = await self._decide(payload)
@@ -69,6 +72,14 @@ def json_reply(payload: bytes | None) -> Response:
     overall = payload[1] if payload[:1] == b"\x08" else 0
     status = HTTP_STATUS_OF_CODE.get(overall, 500)
     return Response(response_to_json(payload), status, media_type="application/json")
+
+
+def _payload(body: bytes) -> bytes:
+    return _kept_payload(body) if len(body) <= KEPT_BODY_BYTES_MAX else request_from_json(body)
+
+
+# Proxies ask the same questions over and over.
+_kept_payload = lru_cache(maxsize=BODIES_KEPT_MAX)(request_from_json)
 
 
 async def _body(request: Request) -> bytes:
