@@ -1,24 +1,30 @@
 """The decision engine on a test bench: questions and answers are values, the clock stands still."""
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from threading import Lock
+from typing import TypeVar
 
 from actors.kernel.clock import ManualClock
+from actors.ratelimit.counters import Conditional, Hits
 from actors.ratelimit.decision import Decider
 from actors.ratelimit.descriptors import Entries, Request
 from actors.ratelimit.local_counters import LocalCounters
+from actors.ratelimit.planning import UNIT_SLOTS, PlannedHit
 from actors.ratelimit.policy import Policy
 from actors.ratelimit.refusals import Refusal
-from actors.ratelimit.rounds import CounterStore
+from actors.ratelimit.rounds import CounterStore, Unreachable
 from actors.ratelimit.rule_building import load_rules
 from actors.ratelimit.rule_files import RuleFile
 from actors.ratelimit.rules import RuleSet
-from actors.ratelimit.tallies import RULE_STATS, StatisticsDelta, Tallies
+from actors.ratelimit.tallies import RULE_STATS, RuleTally, StatisticsDelta, Tallies
 from actors.ratelimit.verdict import Decision
 from actors.ratelimit.windows import Unit
 
 DEFAULT_POLICY = Policy()
+Answers = dict[int, list[list[int]] | Unreachable]
+Batch = TypeVar("Batch")
 
 
 def rules_from(text: str | Mapping[str, str], *, merge_domains: bool = False) -> RuleSet:
@@ -101,3 +107,74 @@ def rule_stats(delta: StatisticsDelta) -> dict[str, dict[str, int]]:
         for key, counts in {**delta.rules, **delta.dynamic_rules}.items()
     }
     return {key: stats for key, stats in named.items() if stats}
+
+
+def planned_hit(
+    key: bytes = b"k",
+    *,
+    partition: int = 0,
+    unit: Unit = Unit.MINUTE,
+    limit: int = 10,
+    addend: int = 1,
+    is_refund: bool = False,
+    is_quota: bool = False,
+    metadata: Mapping[str, object] | None = None,
+) -> PlannedHit:
+    """A hit as the planner makes it."""
+    return PlannedHit(
+        key=key,
+        bucket=partition * UNIT_SLOTS + unit,
+        unit=unit,
+        limit=limit,
+        near=limit,
+        addend=addend,
+        is_refund=is_refund,
+        is_shadow=False,
+        is_quota=is_quota,
+        tally=RuleTally("d.k", is_dynamic=False),
+        limit_wire=rendered_limit(limit, unit, ""),
+        metadata=metadata,
+    )
+
+
+class RecordedCounters(LocalCounters):
+    """Counters that remember how they were asked, and partitions that can be out of reach."""
+
+    def __init__(self, partitions: int = 1) -> None:
+        super().__init__(partitions)
+        self.calls: list[tuple[str, dict[int, list[Hits] | list[Conditional]]]] = []
+        self.unreachable: dict[int, str] = {}
+
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
+        self.calls.append(("hit", {number: list(batch) for number, batch in batches.items()}))
+        return self._cut_off(batches, super().hit(self._reachable(batches), now_s))
+
+    def hit_conditionally(
+        self, batches: Mapping[int, Sequence[Conditional]], now_s: int
+    ) -> Answers:
+        self.calls.append(("conditional", {number: list(b) for number, b in batches.items()}))
+        return self._cut_off(batches, super().hit_conditionally(self._reachable(batches), now_s))
+
+    def counts(self, now_s: int) -> dict[tuple[int, bytes], int]:
+        """What is counted, by window end and key, in windows that have not ended."""
+        return {
+            (end_s, key): self.tables[number].hit([Hits(end_s, [key], [0])], now_s)[0][0]
+            for number, end_s, key in self._asked()
+            if end_s > now_s
+        }
+
+    def _asked(self) -> set[tuple[int, int, bytes]]:
+        asked = set()
+        for _, batches in self.calls:
+            for number, batch in batches.items():
+                for each in batch:
+                    ends_s = each.end_s if isinstance(each.end_s, list) else repeat(each.end_s)
+                    asked |= {(number, *pair) for pair in zip(ends_s, each.keys, strict=False)}
+        return asked
+
+    def _reachable(self, batches: Mapping[int, Batch]) -> dict[int, Batch]:
+        return {number: b for number, b in batches.items() if number not in self.unreachable}
+
+    def _cut_off(self, batches: Mapping[int, object], answers: Answers) -> Answers:
+        lost = self.unreachable.keys() & batches.keys()
+        return answers | {number: Unreachable(self.unreachable[number]) for number in lost}

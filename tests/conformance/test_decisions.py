@@ -1,15 +1,12 @@
 """The specification's cases on counting and deciding (3C to 3E, parts of 3B, 3F and 3G)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actors.ratelimit.counters import Conditional, Hits
-from actors.ratelimit.local_counters import LocalCounters
 from actors.ratelimit.refusals import Refusal
-from actors.ratelimit.rounds import Unreachable
 from tests.conformance.decision_cases import (
     Case,
     Stats,
@@ -21,36 +18,16 @@ from tests.conformance.decision_cases import (
     request,
     summed,
 )
-from tests.engine import Engine
+from tests.engine import Engine, RecordedCounters
 
 CASES = list(cases(Path(__file__).with_name("decisions")))
-
-
-class BreakableCounters(LocalCounters):
-    """Counters that answer with an error while one is set."""
-
-    error: str | None = None
-
-    def hit(
-        self, batches: Mapping[int, Sequence[Hits]], now_s: int
-    ) -> dict[int, list[list[int]] | Unreachable]:
-        if self.error is not None:
-            return dict.fromkeys(batches, Unreachable(self.error))
-        return super().hit(batches, now_s)
-
-    def hit_conditionally(
-        self, batches: Mapping[int, Sequence[Conditional]], now_s: int
-    ) -> dict[int, list[list[int]] | Unreachable]:
-        if self.error is not None:
-            return dict.fromkeys(batches, Unreachable(self.error))
-        return super().hit_conditionally(batches, now_s)
 
 
 class Run:
     """One case being run."""
 
     def __init__(self, case: Case, partitions: int) -> None:
-        self._store = BreakableCounters(partitions)
+        self._store = RecordedCounters(partitions)
         self._engine = Engine(case.rules, policy=case.policy, store=self._store)
         self._total: Stats = {}
 
@@ -58,7 +35,9 @@ class Run:
         if "at" in step:
             self._engine.clock.set(step["at"])
         if "store" in step:
-            self._store.error = step["store"]
+            error: str = step["store"]
+            every = range(self._store.partitions if error else 0)
+            self._store.unreachable = dict.fromkeys(every, error)
         if "reload" in step:
             self._engine.use(step["reload"])
         if "preload" in step:
