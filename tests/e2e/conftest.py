@@ -1,0 +1,166 @@
+"""One Tollgate and one Envoy for the whole tier, started as an operator would start them.
+
+A test that stops or secures a Tollgate starts its own. When a test fails, its report ends with what
+all of them have written.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+import pytest
+from envoy.service.ratelimit.v3 import rls_pb2_grpc
+
+from tests.e2e.callers import own_connection
+from tests.e2e.envoy_process import EnvoyProcess
+from tests.tollgate_process import TollgateProcess
+
+SAMPLE_RULES = Path(__file__).parents[2] / "configs/ratelimit"
+# The tests' own rules. Their windows are long, so that none ends in the middle of a test.
+RULES = """\
+domain: e2e
+descriptors:
+  - key: account
+    rate_limit: {unit: year, requests_per_unit: 3}
+  - key: tenant
+    rate_limit: {unit: year, requests_per_unit: 1000000}
+  - key: pair
+    value: outer
+    descriptors:
+      - key: inner
+        detailed_metric: true
+        rate_limit: {name: nested, unit: year, requests_per_unit: 100}
+  - key: free
+    rate_limit: {unlimited: true}
+  - key: tried
+    shadow_mode: true
+    rate_limit: {unit: year, requests_per_unit: 1}
+"""
+
+StartTollgate = Callable[[Mapping[str, str]], AbstractContextManager[TollgateProcess]]
+
+
+class HasOutput(Protocol):
+    """A running peer whose output explains failures."""
+
+    def output(self) -> str: ...
+
+
+RUNNING = pytest.StashKey[list[HasOutput]]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.stash[RUNNING] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the output of everything that runs behind the report of a test that failed."""
+    report = yield
+    if report.failed:
+        for peer in item.session.stash[RUNNING]:
+            report.sections.append((type(peer).__name__, peer.output()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def start_tollgate(request: pytest.FixtureRequest) -> StartTollgate:
+    """Starts a Tollgate in a context; at its end nothing of it is left."""
+
+    @contextmanager
+    def start(settings: Mapping[str, str]) -> Iterator[TollgateProcess]:
+        folder = Path(tempfile.mkdtemp(prefix="tollgate-"))
+        tollgate = TollgateProcess(folder, settings)
+        request.session.stash[RUNNING].append(tollgate)
+        try:
+            tollgate.up()
+            yield tollgate
+        finally:
+            tollgate.end()
+            request.session.stash[RUNNING].remove(tollgate)
+            shutil.rmtree(folder)
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of rule files that `tollgate` watches: the samples and the tests' own."""
+    folder = tmp_path_factory.mktemp("rules") / "config"
+    shutil.copytree(SAMPLE_RULES, folder)
+    (folder / "e2e.yaml").write_text(RULES)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tollgate(start_tollgate: StartTollgate, rules: Path) -> Iterator[TollgateProcess]:
+    """The Tollgate of this tier. Nobody stops it."""
+    settings = {
+        "RUNTIME_ROOT": str(rules.parent),
+        "RUNTIME_APPDIRECTORY": rules.name,
+        "RUNTIME_WATCH_ROOT": "false",
+        "USE_PULLMETRICS": "true",
+        # Enough for a busy machine; a partition that is gone is noticed without it.
+        "COUNTER_DEADLINE": "1s",
+        "DRAIN_GRACE": "1s",
+    }
+    with start_tollgate(settings) as tollgate:
+        yield tollgate
+
+
+@pytest.fixture(scope="session")
+def start_envoy(
+    request: pytest.FixtureRequest, envoy_binary: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[TollgateProcess], AbstractContextManager[EnvoyProcess]]:
+    """Starts an Envoy in front of a Tollgate, in a context."""
+
+    @contextmanager
+    def start(tollgate: TollgateProcess) -> Iterator[EnvoyProcess]:
+        folder = tmp_path_factory.mktemp("envoy") / "run"
+        envoy = EnvoyProcess(envoy_binary, folder, tollgate.ports["GRPC_PORT"])
+        request.session.stash[RUNNING].append(envoy)
+        try:
+            envoy.start()
+            yield envoy
+        finally:
+            envoy.end()
+            request.session.stash[RUNNING].remove(envoy)
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def envoy(
+    tollgate: TollgateProcess,
+    start_envoy: Callable[[TollgateProcess], AbstractContextManager[EnvoyProcess]],
+) -> Iterator[EnvoyProcess]:
+    """The Envoy of this tier, in front of `tollgate`."""
+    with start_envoy(tollgate) as envoy:
+        yield envoy
+
+
+@pytest.fixture
+def service(tollgate: TollgateProcess) -> Iterator[Any]:
+    """A stub of the rate-limit service of `tollgate`."""
+    with own_connection(tollgate.grpc_address) as channel:
+        yield rls_pb2_grpc.RateLimitServiceStub(channel)
+
+
+@pytest.fixture
+def http(tollgate: TollgateProcess) -> Iterator[httpx.Client]:
+    """A client of the HTTP door of `tollgate`."""
+    with httpx.Client(base_url=tollgate.url("PORT"), timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+def debug(tollgate: TollgateProcess) -> Iterator[httpx.Client]:
+    """A client of the debug port of `tollgate`."""
+    with httpx.Client(base_url=tollgate.url("DEBUG_PORT"), timeout=60) as client:
+        yield client
