@@ -138,22 +138,29 @@ def planned_hit(
 
 
 class RecordedCounters(LocalCounters):
-    """Counters that remember how they were asked, and partitions that can be out of reach."""
+    """Counters that remember how they were asked, with partitions that can be out of reach.
+
+    Thread-safe.
+    """
 
     def __init__(self, partitions: int = 1) -> None:
         super().__init__(partitions)
         self.calls: list[tuple[str, dict[int, list[Hits] | list[Conditional]]]] = []
         self.unreachable: dict[int, str] = {}
+        self._lock = Lock()
 
     def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
-        self.calls.append(("hit", {number: list(batch) for number, batch in batches.items()}))
-        return self._cut_off(batches, super().hit(self._reachable(batches), now_s))
+        with self._lock:
+            self.calls.append(("hit", {number: list(batch) for number, batch in batches.items()}))
+            return self._cut_off(batches, super().hit(self._reachable(batches), now_s))
 
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
     ) -> Answers:
-        self.calls.append(("conditional", {number: list(b) for number, b in batches.items()}))
-        return self._cut_off(batches, super().hit_conditionally(self._reachable(batches), now_s))
+        with self._lock:
+            self.calls.append(("conditional", {number: list(b) for number, b in batches.items()}))
+            answers = super().hit_conditionally(self._reachable(batches), now_s)
+            return self._cut_off(batches, answers)
 
     def counts(self, now_s: int) -> dict[tuple[int, bytes], int]:
         """What is counted, by window end and key, in windows that have not ended."""

@@ -1,11 +1,14 @@
 """The specification's cases on counting and deciding (3C to 3E, parts of 3B, 3F and 3G)."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actors.ratelimit.policy import Policy
 from actors.ratelimit.refusals import Refusal
 from tests.conformance.decision_cases import (
     Case,
@@ -18,7 +21,7 @@ from tests.conformance.decision_cases import (
     request,
     summed,
 )
-from tests.engine import Engine, RecordedCounters
+from tests.engine import Engine, RecordedCounters, rules_from
 
 CASES = list(cases(Path(__file__).with_name("decisions")))
 
@@ -84,6 +87,26 @@ def test_case(case: Case, partitions: int) -> None:
     run = Run(case, partitions)
     for step in case.steps:
         run.step(step)
+
+
+def test_e30_rule_metadata_is_never_changed() -> None:
+    """E30: the case E23 a thousand times, from several threads, with more to merge."""
+    rules = rules_from("""
+domain: d
+descriptors:
+  - {key: a, rate_limit: {unit: day, requests_per_unit: 9999}, metadata: {in: {a: 1, list: [1]}}}
+  - {key: b, rate_limit: {unit: day, requests_per_unit: 9999}, metadata: {in: {b: 2}, b: {c: 3}}}
+""")
+    before = deepcopy(rules)
+    engine = Engine(
+        rules, policy=Policy(has_dynamic_metadata=True), store=RecordedCounters(partitions=2)
+    )
+    asked = request("d [a=v] [b=v]")
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: engine.ask(asked), range(1_000)))
+    merged = {"in": {"a": 1, "list": [1], "b": 2}, "b": {"c": 3}}
+    assert all(answer.metadata and answer.metadata["metadata"] == merged for answer in answers)
+    assert rules == before
 
 
 def test_ids_are_unique() -> None:
