@@ -8,7 +8,7 @@ load. Health and reflection go to a grpcio server behind it, over a private unix
 The library has no graceful end: `close` fails whatever is in flight. So a drain reports unhealthy,
 keeps answering until no call came for QUIET_S, or the grace is over, and only then closes. It has
 no bound on the size of a message either: a request is in memory, decompressed, before anyone can
-refuse it. This door is for callers one trusts as far as the reference does.
+refuse it. So this door is for callers one trusts; the grpcio front bounds what it reads.
 """
 
 import shutil
