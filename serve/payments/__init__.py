@@ -1,0 +1,1 @@
+"""Payments: the doors, the pages and the peers around the ledger."""
