@@ -9,6 +9,7 @@ from typing import Any
 
 from actors.kernel.clock import Clock, SystemClock
 from actors.ratelimit.decision import Decider
+from actors.ratelimit.descriptors import Bounds
 from actors.ratelimit.partitions.actor import PartitionedCounters, start_partitions
 from actors.ratelimit.policy import HeaderNames, Policy
 from actors.ratelimit.rule_building import load_rules
@@ -78,6 +79,16 @@ def decision_policy(settings: Settings) -> Policy:
     )
 
 
+def request_bounds(settings: Settings) -> Bounds:
+    """What a request may hold."""
+    return Bounds(
+        descriptors_max=settings.bounds.descriptors_per_request_max,
+        entries_max=settings.bounds.entries_per_descriptor_max,
+        entry_bytes_max=settings.bounds.entry_bytes_max,
+        request_bytes_max=settings.bounds.request_bytes_max,
+    )
+
+
 def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
     """The actors of this run: created if they are not there yet. `run` names one deployment."""
     count = settings.counting.partitions
@@ -116,7 +127,7 @@ def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:
         store=store,
         tallies=tallies,
         clock=clock,
-        decode=decoded,
+        decode=partial(decoded, bounds=request_bounds(settings)),
         render_limit=current_limit_bytes,
         encode=encoded,
     )

@@ -12,6 +12,19 @@ ENTRIES_PER_DESCRIPTOR_MAX = 64
 ENTRY_BYTES_MAX = 4 * 1024
 REQUEST_BYTES_MAX = 1024 * 1024
 
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a request may hold (part A, Bounds). Beyond a bound: an error that names it."""
+
+    descriptors_max: int = DESCRIPTORS_PER_REQUEST_MAX
+    entries_max: int = ENTRIES_PER_DESCRIPTOR_MAX
+    entry_bytes_max: int = ENTRY_BYTES_MAX
+    request_bytes_max: int = REQUEST_BYTES_MAX
+
+
+DEFAULT_BOUNDS = Bounds()
+
 Entries = tuple[tuple[str, str], ...]
 
 

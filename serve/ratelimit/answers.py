@@ -7,7 +7,7 @@ the reference's UNKNOWN for everything, or precise codes where the operator aske
 from collections.abc import Sequence
 
 from actors.ratelimit.decision import Decider
-from actors.ratelimit.descriptors import Request
+from actors.ratelimit.descriptors import DEFAULT_BOUNDS, Bounds, Request
 from actors.ratelimit.refusals import Refusal, RefusalKind
 from actors.ratelimit.verdict import Decision
 from serve.ratelimit.codec import (
@@ -27,10 +27,10 @@ PRECISE_CODES = {
 }
 
 
-def decoded(payload: bytes) -> Request | Refusal:
+def decoded(payload: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Request | Refusal:
     """The request in the payload; a refusal when it is malformed or out of bounds."""
     try:
-        return decode_request(payload)
+        return decode_request(payload, bounds)
     except MalformedRequest as error:
         return Refusal(RefusalKind.INVALID, str(error))
 

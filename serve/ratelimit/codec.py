@@ -23,10 +23,8 @@ from google.protobuf.descriptor import FieldDescriptor, FileDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from actors.ratelimit.descriptors import (
-    DESCRIPTORS_PER_REQUEST_MAX,
-    ENTRIES_PER_DESCRIPTOR_MAX,
-    ENTRY_BYTES_MAX,
-    REQUEST_BYTES_MAX,
+    DEFAULT_BOUNDS,
+    Bounds,
     Descriptor,
     Override,
     Request,
@@ -107,38 +105,38 @@ _Struct = _message_class("google.protobuf.Struct")
 # --- requests -------------------------------------------------------------------------------------
 
 _UNITS: dict[int, Unit] = {int(unit): unit for unit in Unit}
-# No character takes more than four bytes in UTF-8, so a shorter string need not be encoded to know.
-_SURELY_SHORT = ENTRY_BYTES_MAX // 4
+UTF8_BYTES_MAX = 4  # per character: a string short enough need not be encoded to know its bytes
 
 
-def decode_request(payload: bytes) -> Request:
+def decode_request(payload: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Request:
     """The question in a serialised RateLimitRequest.
 
     Raises MalformedRequest when the bytes are something else, RequestOutOfBounds when they are too
     much. An override whose unit is absent or unknown comes out with `unit` None (B4).
     """
-    _check_bound(len(payload), REQUEST_BYTES_MAX, "request", "bytes")
+    _check_bound(len(payload), bounds.request_bytes_max, "request", "bytes")
     try:
         message = RequestMessage.FromString(payload)
     except DecodeError as error:
         raise MalformedRequest("request is not a serialised RateLimitRequest") from error
     descriptors = message.descriptors
-    _check_bound(len(descriptors), DESCRIPTORS_PER_REQUEST_MAX, "request", "descriptors")
+    _check_bound(len(descriptors), bounds.descriptors_max, "request", "descriptors")
     return Request(
         message.domain,
-        tuple([_descriptor(descriptor, i) for i, descriptor in enumerate(descriptors)]),
+        tuple([_descriptor(descriptor, i, bounds) for i, descriptor in enumerate(descriptors)]),
         message.hits_addend,
     )
 
 
-def _descriptor(message: Any, position: int) -> Descriptor:
+def _descriptor(message: Any, position: int, bounds: Bounds) -> Descriptor:
     entries = tuple([(entry.key, entry.value) for entry in message.entries])
-    if len(entries) > ENTRIES_PER_DESCRIPTOR_MAX:
+    if len(entries) > bounds.entries_max:
         where = f"descriptors[{position}]"
-        _check_bound(len(entries), ENTRIES_PER_DESCRIPTOR_MAX, where, "entries")
+        _check_bound(len(entries), bounds.entries_max, where, "entries")
+    surely_short = bounds.entry_bytes_max // UTF8_BYTES_MAX
     for key, value in entries:
-        if len(key) > _SURELY_SHORT or len(value) > _SURELY_SHORT:
-            _check_entries(entries, position)
+        if len(key) > surely_short or len(value) > surely_short:
+            _check_entries(entries, position, bounds.entry_bytes_max)
     override = None
     if message.HasField("limit"):
         limit = message.limit
@@ -147,11 +145,11 @@ def _descriptor(message: Any, position: int) -> Descriptor:
     return Descriptor(entries, override, hits_addend, message.is_negative_hits)
 
 
-def _check_entries(entries: Sequence[tuple[str, str]], position: int) -> None:
+def _check_entries(entries: Sequence[tuple[str, str]], position: int, bytes_max: int) -> None:
     for i, entry in enumerate(entries):
         for part, text in zip(("key", "value"), entry, strict=True):
             where = f"descriptors[{position}].entries[{i}].{part}"
-            _check_bound(len(text.encode()), ENTRY_BYTES_MAX, where, "bytes")
+            _check_bound(len(text.encode()), bytes_max, where, "bytes")
 
 
 def _check_bound(count: int, count_max: int, where: str, what: str) -> None:
@@ -262,9 +260,8 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?",
 def request_from_json(body: bytes) -> bytes:
     """The serialised RateLimitRequest for a proto3 JSON one; strict, as B16 wants it.
 
-    Raises MalformedRequest for anything else and RequestOutOfBounds beyond REQUEST_BYTES_MAX.
+    Raises MalformedRequest for anything else. The caller bounds the body.
     """
-    _check_bound(len(body), REQUEST_BYTES_MAX, "request", "bytes")
     try:
         document = json.loads(
             body.decode(), object_pairs_hook=_object_without_duplicates, parse_constant=_no_constant

@@ -51,10 +51,16 @@ class RateLimit:
         self._is_stopped = Event()
         is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
         gatherer = Gatherer(guarded(self._parts.service), ThreadPoolExecutor(1, "json"))
-        self._json = JsonDoor(gatherer.decide, self._parts.health, is_precise=is_precise)
+        self._json = JsonDoor(
+            gatherer.decide,
+            self._parts.health,
+            is_precise=is_precise,
+            body_bytes_max=settings.bounds.request_bytes_max,
+        )
         for work in (self._follow_rules, self._keep_house):
             Thread(target=work, name=work.__name__, daemon=True).start()
-        self._has_rules.wait(FIRST_RULES_WITHIN_S)
+        if not settings.rules.starts_without_rules:
+            self._has_rules.wait(FIRST_RULES_WITHIN_S)
         self._parts.front.start()
         gc.collect()
         gc.freeze()

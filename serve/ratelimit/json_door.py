@@ -31,8 +31,14 @@ class JsonDoor:
     """Answers HTTP requests; `decide` is one call's way into the batches."""
 
     def __init__(
-        self, decide: Callable[[bytes], Awaitable[Answer]], health: Health, *, is_precise: bool
+        self,
+        decide: Callable[[bytes], Awaitable[Answer]],
+        health: Health,
+        *,
+        is_precise: bool,
+        body_bytes_max: int = REQUEST_BYTES_MAX,
     ) -> None:
+        self._body_bytes_max = body_bytes_max
         self._decide = decide
         self._health = health
         self._is_precise = is_precise
@@ -48,7 +54,7 @@ class JsonDoor:
 
     async def _decision(self, request: Request) -> Response:
         try:
-            payload = _payload(await _body(request))
+            payload = _payload(await _body(request, self._body_bytes_max))
         except MalformedRequest as error:
             return self._refused(Refused(StatusCode.INVALID_ARGUMENT, str(error)))
         answer = await self._decide(payload)
@@ -82,14 +88,14 @@ def _payload(body: bytes) -> bytes:
 _kept_payload = lru_cache(maxsize=BODIES_KEPT_MAX)(request_from_json)
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, bytes_max: int) -> bytes:
     """The request's body, read no further than its bound."""
     body = bytearray()
     try:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > REQUEST_BYTES_MAX:
-                raise MalformedRequest(f"body is larger than {REQUEST_BYTES_MAX} bytes")
+            if len(body) > bytes_max:
+                raise MalformedRequest(f"body is larger than {bytes_max} bytes")
     except ClientDisconnect:
         raise MalformedRequest("body ended early: the client went away") from None
     return bytes(body)

@@ -1,0 +1,203 @@
+"""The HTTP door as its callers see it (B16; F06 to F19): statuses, bodies, headers."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from actors.kernel.clock import ManualClock
+from actors.ratelimit.decision import Decider
+from actors.ratelimit.local_counters import LocalCounters
+from actors.ratelimit.policy import Policy
+from actors.ratelimit.rule_building import load_rules
+from actors.ratelimit.rule_files import RuleFile
+from actors.ratelimit.tallies import Tallies
+from serve.ratelimit.answers import decoded, encoded, wire_answers
+from serve.ratelimit.codec import current_limit_bytes, response_bytes
+from serve.ratelimit.front import Answer, Refused, StatusCode
+from serve.ratelimit.health import Component, Health
+from serve.ratelimit.json_door import JsonDoor, json_reply
+
+RULES = """
+domain: d
+descriptors:
+  - {key: few, rate_limit: {unit: minute, requests_per_unit: 1, name: scarce}}
+  - {key: free, rate_limit: {unlimited: true}}
+  - {key: plain, rate_limit: {unit: day, requests_per_unit: 10}}
+"""
+BODY_BYTES_MAX = 4_096
+Ask = Callable[..., httpx.Response]
+
+
+def deciding(*, is_precise: bool = False) -> Callable[[bytes], Awaitable[Answer]]:
+    decider = Decider(
+        policy=Policy(),
+        store=LocalCounters(2),
+        tallies=Tallies("test"),
+        clock=ManualClock(1234),
+        decode=decoded,
+        render_limit=current_limit_bytes,
+        encode=encoded,
+    )
+    decider.use_rules(load_rules([RuleFile("d.yaml", RULES)], merge_domains=False))
+    decide_batch = wire_answers(decider, is_precise=is_precise)
+
+    async def decide(payload: bytes) -> Answer:
+        return decide_batch([payload])[0]
+
+    return decide
+
+
+def asking(door: JsonDoor) -> Ask:
+    """A way to send requests to the door, as HTTP and without a socket."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await door.answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+    def ask(method: str, path: str, **request: object) -> httpx.Response:
+        async def exchange() -> httpx.Response:
+            transport = httpx.ASGITransport(app=app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://door") as client:
+                return await client.request(method, path, **request)
+
+        return asyncio.run(exchange())
+
+    return ask
+
+
+def door(*, is_precise: bool = False, health: Health | None = None) -> Ask:
+    return asking(
+        JsonDoor(
+            deciding(is_precise=is_precise),
+            health or Health(),
+            is_precise=is_precise,
+            body_bytes_max=BODY_BYTES_MAX,
+        )
+    )
+
+
+def question(*descriptors: dict[str, object], **fields: object) -> dict[str, object]:
+    return {"domain": "d", "descriptors": list(descriptors), **fields}
+
+
+def entry(key: str, value: str = "x", **fields: object) -> dict[str, object]:
+    return {"entries": [{"key": key, "value": value}], **fields}
+
+
+def test_within_and_over_the_limit() -> None:
+    ask = door()
+    first, second = (ask("POST", "/json", json=question(entry("few"))) for _ in range(2))
+    assert (first.status_code, second.status_code) == (200, 429)
+    assert first.headers["content-type"] == "application/json"
+    limit = {"name": "scarce", "requestsPerUnit": 1, "unit": "MINUTE"}
+    # F15: zero values are left out, so nothing says that nothing remains.
+    status = {"currentLimit": limit, "durationUntilReset": "26s"}
+    assert first.json() == {"overallCode": "OK", "statuses": [{"code": "OK", **status}]}
+    assert second.json() == {
+        "overallCode": "OVER_LIMIT",
+        "statuses": [{"code": "OVER_LIMIT", **status}],
+    }
+
+
+def test_no_limit_and_unlimited() -> None:
+    answer = door()("POST", "/json", json=question(entry("unknown"), entry("free")))
+    assert answer.json()["statuses"] == [
+        {"code": "OK"},
+        {"code": "OK", "limitRemaining": 4294967295},
+    ]
+
+
+def test_the_other_spellings_of_proto3_json() -> None:
+    ask = door()
+    body = {
+        "domain": "d",
+        "hits_addend": 2,
+        "descriptors": [
+            entry("plain", hitsAddend="3"),
+            entry("plain", hits_addend=1, limit={"requests_per_unit": 5, "unit": 4}),
+        ],
+    }
+    statuses = ask("POST", "/json", json=body).json()["statuses"]
+    assert statuses[0]["limitRemaining"] == 7
+    assert statuses[1]["currentLimit"] == {"requestsPerUnit": 5, "unit": "DAY"}
+    assert statuses[1]["limitRemaining"] == 1
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_any_method_and_content_type(method: str) -> None:
+    body = json.dumps(question(entry("plain"))).encode()
+    answer = door()(method, "/json", content=body, headers={"content-type": "text/html"})
+    assert answer.status_code == 200
+
+
+BAD_BODIES = [
+    b"",
+    b"}",
+    b"[]",
+    b"null",
+    b'{"domain": 1}',
+    b'{"domain": "d", "surprise": 1}',
+    b'{"domain": "d", "descriptors": []}',
+    b'{"domain": "", "descriptors": [{}]}',
+    b'{"domain": "' + b"x" * BODY_BYTES_MAX + b'"}',
+]
+
+
+@pytest.mark.parametrize("body", BAD_BODIES)
+def test_whatever_fails_is_a_bad_request(body: bytes) -> None:
+    answer = door()("POST", "/json", content=body)
+    assert (answer.status_code, answer.content) == (400, b"Bad Request\n")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("body", BAD_BODIES)
+def test_precise_errors_say_what_is_wrong(body: bytes) -> None:
+    answer = door(is_precise=True)("POST", "/json", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "INVALID_ARGUMENT"
+    assert answer.json()["message"]
+
+
+@pytest.mark.parametrize(("is_precise", "status"), [(False, 400), (True, 503)])
+def test_counters_out_of_reach(is_precise: bool, status: int) -> None:
+    async def decide(_: bytes) -> Answer:
+        return Refused(StatusCode.UNAVAILABLE, "counter partition 0 is not answering")
+
+    ask = asking(JsonDoor(decide, Health(), is_precise=is_precise))
+    assert ask("POST", "/json", json=question(entry("few"))).status_code == status
+
+
+def test_health_follows_its_components() -> None:
+    health = Health(needs_config=True)
+    ask = door(health=health)
+    assert (ask("GET", "/healthcheck").status_code, ask("GET", "/healthcheck").content) == (
+        500,
+        b"",
+    )
+    health.set(Component.CONFIG, is_healthy=True)
+    assert (ask("HEAD", "/healthcheck").status_code, ask("GET", "/healthcheck").text) == (200, "OK")
+    health.set(Component.BACKEND, is_healthy=False)
+    assert ask("GET", "/healthcheck").status_code == 500
+    health.set(Component.BACKEND, is_healthy=True)
+    assert ask("POST", "/healthcheck").status_code == 200
+    health.set(Component.SIGTERM, is_healthy=False)
+    assert ask("GET", "/healthcheck").status_code == 500
+
+
+def test_unknown_paths() -> None:
+    for path in ("/", "/jsonx", "/json/", "/healthcheck/x"):
+        answer = door()("GET", path)
+        assert (answer.status_code, answer.text) == (404, "404 page not found\n")
+
+
+def test_empty_and_absent_responses() -> None:
+    empty = json_reply(response_bytes(0, []))
+    assert (empty.status_code, empty.body, empty.media_type) == (500, b"{}", "application/json")
+    absent = json_reply(None)
+    assert (absent.status_code, absent.body) == (500, b"Internal Server Error\n")
