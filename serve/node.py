@@ -22,10 +22,13 @@ from ray.exceptions import RayError
 from ray.serve.handle import DeploymentHandle
 
 from actors.kernel.clock import SystemClock
+from actors.ratelimit.totals import Statistics
 from serve.logs import configure_logs
+from serve.operations.json_lines import NOTHING, json_lines
 from serve.ratelimit.deployment import application
 from serve.run_record import RunRecord, remove_record, write_record
 from serve.settings import Settings, process_environment
+from serve.settings.choices import Transport
 from serve.short_path import remove_short_path, short_path
 from serve.wiring import NAMESPACE, RateLimitActors, new_run, rate_limit_actors
 
@@ -43,6 +46,7 @@ class Node:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stop = Event()
+        self._statistics = NOTHING
         self._record = RunRecord(pid=os.getpid(), started_s=SystemClock().now_s())
 
     def run(self) -> int:
@@ -125,19 +129,35 @@ class Node:
         write_record(self._settings.process.data, self._record)
 
     def _watch(self, actors: RateLimitActors) -> None:
-        """Wait for the signal; meanwhile say what becomes of the rules."""
+        """Wait for the signal; meanwhile say what becomes of the rules, and of the statistics
+        where standard output was chosen for them."""
+        statistics = self._settings.statistics
+        clock = SystemClock()
+        flush_s = clock.monotonic_s()
         while not self._stop.wait(WATCH_EVERY_S):
             try:
-                rules = ray.get(actors.watcher.describe.remote(), timeout=WATCH_EVERY_S)
-            except RayError:
-                continue
-            news = (rules["generation"], rules["error"])
-            if news != self._told and rules["error"]:
-                LOG.error("rules not loaded, the last good ones stay in force: %s", rules["error"])
-            elif news != self._told:
-                domains = ", ".join(rules["domains"]) or "none"
-                LOG.warning("rules in force: generation %d, domains %s", news[0], domains)
-            self._told = news
+                self._tell_rules(ray.get(actors.watcher.describe.remote(), timeout=WATCH_EVERY_S))
+                is_due = clock.monotonic_s() >= flush_s + statistics.flush_interval_s
+                if statistics.transport is Transport.STDOUT and is_due:
+                    flush_s = clock.monotonic_s()
+                    self._tell_statistics(ray.get(actors.operations.statistics.remote()))
+            except RayError as error:
+                LOG.debug("asked again in a moment: %s", type(error).__name__)
+
+    def _tell_rules(self, rules: dict[str, Any]) -> None:
+        news = (rules["generation"], rules["error"])
+        if news != self._told and rules["error"]:
+            LOG.error("rules not loaded, the last good ones stay in force: %s", rules["error"])
+        elif news != self._told:
+            domains = ", ".join(rules["domains"]) or "none"
+            LOG.warning("rules in force: generation %d, domains %s", news[0], domains)
+        self._told = news
+
+    def _tell_statistics(self, statistics: Statistics) -> None:
+        tags = dict(self._settings.statistics.extra_tags)
+        for line in json_lines(self._statistics, statistics, tags):
+            click.echo(line)
+        self._statistics = statistics
 
     def _drain(self, door: DeploymentHandle[Any]) -> None:
         grace_s = self._settings.process.drain_grace_s
