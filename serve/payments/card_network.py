@@ -10,7 +10,7 @@ from typing import Protocol
 
 from actors.ledger.values import CardSummary, Currency, ProcessingError
 from serve.payments.cards import PlainCard
-from serve.payments.test_options import TestOptions
+from serve.payments.simulated_behaviour import Behaviour
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class CardNetwork(Protocol):
     """Decides authorisations. What it is handed it does not keep."""
 
     async def authorise(
-        self, card: PlainCard, charge: Charge, test: TestOptions
+        self, card: PlainCard, charge: Charge, test: Behaviour
     ) -> Authorisation | PaymentRefused:
         """A payment that the card's holder makes himself."""
 

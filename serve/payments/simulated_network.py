@@ -4,7 +4,7 @@ Cards: 4100 0000 0000 0000 and 1000 0000 0000 0000 (Visa) and 5100 0000 0000 000
 good; 4200 0000 0000 0000 is an invalid number (error 3). No other number is taken, and nothing of
 it is stored: it could be a real card.
 
-The holder's payments obey the `test` object (test_options.py), in this order: scheme (29), status
+The holder's payments obey the `test` object (simulated_behaviour.py), in this order: scheme (29), status
 (3, 6, 9, 10), expiry (6), security code (4), 3-D Secure (31), limit (25), balance (7).
 
 A server's payments with a known card obey its expiry (6), the limit (25) and the balance (7) that
@@ -19,15 +19,15 @@ from actors.ledger.values import CardSummary, Scheme
 from serve.payments.card_network import Authorisation, Charge, PaymentRefused
 from serve.payments.cards import PlainCard
 from serve.payments.processing_errors import ProcessingErrors
-from serve.payments.strict_json import JsonError, canonical_json, read_json
-from serve.payments.test_options import (
+from serve.payments.simulated_behaviour import (
+    Behaviour,
     CardScheme,
     CardStatus,
     Money,
     SecurityCode,
     TdsStatus,
-    TestOptions,
 )
+from serve.payments.strict_json import JsonError, canonical_json, read_json
 
 INVALID_NUMBER = 3
 INVALID_CODE = 4
@@ -74,7 +74,7 @@ class SimulatedNetwork:
     errors: ProcessingErrors
 
     async def authorise(
-        self, card: PlainCard, charge: Charge, test: TestOptions
+        self, card: PlainCard, charge: Charge, test: Behaviour
     ) -> Authorisation | PaymentRefused:
         scheme = card.find_in(_KNOWN_CARDS)
         if scheme is None:
@@ -100,7 +100,7 @@ def _unknown_number(card: PlainCard) -> PaymentRefused:
     return PaymentRefused("card.number", f"{why}; in test mode use 4100 0000 0000 0000")
 
 
-def _holders_error(card: PlainCard, charge: Charge, test: TestOptions) -> int:
+def _holders_error(card: PlainCard, charge: Charge, test: Behaviour) -> int:
     if test.scheme is not CardScheme.SUPPORTED:
         return NOT_SUPPORTED
     if code := _ERROR_OF_STATUS[test.status]:
@@ -139,7 +139,7 @@ def _money_error(charge: Charge, limit: Money | None, balance: Money | None) -> 
     return 0
 
 
-def _token(test: TestOptions) -> str:
+def _token(test: Behaviour) -> str:
     """How the simulator knows the card again: its limit and balance, nothing of its number."""
     known = [
         [money.currency, money.exponent, money.value] if money else None

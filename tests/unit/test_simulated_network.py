@@ -11,8 +11,8 @@ from serve.payments.card_network import Authorisation, CardNetworks, Charge, Pay
 from serve.payments.cards import PlainCard, read_card
 from serve.payments.constraints import FieldError
 from serve.payments.processing_errors import Advice, ErrorFacts, ProcessingErrors
+from serve.payments.simulated_behaviour import Behaviour, read_behaviour
 from serve.payments.simulated_network import GOOD_CARDS, SimulatedNetwork
-from serve.payments.test_options import TestOptions, read_test_options
 
 USUAL = {6, 7, 8, 9, 10, 11, 12, 25}
 CODES = (*range(1, 23), *range(25, 32))
@@ -33,9 +33,9 @@ TEN = {"currency": "EUR", "exponent": 2, "value": 1_000}
 NINE = {"currency": "EUR", "exponent": 2, "value": 999}
 
 
-def options(value: Any) -> TestOptions:
-    found = read_test_options(value)
-    assert isinstance(found, TestOptions), found
+def options(value: Any) -> Behaviour:
+    found = read_behaviour(value)
+    assert isinstance(found, Behaviour), found
     return found
 
 
@@ -195,7 +195,7 @@ def test_money_in_another_currency_is_refused(name: str) -> None:
     ],
 )
 def test_a_test_object_that_is_not_understood_is_refused(test: Any, field: str) -> None:
-    found = read_test_options(test)
+    found = read_behaviour(test)
     assert isinstance(found, FieldError)
     assert found.field == field
 
@@ -203,10 +203,10 @@ def test_a_test_object_that_is_not_understood_is_refused(test: Any, field: str) 
 def test_a_form_has_texts() -> None:
     limit = {"currency": "EUR", "exponent": "2", "value": "999"}
     form = {"card": {"limit": limit}, "tds": {"challenge": "yes"}}
-    assert read_test_options(form, is_form=True) == read_test_options(
+    assert read_behaviour(form, is_form=True) == read_behaviour(
         {"card": {"limit": NINE}, "tds": {"challenge": True}}
     )
-    assert isinstance(read_test_options(form), FieldError)
+    assert isinstance(read_behaviour(form), FieldError)
 
 
 @pytest.mark.parametrize("code", sorted(USUAL))

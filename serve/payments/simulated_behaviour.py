@@ -82,11 +82,9 @@ class TdsOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class TestOptions:
+class Behaviour:
     """The whole object; as it is made, everything is good. `limit`: what the card allows at once;
     `balance`: what is on its account; None: without an end."""
-
-    __test__ = False  # (no test, whatever a test runner thinks of the name)
 
     scheme: CardScheme = CardScheme.SUPPORTED
     code: SecurityCode = SecurityCode.VALID
@@ -97,10 +95,10 @@ class TestOptions:
     tds: TdsOptions | None = None
 
 
-def read_test_options(value: object, *, is_form: bool = False) -> TestOptions | FieldError:
+def read_behaviour(value: object, *, is_form: bool = False) -> Behaviour | FieldError:
     """The options of a body's `test`, with its field in errors; `true` is as good as `{}`."""
     if value is True:
-        return TestOptions()
+        return Behaviour()
     try:
         return _options(_Object.of(value, "test", ("card", "fingerprint", "tds"), is_form))
     except _Refused as refused:
@@ -165,10 +163,10 @@ class _Object:
         return value
 
 
-def _options(whole: _Object) -> TestOptions:
+def _options(whole: _Object) -> Behaviour:
     names = ("scheme", "code", "status", "limit", "balance")
     card = whole.inner("card", names, lambda found: found) or _Object("test.card", {}, False)
-    return TestOptions(
+    return Behaviour(
         scheme=card.choice("scheme", CardScheme, CardScheme.SUPPORTED),
         code=card.choice("code", SecurityCode, SecurityCode.VALID),
         status=card.choice("status", CardStatus, CardStatus.VALID),
