@@ -32,6 +32,10 @@ def decided_under(limit: int) -> Callable[[Call], bool]:
     return lambda call: call.limit == limit
 
 
+def is_about(subject: str) -> Callable[[Call], bool]:
+    return lambda call: call.about == subject
+
+
 @pytest.fixture
 def rule_file(rules: Path, tollgate: TollgateProcess, debug: httpx.Client) -> Iterator[Path]:
     """A file with a domain of its own, in force with the limit 1000000."""
@@ -88,7 +92,7 @@ def assert_only(traffic: Traffic, limit: int) -> None:
     for subject in ("version=a", "version=b"):
         seen = len(traffic.calls)
         for _ in range(50):
-            traffic.next_call(lambda call, s=subject: call.about == s, "calls go on")
+            traffic.next_call(is_about(subject), "calls go on")
         assert {call.limit for call in traffic.calls[seen:]} == {limit}
 
 
