@@ -15,7 +15,7 @@ def run_h2load(
     *,
     calls: int,
     in_flight: int,
-    connections: int,
+    connections: int = 8,
     headers: tuple[str, ...] = GRPC_HEADERS,
     is_http1: bool = False,
     per_second: int | None = None,
@@ -24,7 +24,8 @@ def run_h2load(
     connections = in_flight if is_http1 else min(connections, in_flight)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "requests.tsv"
-        command = ["h2load", "-n", str(calls), "-c", str(connections), "-d", str(body)]
+        command = ["h2load", "-n", str(calls), "-c", str(connections)]
+        command += ["-d", str(body)] if body.stat().st_size else []
         command += ["-m", str(1 if is_http1 else in_flight // connections)]
         command += ["--log-file", str(log)]
         command += ["--h1"] if is_http1 else []

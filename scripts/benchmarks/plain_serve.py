@@ -5,6 +5,7 @@ Run as a process of its own; it prints its port when it serves, and ends when it
 
 import os
 import sys
+from typing import Any
 
 PORT = int(sys.argv[1])
 os.environ["RAY_AUTH_MODE"] = "disabled"
@@ -34,7 +35,7 @@ class PlainRateLimit:
     """Every descriptor is a key; the limit is the hot rule's."""
 
     def __init__(self) -> None:
-        self._counters = Counters.remote()
+        self._counters: Any = Counters.remote()  # type: ignore[attr-defined]
 
     async def ShouldRateLimit(  # noqa: N802  (the method's name on the wire)
         self, request: rls_pb2.RateLimitRequest
@@ -55,10 +56,11 @@ def main() -> None:
         http_options={"host": "127.0.0.1", "port": PORT + 1},
         grpc_options=gRPCOptions(port=PORT, grpc_servicer_functions=[SERVICER]),
     )
-    ray_serve.run(PlainRateLimit.bind(), name="plain", route_prefix="/")
+    plain: ray_serve.Application = PlainRateLimit.bind()  # type: ignore[attr-defined]
+    ray_serve.run(plain, name="plain", route_prefix="/")
     print(PORT, flush=True)
     sys.stdin.read()
-    ray_serve.shutdown()
+    ray_serve.shutdown()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

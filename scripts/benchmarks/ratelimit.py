@@ -25,6 +25,7 @@ from scripts.benchmarks.h2load import run_h2load
 from scripts.benchmarks.tollgate_node import TollgateNode, Usage, json_body, tollgate_node
 from serve.ports import free_port
 from serve.ratelimit.codec import METHOD_PATH, request_from_json
+from tests.e2e.envoy_process import EnvoyProcess
 
 CONNECTIONS = 8
 IN_FLIGHT = (1, 80, 256)
@@ -35,6 +36,17 @@ WARM_UP_CALLS = 20_000
 MEMORY_CALLS = 1_000_000
 MEMORY_ROUNDS = 5
 JSON_CLIENTS = 32
+ENVOY = Path(".cache/envoy/envoy/_bin/envoy")
+ENVOY_RULES = """\
+domain: edge
+descriptors:
+  - key: remote_address
+    rate_limit: {unit: hour, requests_per_unit: 4000000000}
+  - key: path
+    rate_limit: {unit: hour, requests_per_unit: 4000000000}
+"""
+ENVOY_CLIENTS = 32
+ENVOY_CALLS = 60_000
 MIB = 1024 * 1024
 DISTINCT = "100k distinct keys"
 BACKEND_ERROR = "ratelimit.service.call.should_rate_limit.redis_error"
@@ -76,6 +88,8 @@ def run(scenarios: Sequence[str], share: float, *, with_memory: bool) -> None:
             rows.append(_json_row(node, folder, share))
             if with_memory:
                 _print_memory(node, share)
+        with tollgate_node(ENVOY_RULES) as node:
+            _print_envoy(node, share)
         with tollgate_node(GRPC_FRONT="grpcio") as node:
             rows += _grpc_rows(node, "grpcio front", scenarios[:1], folder, share / 4)
         with plain_serve() as address:
@@ -104,7 +118,7 @@ def _json_row(node: TollgateNode, folder: Path, share: float) -> Row:
     body.write_bytes(ONE_BODY["hot key"])
     load = partial(
         run_h2load,
-        f"http://127.0.0.1:{node.ports['PORT']}/json",
+        node.url("/json"),
         body,
         connections=JSON_CLIENTS,
         headers=("content-type: application/json",),
@@ -193,6 +207,52 @@ def _print_memory(node: TollgateNode, share: float) -> None:
             f"{_rss_mib(usage, 'partition'):.0f}",
         )
     Console().print(table)
+
+
+def _print_envoy(node: TollgateNode, share: float) -> None:
+    """Through a real Envoy that gives a decision its default 20 ms: how many does it give up?"""
+    if not ENVOY.exists():
+        Console().print("No Envoy in .cache/envoy: scripts/test fetches it. Left out.")
+        return
+    envoy = EnvoyProcess(ENVOY, node.folder / "envoy", node.grpc[1])
+    empty = node.folder / "empty"
+    empty.touch()
+    load = partial(
+        run_h2load, f"{envoy.url}/free", empty, in_flight=ENVOY_CLIENTS, headers=(), is_http1=True
+    )
+    table = Table("load", "req/s", "p50 ms", "p99 ms", "decisions", "errors", "per 10,000")
+    table.title = "Through Envoy, timeout 20 ms"
+    try:
+        envoy.start()
+        calls = int(ENVOY_CALLS * share)
+        saturating = load(calls=calls, per_second=None)
+        half = int(saturating.per_second / 2)
+        for name, per_second in (("saturating", None), ("half of that", half)):
+            asked, errors = _envoy_counts(envoy)
+            result = load(calls=calls, per_second=per_second)
+            asked, errors = (
+                n - b for n, b in zip(_envoy_counts(envoy), (asked, errors), strict=True)
+            )
+            table.add_row(
+                name,
+                f"{result.per_second:,.0f}",
+                f"{result.quantile_s(0.5) * 1e3:.2f}",
+                f"{result.quantile_s(0.99) * 1e3:.2f}",
+                f"{asked:,}",
+                str(errors),
+                f"{errors * 10_000 / max(1, asked):.2f}",
+            )
+    finally:
+        envoy.end()
+    Console().print(table)
+
+
+def _envoy_counts(envoy: EnvoyProcess) -> tuple[int, int]:
+    """Decisions asked for, and those that failed or came too late."""
+    good = envoy.statistic("cluster.service.ratelimit.ok")
+    over = envoy.statistic("cluster.service.ratelimit.over_limit")
+    errors = envoy.statistic("cluster.service.ratelimit.error")
+    return good + over + errors, errors
 
 
 def _rss_mib(usage: dict[str, Usage], prefix: str) -> float:

@@ -1,12 +1,9 @@
 """A Tollgate of its own for a benchmark: started by its command, on free ports, with own rules."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from serve.ports import free_port
+from tests.tollgate_process import TollgateProcess
 
 RULES = """\
 domain: bench
@@ -27,34 +24,30 @@ descriptors:
     rate_limit: {unit: hour, requests_per_unit: 1}
 """
 PROCESS_LINE = re.compile(r"^\s+(\S+) \(pid (\d+)\)$", re.MULTILINE)
-PORT_SETTINGS = (
-    "PORT",
-    "GRPC_PORT",
-    "DEBUG_PORT",
-    "RAY_DASHBOARD_PORT",
-    "HAPROXY_METRICS_PORT",
-    "HAPROXY_STATS_PORT",
-    "SERVE_FALLBACK_HTTP_PORT",
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Processor seconds used so far and memory held now, of some processes."""
+    """Processor seconds used so far and memory held now, of one process."""
 
     cpu_s: float
     rss_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
 class TollgateNode:
-    """A running Tollgate. Ports by their setting's name."""
+    """A running Tollgate, seen from outside."""
 
-    ports: Mapping[str, int]
+    def __init__(self, process: TollgateProcess) -> None:
+        self._process = process
+        self.folder = process.data.parent
 
     @property
     def grpc(self) -> tuple[str, int]:
-        return ("127.0.0.1", self.ports["GRPC_PORT"])
+        return ("127.0.0.1", self._process.ports["GRPC_PORT"])
+
+    def url(self, path: str) -> str:
+        """An address of the HTTP door."""
+        return self._process.url("PORT", path)
 
     def counter(self, name: str) -> int:
         """A statistic's total, 0 when it was never counted."""
@@ -72,36 +65,24 @@ class TollgateNode:
         return used
 
     def _debug(self, path: str) -> str:
-        url = f"http://127.0.0.1:{self.ports['DEBUG_PORT']}{path}"
-        with urllib.request.urlopen(url, timeout=10) as page:
+        with urllib.request.urlopen(self._process.url("DEBUG_PORT", path), timeout=10) as page:
             return str(page.read().decode())
 
 
 @contextmanager
 def tollgate_node(rules: str = RULES, **settings: str) -> Iterator[TollgateNode]:
-    """Start one with these settings; stop it at the end."""
+    """Start one with these rules, in a file of their own, and settings; stop it at the end."""
     with TemporaryDirectory(prefix="tollgate-bench-") as folder:
         config = Path(folder) / "rules" / "config"
         config.mkdir(parents=True)
         (config / "bench.yaml").write_text(rules)
-        ports = {name: free_port() for name in PORT_SETTINGS}
-        lowest = 20_000 + ports["PORT"] % 9_000
-        environment = {
-            **os.environ,
-            "TOLLGATE_DATA": str(Path(folder) / "data"),
-            "RUNTIME_ROOT": str(config.parent),
-            "RUNTIME_WATCH_ROOT": "false",
-            "SERVE_REPLICA_PORT_MIN": str(lowest),
-            "SERVE_REPLICA_PORT_MAX": str(lowest + 20),
-            **{name: str(port) for name, port in ports.items()},
-            **settings,
-        }
-        command = [sys.executable, "-m", "serve.cli"]
-        subprocess.run([*command, "up", "--detach"], env=environment, check=True)
+        places = {"RUNTIME_ROOT": str(config.parent), "RUNTIME_WATCH_ROOT": "false"}
+        process = TollgateProcess(Path(folder), {**places, **settings})
         try:
-            yield TollgateNode(ports)
+            process.up()
+            yield TollgateNode(process)
         finally:
-            subprocess.run([*command, "down"], env=environment, check=True)
+            process.end()
 
 
 def json_body(*descriptors: dict[str, str]) -> bytes:
