@@ -4,8 +4,8 @@ Cards: 4100 0000 0000 0000 and 1000 0000 0000 0000 (Visa) and 5100 0000 0000 000
 good; 4200 0000 0000 0000 is an invalid number (error 3). No other number is taken, and nothing of
 it is stored: it could be a real card.
 
-The holder's payments obey the `test` object (simulated_behaviour.py), in this order: scheme (29), status
-(3, 6, 9, 10), expiry (6), security code (4), 3-D Secure (31), limit (25), balance (7).
+The holder's payments obey the `test` object (simulated_behaviour.py), in this order: scheme (29),
+status (3, 6, 9, 10), expiry (6), security code (4), 3-D Secure (31), limit (25), balance (7).
 
 A server's payments with a known card obey its expiry (6), the limit (25) and the balance (7) that
 were given with its first payment, and the amount: one that ends in 6660CC fails with the error CC,

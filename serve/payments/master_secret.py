@@ -1,0 +1,128 @@
+"""The one secret of an installation, from which all keys of its own follow.
+
+It is a file that is made once, at the first start, readable by its owner alone. Every node needs
+the same one: without it no app's key is known any more and no sealed text can be opened, so it goes
+into the backup, apart from the database.
+"""
+
+import hmac
+import os
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from pathlib import Path
+from typing import NoReturn, final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+SECRET_BYTES = 32
+SEALED_LENGTH_MAX = 16 * 1024
+_NONCE_BYTES = 12
+_MARK = "sealed1."
+_OTHERS = 0o077
+
+
+class SecretFileError(Exception):
+    """The file cannot be used: `str(error)` is one line for the operator."""
+
+
+class SealBroken(Exception):  # noqa: N818 - a state of what came in
+    """A text that was not sealed with this secret for this purpose, or was changed since."""
+
+
+@final
+class MasterSecret:
+    """The secret; it does not show itself."""
+
+    __slots__ = ("__secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        assert len(secret) == SECRET_BYTES, "a secret has 32 bytes"
+        self.__secret = secret
+
+    def __repr__(self) -> str:
+        return "MasterSecret(…)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret stays in its process: hand over the path of its file")
+
+    def key_for(self, purpose: str) -> bytes:
+        """A key of 32 bytes for one purpose; keys of different purposes tell nothing of each
+        other."""
+        return hmac.digest(self.__secret, f"tollgate:{purpose}".encode(), "sha256")
+
+    def sealer(self, purpose: str) -> "Sealer":
+        return Sealer(self.key_for(f"seal:{purpose}"))
+
+
+@final
+class Sealer:
+    """Encrypts texts that are stored and must be read again (AES-256-GCM)."""
+
+    __slots__ = ("__cipher",)
+
+    def __init__(self, key: bytes) -> None:
+        self.__cipher = AESGCM(key)
+
+    def seal(self, text: str, context: str) -> str:
+        """The text as only this sealer opens it, and only for the same context."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        body = self.__cipher.encrypt(nonce, text.encode(), context.encode())
+        return _MARK + urlsafe_b64encode(nonce + body).decode()
+
+    def open(self, sealed: str, context: str) -> str:
+        """The text. Raises SealBroken."""
+        if not sealed.startswith(_MARK) or len(sealed) > SEALED_LENGTH_MAX:
+            raise SealBroken("is not a sealed text")
+        try:
+            body = urlsafe_b64decode(sealed.removeprefix(_MARK))
+            plain = self.__cipher.decrypt(
+                body[:_NONCE_BYTES], body[_NONCE_BYTES:], context.encode()
+            )
+        except (ValueError, InvalidTag):
+            raise SealBroken("cannot be opened with this secret") from None
+        return plain.decode()
+
+
+def load_master_secret(path: Path) -> MasterSecret:
+    """The secret of the file, which is made when there is none. Raises SecretFileError."""
+    try:
+        if not path.exists():
+            _make(path)
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read(2 * SECRET_BYTES + 2)
+    except OSError as error:
+        raise SecretFileError(f"{path}: {error.strerror}") from None
+    if mode & _OTHERS:
+        raise SecretFileError(f"{path}: others may read it: chmod 600 {path}")
+    try:
+        secret = bytes.fromhex(text.decode("ascii").strip())
+    except ValueError:
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        raise SecretFileError(f"{path}: does not hold {SECRET_BYTES} bytes in hex: restore it")
+    return MasterSecret(secret)
+
+
+def _make(path: Path) -> None:
+    """Durable before it is there, and there at once: of several processes one makes it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(SECRET_BYTES) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        draft.unlink(missing_ok=True)
