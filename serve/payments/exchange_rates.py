@@ -5,8 +5,8 @@ minor unit of S, with its exponent e(S), is worth
 
     r(T) / r(S) * 10^e(T) / 10^e(S)    minor units of T
 
-which is kept as a fraction in lowest terms. Nothing is rounded here and nothing is a float: the
-ledger rounds once, half to even, when an amount is converted.
+which is kept as a fraction in lowest terms, of numbers up to 2^53-1; a longer one is the nearest of
+these. Nothing is a float, and no amount is rounded here: the ledger does that, once.
 """
 
 import re
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Protocol
 
-from actors.ledger.values import Currency, Rate
+from actors.ledger.values import AMOUNT_MAX, Currency, Rate
 from serve.payments.currencies import Currencies
 from serve.payments.data_file import Node
 
@@ -56,6 +56,9 @@ class TableOfRates:
         worth = (table.per_base[target] * self._minor_per_major(target)) / (
             table.per_base[source] * self._minor_per_major(source)
         )
+        if max(worth, 1 / worth) > AMOUNT_MAX // 2:
+            return None
+        worth = worth.limit_denominator(int(AMOUNT_MAX / (worth + 1)))
         return Rate(source, target, worth.numerator, worth.denominator, table.dated)
 
     def _minor_per_major(self, code: Currency) -> int:

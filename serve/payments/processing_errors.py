@@ -3,29 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from actors.ledger.values import ProcessingError
+from actors.ledger.values import Advice, ProcessingError
 from serve.payments.data_file import Fields, Node
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """Whether and when to try again. Both numbers are 0 when that is pointless."""
-
-    is_retry_pointless: bool
-    retry_after_hours: int
-    attempts_max: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class ErrorFacts:
-    """A processing error. `text`: what a customer may be told. `is_usual_for_recurring`: also
-    happens to payments that a server makes."""
+    """A processing error, with its advice. `is_usual_for_recurring`: also happens to payments that
+    a server makes."""
 
     error: ProcessingError
-    text: str
     is_usual_for_recurring: bool
-    advice: Advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +51,8 @@ def _advice(node: Node) -> tuple[Advice, Advice]:
     fields = node.fields(("retry_after_hours", "attempts_max", "never", "later"))
     hours, attempts = (_positive(fields, name) for name in ("retry_after_hours", "attempts_max"))
     return (
-        Advice(False, hours, attempts, fields.text("later")),
-        Advice(True, 0, 0, fields.text("never")),
+        Advice(hours, attempts, fields.text("later")),
+        Advice(0, 0, fields.text("never")),
     )
 
 
@@ -80,9 +68,13 @@ def _facts(code: int, node: Node, later: Advice, never: Advice) -> ErrorFacts:
     if retry not in ("never", "later"):
         fields["retry"].refuse(f"{retry!r} is neither never nor later")
     error = ProcessingError(
-        code, fields.text("message"), fields.is_set("client"), fields.is_set("merchant")
+        code,
+        fields.text("message"),
+        fields.is_set("client"),
+        fields.is_set("merchant"),
+        fields.text("text"),
+        never if retry == "never" else later,
     )
     if not (error.is_client or error.is_merchant):
         node.refuse("is nobody's fault: set client or merchant")
-    advice = never if retry == "never" else later
-    return ErrorFacts(error, fields.text("text"), fields.is_set("recurring"), advice)
+    return ErrorFacts(error, fields.is_set("recurring"))

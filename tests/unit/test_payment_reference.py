@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from actors.ledger.values import Currency, Rate
+from actors.ledger.values import AMOUNT_MAX, Advice, Currency, Rate
 from serve.payments.currencies import Currencies, read_currencies
 from serve.payments.data_file import DataFileError, Node, read_data_text
 from serve.payments.exchange_rates import TableOfRates, read_exchange_rates
@@ -97,13 +97,34 @@ def test_a_currency_is_worth_itself_without_any_table() -> None:
     assert rate("HRK", "HRK", BEFORE_MS) == Rate(Currency("HRK"), Currency("HRK"), 1, 1, "")
 
 
+def test_the_numbers_of_a_rate_can_be_calculated_with() -> None:
+    odd = RATES.replace('"7.5"', "999999.999999999").replace("0.4", "0.400000000001")
+    table = read_exchange_rates(root(odd), currencies())
+    exact = Fraction("999999.999999999") / Fraction("0.400000000001") * 100 / 1000
+    for source, target, worth in (("BHD", "DKK", exact), ("DKK", "BHD", 1 / exact)):
+        found = table.rate(Currency(source), Currency(target), JANUARY_MS)
+        assert found is not None
+        assert 0 < found.numerator <= AMOUNT_MAX
+        assert 0 < found.denominator <= AMOUNT_MAX
+        error = abs(Fraction(found.numerator, found.denominator) / worth - 1)
+        assert error < Fraction(1, 10**15)
+
+
+def test_a_rate_beyond_all_numbers_is_none() -> None:
+    absurd = RATES.replace('"7.5"', "999999999999").replace("0.4", "0.000000000001")
+    table = read_exchange_rates(root(absurd), currencies())
+    assert table.rate(Currency("BHD"), Currency("DKK"), JANUARY_MS) is None
+    assert table.rate(Currency("DKK"), Currency("BHD"), JANUARY_MS) is None
+    assert table.rate(Currency("EUR"), Currency("DKK"), JANUARY_MS) is not None
+
+
 def test_errors_and_their_advice() -> None:
     table = read_processing_errors(root(ERRORS), frozenset({6, 12}))
     assert table.error(6).message == "Card expired"
     assert (table.error(6).is_client, table.error(6).is_merchant) == (True, False)
-    assert table[6].advice.is_retry_pointless
-    assert not table[12].advice.is_retry_pointless
-    assert (table[12].advice.retry_after_hours, table[12].advice.attempts_max) == (24, 5)
+    assert table.error(6).text == "It has expired."
+    assert table.error(6).advice == Advice(0, 0, "Do not.")
+    assert table.error(12).advice == Advice(24, 5, "Wait.")
     assert (table[6].is_usual_for_recurring, table[12].is_usual_for_recurring) == (True, False)
 
 

@@ -10,19 +10,16 @@ from actors.ledger.values import CardSummary, Currency, ProcessingError, Scheme
 from serve.payments.card_network import Authorisation, CardNetworks, Charge, PaymentRefused
 from serve.payments.cards import PlainCard, read_card
 from serve.payments.constraints import FieldError
-from serve.payments.processing_errors import Advice, ErrorFacts, ProcessingErrors
+from serve.payments.processing_errors import ErrorFacts, ProcessingErrors
 from serve.payments.simulated_behaviour import Behaviour, read_behaviour
 from serve.payments.simulated_network import GOOD_CARDS, SimulatedNetwork
 
 USUAL = {6, 7, 8, 9, 10, 11, 12, 25}
 CODES = (*range(1, 23), *range(25, 32))
-ADVICE = Advice(False, 24, 5, "")
 ERRORS = ProcessingErrors(
     1,
     {
-        code: ErrorFacts(
-            ProcessingError(code, f"error {code}", True, False), "", code in USUAL, ADVICE
-        )
+        code: ErrorFacts(ProcessingError(code, f"error {code}", True, False), code in USUAL)
         for code in CODES
     },
 )
