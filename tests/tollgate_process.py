@@ -130,6 +130,10 @@ class TollgateProcess:
             alive = [node, *node.children(recursive=True)]
             self._processes += [process for process in alive if process.pid not in known]
 
+    def taken_ports(self) -> list[str]:
+        """The settings of its ports on which somebody listens."""
+        return [setting for setting, port in self.ports.items() if not _is_free(port)]
+
     def living(self) -> list[str]:
         """The processes of it that are alive."""
         names = []

@@ -42,6 +42,7 @@ descriptors:
 """
 
 StartTollgate = Callable[[Mapping[str, str]], AbstractContextManager[TollgateProcess]]
+StartEnvoy = Callable[[TollgateProcess], AbstractContextManager[EnvoyProcess]]
 
 
 class HasOutput(Protocol):
@@ -117,7 +118,7 @@ def tollgate(start_tollgate: StartTollgate, rules: Path) -> Iterator[TollgatePro
 @pytest.fixture(scope="session")
 def start_envoy(
     request: pytest.FixtureRequest, envoy_binary: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[TollgateProcess], AbstractContextManager[EnvoyProcess]]:
+) -> StartEnvoy:
     """Starts an Envoy in front of a Tollgate, in a context."""
 
     @contextmanager
@@ -136,10 +137,7 @@ def start_envoy(
 
 
 @pytest.fixture(scope="session")
-def envoy(
-    tollgate: TollgateProcess,
-    start_envoy: Callable[[TollgateProcess], AbstractContextManager[EnvoyProcess]],
-) -> Iterator[EnvoyProcess]:
+def envoy(tollgate: TollgateProcess, start_envoy: StartEnvoy) -> Iterator[EnvoyProcess]:
     """The Envoy of this tier, in front of `tollgate`."""
     with start_envoy(tollgate) as envoy:
         yield envoy
