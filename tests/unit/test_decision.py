@@ -187,6 +187,17 @@ def test_a_refund_in_the_same_batch_does_so_too() -> None:
     assert outcome(engine.ask(ask("k=1"))) == (OK, 0)
 
 
+def test_a_refund_makes_room_for_the_hits_behind_it_in_the_batch() -> None:
+    engine = Engine(RULES, policy=CACHED)
+    assert outcome(engine.ask(ask("k=1", addend=4))) == (OVER_LIMIT, 0)
+    batch = [ask("k=1"), ask("k=1", addend=2, is_refund=True), ask("k=1")]
+    assert [outcome(answer) for answer in engine.decide(*batch)] == [
+        (OVER_LIMIT, 0),
+        (OK, 1),
+        (OK, 0),
+    ]
+
+
 def test_the_time_of_a_batch_is_one_instant() -> None:
     store = InterruptedCounters()
     engine = Engine(RULES, store=store)
