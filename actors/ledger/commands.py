@@ -38,6 +38,12 @@ class RotateKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ReserveMerchant:
+    """Into the directory: the id, and so the book, of a merchant that is about to be opened. Asking
+    again with the same operation gives the same one; one that is never opened is no harm."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenMerchant:
     """The first command of a merchant's book. Optional texts are empty when absent."""
 
@@ -95,8 +101,8 @@ class Authorise:
     """A customer's original transaction, or a server's recurring one, as the card network decided.
 
     `error` None: approved. `custom`: canonical JSON text, or empty. `source`: the transaction or
-    card a recurring one is made from, else None. `exponent`: of the currency, stamped on it (M9).
-    `tds`: "", "attempt" or "full".
+    card a recurring one is made from, else None; `card` is then the source's. `exponent`: of the
+    currency, stamped on the transaction (M9). `tds`: "", "attempt" or "full".
     """
 
     currency: Currency
@@ -192,6 +198,7 @@ class RemoveWebhook:
 Command = (
     CreateApp
     | RotateKey
+    | ReserveMerchant
     | OpenMerchant
     | ChangeMerchant
     | AddApp
@@ -218,7 +225,8 @@ class Order:
 
     `operation`: unique per request, kept over re-sends. `idempotency_key`: the caller's, or empty;
     `fingerprint` then tells whether the request is the same one (method, path, body).
-    `deadline_ms`: expired orders are dropped before they are decided (F11).
+    `deadline_ms`: expired orders are dropped before they are decided (F11). `is_checked`: the door
+    saw that the book allowed it, so that a refusal means that another came first (C1).
     """
 
     operation: str
@@ -228,3 +236,4 @@ class Order:
     deadline_ms: int
     idempotency_key: str = ""
     fingerprint: str = ""
+    is_checked: bool = False

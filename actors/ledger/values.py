@@ -14,6 +14,10 @@ EntityId = NewType("EntityId", str)
 Currency = NewType("Currency", str)
 
 DIRECTORY = BookId("0" * 24)
+NOBODY = EntityId("")
+"""The app of an order without credentials: to create an app, or to pay by a public key."""
+OPERATOR = EntityId("operator")
+"""The app of an order of the house: operator, card network, sandbox. No app has such an id."""
 AMOUNT_MAX = 2**53 - 1
 
 
@@ -70,13 +74,26 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """Whether a server should try again after an error: not before so many hours, up to so many
+    attempts. Both are 0 when that is pointless (part C)."""
+
+    retry_after_hours: int
+    attempts_max: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessingError:
-    """Why an authorisation failed (part C). `is_client`, `is_merchant`: who may be at fault."""
+    """Why an authorisation failed (part C). `is_client`, `is_merchant`: who may be at fault.
+    `text`: what a customer may be told, if it is not the message."""
 
     code: int
     message: str
     is_client: bool
     is_merchant: bool
+    text: str = ""
+    advice: Advice | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,48 @@
+"""Going over a book again: from stored entries to the very same heads, entities and rows (C5).
+
+Every schema version that was ever written is read, and the chain of hashes is checked on the way;
+postings are taken as they were booked and compared with what the event says.
+"""
+
+from dataclasses import dataclass
+
+from actors.ledger.accounts import postings_of
+from actors.ledger.audit import check
+from actors.ledger.case import Entities
+from actors.ledger.chain import BrokenJournal, check_chain, event_of
+from actors.ledger.evolution import Changed, evolve
+from actors.ledger.head import Head, genesis
+from actors.ledger.projection import key_rows_of, rows_of
+from actors.ledger.rows import EntityRow, Entry, KeyRow
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What an entry did: the head after it, the entities it changed, and its rows."""
+
+    head: Head
+    entities: Changed
+    rows: tuple[EntityRow, ...]
+    keys: tuple[KeyRow, ...]
+
+
+def replay(head: Head | None, entities: Entities, entry: Entry) -> tuple[Head, Changed]:
+    """The head after a stored entry, and the entities it changed; `head` None: its book's first.
+    `entities` hold those that earlier entries made. Raises BrokenJournal."""
+    before = genesis(entry.book) if head is None else head
+    check_chain(before, entry)
+    event = event_of(entry)
+    if postings_of(event) != entry.postings:
+        raise BrokenJournal(
+            f"entry {entry.seq} of book {entry.book}: its postings are not those of its event"
+        )
+    after, changed = evolve(before, entities, event, entry)
+    check(before, entities, after, changed, (entry,))
+    return after, changed
+
+
+def replayed_rows(
+    entities: Entities, head: Head, changed: Changed, entry: Entry
+) -> tuple[list[EntityRow], list[KeyRow]]:
+    """The rows that an entry wrote: `entities` before it, `head` and `changed` after it."""
+    return rows_of(head, changed, event_of(entry), entry), key_rows_of(entities, changed)
