@@ -86,7 +86,7 @@ class LedgerClient:
         self,
         lines: Sequence[ShardLine],
         clock: Clock,
-        bounds: ClientBounds = ClientBounds(),  # noqa: B008 - a value
+        bounds: ClientBounds = ClientBounds(),
     ) -> None:
         self._shards = ShardMap(len(lines))
         self._lanes = [_Lane(line) for line in lines]
