@@ -39,9 +39,9 @@ TABLE = (
         "gRPC and its messages only in the codec, the fronts, the xDS source and the client",
     ),
     Row(
-        rf"(sqlalchemy|sqlite3|aiosqlite|asyncpg){ANYWHERE_BELOW}",
-        r"actors/ledger/.*store.*\.py",
-        "databases only in the ledger's store modules",
+        rf"(sqlalchemy|alembic|sqlite3|aiosqlite|asyncpg){ANYWHERE_BELOW}",
+        r"actors/ledger/journal/.+\.py",
+        "databases only in the ledger's journal",
     ),
     Row(
         r"time\.(time|monotonic|perf_counter|process_time)(_ns)?|"
@@ -221,7 +221,7 @@ ALLOWED = [
     ("serve/ratelimit/codec.py", "from envoy.service.ratelimit.v3 import rls_pb2"),
     ("serve/commands/client.py", "import grpc"),
     ("serve/ratelimit/xds_source.py", "import grpc"),
-    ("actors/ledger/journal_store.py", "import sqlite3"),
+    ("actors/ledger/journal/engine.py", "import sqlite3"),
     ("actors/kernel/clock.py", "import time\ntime.time()"),
     ("serve/settings/loading.py", "import os\nos.environ.get('CI')"),
     ("actors/ratelimit/windows.py", "from time import gmtime\nimport datetime\ndatetime.UTC"),

@@ -1,0 +1,1 @@
+"""The journal and the tables that reads are answered from, on SQLite and PostgreSQL."""

@@ -1,0 +1,41 @@
+"""What storage says when it cannot go on, and what a driver's error means for a commit."""
+
+import sqlite3
+
+import asyncpg
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from actors.ledger.journal.schema import SEQ_RULE
+
+
+class StorageError(Exception):
+    """The storage is not fit for use, or not the one that was meant: one line, with what to do."""
+
+
+class BrokenCommit(AssertionError):  # noqa: N818 - a broken invariant of whoever made the commit
+    """The tables refuse the commit for what is in it. Nothing was written."""
+
+
+# What comes up when a disk, a lock, a server or a network fails: SQLAlchemy's wrapping of the
+# driver's errors, and what breaks below the driver.
+FAILURES: tuple[type[Exception], ...] = (DBAPIError, OSError, TimeoutError)
+
+
+def is_seq_taken(error: Exception) -> bool:
+    """Whether another writer has already written an entry with one of these numbers (F1)."""
+    if not isinstance(error, IntegrityError):
+        return False
+    match error.driver_exception:
+        case asyncpg.UniqueViolationError(constraint_name=str(name)):
+            return name == SEQ_RULE
+        case sqlite3.IntegrityError() as refused:
+            return str(refused) == "UNIQUE constraint failed: entries.book, entries.seq"
+    return False
+
+
+def is_about_content(error: Exception) -> bool:
+    """Whether what was to be written is to blame: a rule of the tables, a value no column holds."""
+    return isinstance(error, IntegrityError) or (
+        isinstance(error, DBAPIError)
+        and isinstance(error.driver_exception, asyncpg.DataError | sqlite3.DataError)
+    )

@@ -1,0 +1,1 @@
+"""One revision in each module, in the order of their names."""

@@ -1,0 +1,194 @@
+"""The tables of the books: one schema for SQLite and PostgreSQL.
+
+Journal      entries, postings: append-only; (book, seq) is unique, which is half of the fence (F1)
+Tables       entities, memberships, keys, heads: what reads and the machine see now
+Promises     operations: what became of each, for idempotency (F5)
+Ownership    owners: the epoch that every commit checks, the other half of the fence (F1)
+Proof        checkpoints (F6), anchors (F7)
+
+Ids are compared by value, so on PostgreSQL they are ordered by their bytes and not by a language.
+An entity's rowid tables and indexes grow at the right edge, because ids rise with time.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+)
+
+# By bytes: in every other collation, indexes answer no comparison of ids, or a wrong one.
+Word = Text().with_variant(Text(collation="C"), "postgresql")
+# An INTEGER of SQLite has 64 bits by itself.
+Amount = BigInteger().with_variant(Integer(), "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pk",
+        "fk": "%(table_name)s_%(referred_table_name)s_fk",
+        "ix": "%(table_name)s_by_%(column_0_N_name)s",
+    }
+)
+
+owners = Table(
+    "owners",
+    metadata,
+    Column("shard", Word, primary_key=True),
+    Column("epoch", Amount, nullable=False),
+    Column("incarnation", Text, nullable=False),
+)
+
+SEQ_RULE = "entries_pk"
+entries = Table(
+    "entries",
+    metadata,
+    Column("book", Word, nullable=False),
+    Column("seq", Amount, nullable=False),
+    Column("at_ms", Amount, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    PrimaryKeyConstraint("book", "seq", name=SEQ_RULE),
+)
+
+postings = Table(
+    "postings",
+    metadata,
+    Column("book", Word, nullable=False),
+    Column("seq", Amount, nullable=False),
+    Column("leg", SmallInteger, nullable=False),
+    Column("account", Text, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("amount", Amount, nullable=False),
+    PrimaryKeyConstraint("book", "seq", "leg"),
+    ForeignKeyConstraint(["book", "seq"], ["entries.book", "entries.seq"]),
+    sqlite_with_rowid=False,
+)
+
+entities = Table(
+    "entities",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("kind", Word, nullable=False),
+    Column("book", Word, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("transaction_id", Word),
+    Column("is_test", Boolean),
+    Column("is_successful", Boolean),
+    Column("public_key", Word),
+)
+# Lists, and each filter of lists, walk one index in the order of ids (L1 to L3). `is_successful` is
+# set only where `is_test` is, so that one index serves both.
+LIST_INDEX = Index("entities_list", entities.c.book, entities.c.kind, entities.c.id)
+TRANSACTION_INDEX = Index(
+    "entities_of_transaction",
+    entities.c.book,
+    entities.c.kind,
+    entities.c.transaction_id,
+    entities.c.id,
+    sqlite_where=entities.c.transaction_id.is_not(None),
+    postgresql_where=entities.c.transaction_id.is_not(None),
+)
+MARK_INDEX = Index(
+    "entities_marked",
+    entities.c.book,
+    entities.c.kind,
+    entities.c.is_test,
+    entities.c.is_successful,
+    entities.c.id,
+    sqlite_where=entities.c.is_test.is_not(None),
+    postgresql_where=entities.c.is_test.is_not(None),
+)
+Index(
+    "entities_public_key",
+    entities.c.public_key,
+    unique=True,
+    sqlite_where=entities.c.public_key.is_not(None),
+    postgresql_where=entities.c.public_key.is_not(None),
+)
+
+memberships = Table(
+    "memberships",
+    metadata,
+    Column("app", Word, nullable=False),
+    Column("book", Word, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    PrimaryKeyConstraint("app", "book"),
+    Index("memberships_of_book", "book", "app"),
+    sqlite_with_rowid=False,
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("digest", Word, primary_key=True),
+    Column("app", Word, nullable=False),
+    Column("last4", Text, nullable=False),
+    Column("created_ms", Amount, nullable=False),
+)
+
+heads = Table(
+    "heads",
+    metadata,
+    Column("book", Word, primary_key=True),
+    Column("seq", Amount, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("state", Text, nullable=False),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("operation", Word, primary_key=True),
+    Column("book", Word, nullable=False),
+    Column("app", Word, nullable=False),
+    Column("key", Word, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("status", SmallInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("at_ms", Amount, nullable=False),
+    Index("operations_age", "at_ms"),
+)
+Index(
+    "operations_idempotency_key",
+    operations.c.app,
+    operations.c.book,
+    operations.c.key,
+    unique=True,
+    sqlite_where=operations.c.key != "",
+    postgresql_where=operations.c.key != "",
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("book", Word, nullable=False),
+    Column("seq", Amount, nullable=False),
+    Column("at_ms", Amount, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("balances", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+    PrimaryKeyConstraint("book", "seq"),
+)
+
+anchors = Table(
+    "anchors",
+    metadata,
+    Column("day", Word, primary_key=True),
+    Column("at_ms", Amount, nullable=False),
+    Column("books", Amount, nullable=False),
+    Column("root", Text, nullable=False),
+)

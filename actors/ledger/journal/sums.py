@@ -1,0 +1,63 @@
+"""Balances, exact: sums of postings may exceed 64 bits, where SQLite gives up."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from actors.ledger.journal.schema import checkpoints, postings
+from actors.ledger.values import BookId
+
+# (account, currency) -> minor units
+Balances = Counter[tuple[str, str]]
+
+_HALF_BITS = 32
+_HALF_MASK = 2**_HALF_BITS - 1
+
+
+def sums(*wanted: ColumnElement[bool]) -> Select[str, str, int, int]:
+    """Sums by account and currency, in two halves that cannot overflow: `read_sums` joins them."""
+    high = func.sum(postings.c.amount.op(">>")(_HALF_BITS))
+    low = func.sum(postings.c.amount.op("&")(_HALF_MASK))
+    by = (postings.c.account, postings.c.currency)
+    return select(*by, high, low).where(*wanted).group_by(*by)
+
+
+def read_sums(rows: Iterable[Iterable[Any]]) -> Balances:
+    return Counter(
+        {
+            (account, currency): (int(high) << _HALF_BITS) + int(low)
+            for account, currency, high, low in rows
+        }
+    )
+
+
+async def balances_at(connection: AsyncConnection, book: BookId, seq: int) -> Balances:
+    """The balances after entry `seq`: those of the last checkpoint before, and what came since."""
+    query = (
+        select(checkpoints.c.seq, checkpoints.c.balances)
+        .where(checkpoints.c.book == book, checkpoints.c.seq <= seq)
+        .order_by(checkpoints.c.seq.desc())
+        .limit(1)
+    )
+    start = (await connection.execute(query)).one_or_none()
+    since = start.seq if start else 0
+    after = (postings.c.book == book, postings.c.seq > since, postings.c.seq <= seq)
+    balances = decode(start.balances) if start else Balances()
+    # (`update` adds up, and keeps what is negative)
+    balances.update(read_sums(await connection.execute(sums(*after))))
+    return balances
+
+
+def encode(balances: Balances) -> str:
+    """Canonical JSON: [[account, currency, amount], …]."""
+    rows = sorted((account, currency, amount) for (account, currency), amount in balances.items())
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def decode(text: str) -> Balances:
+    rows: list[tuple[str, str, int]] = json.loads(text)
+    return Counter({(account, currency): amount for account, currency, amount in rows})
