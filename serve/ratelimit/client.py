@@ -67,11 +67,15 @@ def ask(
 
 
 def _channel(dial_string: str, tls: ClientTls | None) -> grpc.Channel:
+    # A certificate is good for a host name, and a path is none: behind a socket is this host.
+    is_unix = dial_string.startswith("unix:")
+    options = (("grpc.default_authority", "localhost"),) if is_unix else ()
     if tls is None:
-        return grpc.insecure_channel(dial_string)
+        return grpc.insecure_channel(dial_string, options)
     files = (tls.ca_file, tls.key_file, tls.cert_file)
     ca, key, certificate = (Path(file).read_bytes() if file else None for file in files)
-    return grpc.secure_channel(dial_string, grpc.ssl_channel_credentials(ca, key, certificate))
+    credentials = grpc.ssl_channel_credentials(ca, key, certificate)
+    return grpc.secure_channel(dial_string, credentials, options)
 
 
 def lines_of(descriptors: Sequence[Entries], response: Any) -> Iterator[str]:

@@ -33,12 +33,13 @@ def question(domain: str, *descriptors: str, hits: int = 0) -> Any:
 
 
 def own_connection(
-    address: str,
-    credentials: grpc.ChannelCredentials | None = None,
-    options: Sequence[tuple[str, Any]] = (),
+    address: str, credentials: grpc.ChannelCredentials | None = None
 ) -> grpc.Channel:
     """A channel that shares its connection with no other."""
-    options = [("grpc.use_local_subchannel_pool", 1), *options]
+    options: list[tuple[str, Any]] = [("grpc.use_local_subchannel_pool", 1)]
+    if address.startswith("unix:"):
+        # The host that certificates of the other side are checked for.
+        options.append(("grpc.default_authority", "localhost"))
     if credentials is None:
         return grpc.insecure_channel(address, options)
     return grpc.secure_channel(address, credentials, options)
@@ -115,9 +116,14 @@ def running(asks: dict[str, Callable[[], Call]]) -> Iterator[Traffic]:
 
 
 @contextmanager
-def grpc_traffic(address: str, domain: str, descriptors: Sequence[str]) -> Iterator[Traffic]:
+def grpc_traffic(
+    address: str,
+    domain: str,
+    descriptors: Sequence[str],
+    credentials: grpc.ChannelCredentials | None = None,
+) -> Iterator[Traffic]:
     """One thread per descriptor, over gRPC; what a call is about is its descriptor."""
-    channels = {descriptor: own_connection(address) for descriptor in descriptors}
+    channels = {descriptor: own_connection(address, credentials) for descriptor in descriptors}
     try:
         with running({d: _grpc_ask(c, domain, d) for d, c in channels.items()}) as traffic:
             yield traffic
