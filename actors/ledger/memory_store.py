@@ -91,13 +91,16 @@ class MemoryStore:
         return self._epoch
 
     async def append(self, commit: Commit) -> None:
-        assert self._epoch, "a shard takes over before it writes"
+        await self.check_epoch()
+        self._tables.write(commit)
+
+    async def check_epoch(self) -> None:
+        assert self._epoch, "a shard takes over before it works"
         if self._tables.epochs[self._shard] != self._epoch:
             raise Fenced(
                 f"shard {self._shard} is in epoch {self._tables.epochs[self._shard]}, "
                 f"and this is its incarnation of epoch {self._epoch}"
             )
-        self._tables.write(commit)
 
     async def heads(self, books: Sequence[BookId]) -> dict[BookId, HeadRow]:
         return _found(self._tables.heads, books)

@@ -10,8 +10,8 @@ the disk the next one gathers, so batches grow with the load and nothing waits f
                                one query each
     decide, one after another  against the state that the orders before would leave behind
     append                     ONE durable transaction, which also checks the epoch (F1); a batch
-                               without an effect writes nothing and is checked all the same, so that
-                               a refusal, too, is never given from the memory of a stale writer (C6)
+                               without an effect writes nothing, and the epoch is checked all the
+                               same: no refusal either comes from a stale writer's memory (C6)
     apply                      to the caches
     answer                     everybody, refusals included: they may rest on this batch's effects
 
@@ -173,7 +173,10 @@ class Shard:
         await self._load(orders, workspace)
         now_ms = self._now_ms()
         answers = [await self._decide(order, workspace, now_ms) for order in orders]
-        await self._store.append(workspace.commit)
+        if workspace.has_effects:
+            await self._store.append(workspace.commit)
+        else:
+            await self._store.check_epoch()
         self._apply(workspace)
         self.figures.batches += 1
         return answers

@@ -86,6 +86,11 @@ class Workspace:
             self._key_rows[key.digest] = key
 
     @property
+    def has_effects(self) -> bool:
+        """Every effect leaves an operation, even one that found everything as it should be."""
+        return bool(self._new_operations)
+
+    @property
     def commit(self) -> Commit:
         """All that the batch would write."""
         return Commit(

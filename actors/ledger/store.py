@@ -29,6 +29,10 @@ class JournalStore(Protocol):
     async def append(self, commit: Commit) -> None:
         """Write everything or nothing, durably. Raises Fenced, OutcomeUnknown."""
 
+    async def check_epoch(self) -> None:
+        """For whoever answers from memory: raises Fenced when a newer incarnation may have
+        committed (F1, strong reads)."""
+
     async def heads(self, books: Sequence[BookId]) -> dict[BookId, HeadRow]:
         """The heads of these books; those that do not exist are left out."""
 
