@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from actors.ledger.rows import Commit, EntityRow, Entry, HeadRow, KeyRow, OperationRow
+from actors.ledger.rows import Commit, EntityRow, Entry, HeadRow, OperationRow
 from actors.ledger.values import BookId, EntityId
 
 
@@ -90,9 +90,6 @@ class ReadStore(Protocol):
 
     async def merchants_of(self, app: EntityId, page: Page, wanted: Filter) -> list[str]:
         """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
-
-    async def keys_of(self, app: EntityId) -> list[KeyRow]:
-        """The live keys of an app, the oldest first."""
 
     async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:
         """The balance after the last entry at or before that time; None: no such book."""

@@ -42,12 +42,12 @@ def apps_of(book: BookId, page: Page) -> Select[Any]:
     )
 
 
-def merchants_of(app: EntityId, page: Page) -> Select[Any]:
+def merchants_of(app: EntityId, page: Page, wanted: Filter) -> Select[Any]:
     """Documents of the merchants that an app is a member of; a merchant has its book's id."""
     query = (
         select(entities.c.document)
         .join_from(memberships, entities, entities.c.id == memberships.c.book)
-        .where(memberships.c.app == app)
+        .where(memberships.c.app == app, *_marks(Filter(is_test=wanted.is_test)))
     )
     return _page(query, memberships.c.book, page)
 

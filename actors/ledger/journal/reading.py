@@ -62,9 +62,9 @@ class SqlReadStore:
             return await self._documents(paging.apps_of(book, page))
         return await self._documents(paging.entities_of(kind, book, page, wanted))
 
-    async def merchants_of(self, app: EntityId, page: Page) -> list[str]:
-        """Documents of the merchants that an app is a member of."""
-        return await self._documents(paging.merchants_of(app, page))
+    async def merchants_of(self, app: EntityId, page: Page, wanted: Filter) -> list[str]:
+        """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
+        return await self._documents(paging.merchants_of(app, page, wanted))
 
     async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:
         """The balance after the last entry at or before that time; None: no such book.
