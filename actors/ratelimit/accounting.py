@@ -12,19 +12,12 @@ dashboards built on that stay right.
 
 from functools import lru_cache
 from struct import pack, unpack
-from typing import NamedTuple
 
 THRESHOLDS_KEPT_MAX = 4_096  # as many different limits are remembered with theirs
 
-
-class Account(NamedTuple):
-    """A judged count. A named tuple, for it is made once per descriptor on the hot path."""
-
-    is_over: bool
-    remaining: int
-    over_hits: int
-    near_hits: int
-    within_hits: int
+# A judged count: is_over, remaining, and the hits that are over, near and within the limit. A plain
+# tuple, because it is made once per hit: a named one would cost the hot path a tenth of its speed.
+Account = tuple[bool, int, int, int, int]
 
 
 def judge(after: int, addend: int, limit: int, near: int) -> Account:
@@ -32,12 +25,12 @@ def judge(after: int, addend: int, limit: int, near: int) -> Account:
     before = after - addend
     if after <= limit:
         if after <= near:
-            return Account(False, limit - after, 0, 0, addend)
+            return False, limit - after, 0, 0, addend
         near_hits = addend if before >= near or before < 0 else after - near
-        return Account(False, limit - after, 0, near_hits, addend)
+        return False, limit - after, 0, near_hits, addend
     if before >= limit or before < 0:
-        return Account(True, 0, addend, 0, 0)
-    return Account(True, 0, after - limit, limit - max(near, before), 0)
+        return True, 0, addend, 0, 0
+    return True, 0, after - limit, limit - max(near, before), 0
 
 
 def shadowed_hits(after: int, addend: int, limit: int) -> int:

@@ -93,7 +93,8 @@ class Decider:
             int(self._clock.now_s()), has_calendar_months=self._policy.has_calendar_months
         )
         with self._lock:
-            plans = [self._plan(payload) for payload in payloads]
+            plan = self._plan_without_rules if self._planner is None else self._planner.plan
+            plans = [plan(payload) for payload in payloads]
             if not self._policy.stops_when_over:
                 places = self._place(plans, round_)
         if self._policy.stops_when_over:
@@ -103,10 +104,7 @@ class Decider:
         with self._lock:
             return self._judge(plans, places, round_)
 
-    def _plan(self, payload: bytes) -> Plan | Refusal:
-        planner = self._planner
-        if planner is not None:
-            return planner.plan(payload)
+    def _plan_without_rules(self, payload: bytes) -> Plan | Refusal:
         request = self._decode(payload)
         if isinstance(request, Refusal):
             return request
@@ -190,7 +188,7 @@ class Decider:
         return answers
 
     def _answer(self, plan: Plan, places: list[Place], round_: Round) -> Answer:
-        failure = next((b.failure for b, _ in places if b is not None and b.failure), None)
+        failure = _failure(places) if round_.has_failures else None
         if failure is not None:
             self._tallies.count(BACKEND_ERROR)
             if self._policy.failure_mode is FailureMode.ERROR:
@@ -278,11 +276,17 @@ class Decider:
         return 0 if self._policy.failure_mode is FailureMode.ALLOW else hit.limit
 
 
+def _failure(places: list[Place]) -> Unreachable | None:
+    """Why one of these hits could not be counted; None when all were."""
+    return next((bucket.failure for bucket, _ in places if bucket and bucket.failure), None)
+
+
 def _counted_place(hit: PlannedHit, after: int | Unreachable, round_: Round) -> Place:
     """A counter's outcome as a bucket of its own, in the form that `_status` reads."""
     bucket = Bucket(round_.end_s(hit.unit))
     if isinstance(after, Unreachable):
         bucket.failure = after
+        round_.has_failures = True
     else:
         bucket.counts.append(after if hit.is_refund else after - hit.addend)
     return bucket, 0

@@ -70,14 +70,16 @@ class Bucket:
 class Round:
     """The buckets of a batch at one instant (whole seconds of the epoch).
 
-    `drops`: what the local over-limit cache showed when the hits were placed.
+    `drops`: what the local over-limit cache showed when the hits were placed. `has_failures`: some
+    partition could not be reached.
     """
 
-    __slots__ = ("_buckets", "_ends_s", "_has_calendar_months", "drops", "now_s")
+    __slots__ = ("_buckets", "_ends_s", "_has_calendar_months", "drops", "has_failures", "now_s")
 
     def __init__(self, now_s: int, *, has_calendar_months: bool) -> None:
         self.now_s = now_s
         self.drops = 0
+        self.has_failures = False
         self._has_calendar_months = has_calendar_months
         self._ends_s: dict[Unit, int] = {}
         self._buckets: dict[int, Bucket] = {}
@@ -114,6 +116,7 @@ class Round:
         for partition, buckets in by_partition.items():
             answer = answers[partition]
             if isinstance(answer, Unreachable):
+                self.has_failures = True
                 for bucket in buckets:
                     bucket.failure = answer
                 continue

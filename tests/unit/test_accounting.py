@@ -30,11 +30,9 @@ RATIO = 0.8
         pytest.param(2**70, 1, 2**32 - 1, (True, 0, 1, 0, 0), id="a huge count"),
     ],
 )
-def test_judge(
-    before: int, addend: int, limit: int, expected: tuple[bool, int, int, int, int]
-) -> None:
+def test_judge(before: int, addend: int, limit: int, expected: Account) -> None:
     near = near_threshold(limit, RATIO)
-    assert judge(before + addend, addend, limit, near) == Account(*expected)
+    assert judge(before + addend, addend, limit, near) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,10 +47,8 @@ def test_judge(
         pytest.param(16, 17, (True, 0, 17, 0, 0), id="below zero, over"),
     ],
 )
-def test_judge_hits_that_were_held_back(
-    after: int, addend: int, expected: tuple[bool, int, int, int, int]
-) -> None:
-    assert judge(after, addend, 15, 12) == Account(*expected)
+def test_judge_hits_that_were_held_back(after: int, addend: int, expected: Account) -> None:
+    assert judge(after, addend, 15, 12) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,4 +81,4 @@ def test_near_threshold(limit: int, ratio: float, expected: int) -> None:
 
 def test_no_statistic_goes_down_where_the_threshold_would_round_up() -> None:
     limit = 2**32 - 1
-    assert judge(limit + 1, 2, limit, near_threshold(limit, 1.0)) == Account(True, 0, 1, 0, 0)
+    assert judge(limit + 1, 2, limit, near_threshold(limit, 1.0)) == (True, 0, 1, 0, 0)
