@@ -48,4 +48,6 @@ def operation_row(row: Columns) -> OperationRow:
 
 def entry(row: Columns, legs: Iterable[Columns]) -> Entry:
     """`legs`: (account, currency, amount), in their order."""
-    return Entry(*row, tuple(Posting(*leg) for leg in legs))
+    book, seq, at_ms, kind, event, origin, operation, hash_ = row
+    postings = tuple(Posting(*leg) for leg in legs)
+    return Entry(book, seq, at_ms, kind, event, origin, operation, hash_, postings)

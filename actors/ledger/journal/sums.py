@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Integer, Select, func, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from actors.ledger.journal.schema import checkpoints, postings
@@ -20,7 +20,7 @@ _HALF_MASK = 2**_HALF_BITS - 1
 
 def sums(*wanted: ColumnElement[bool]) -> Select[str, str, int, int]:
     """Sums by account and currency, in two halves that cannot overflow: `read_sums` joins them."""
-    high = func.sum(postings.c.amount.op(">>")(_HALF_BITS))
+    high = func.sum(postings.c.amount.op(">>")(literal(_HALF_BITS, Integer())))
     low = func.sum(postings.c.amount.op("&")(_HALF_MASK))
     by = (postings.c.account, postings.c.currency)
     return select(*by, high, low).where(*wanted).group_by(*by)

@@ -20,17 +20,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("day", name="anchors_pk"),
     )
     op.create_table(
-        "checkpoints",
-        sa.Column("book", WORD, nullable=False),
-        sa.Column("seq", AMOUNT, nullable=False),
-        sa.Column("at_ms", AMOUNT, nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("balances", sa.Text(), nullable=False),
-        sa.Column("seal", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("book", "seq", name="checkpoints_pk"),
-    )
-    op.create_table(
         "entities",
         sa.Column("id", WORD, nullable=False),
         sa.Column("kind", WORD, nullable=False),
@@ -97,16 +86,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("digest", name="keys_pk"),
     )
     op.create_table(
-        "memberships",
-        sa.Column("app", WORD, nullable=False),
-        sa.Column("book", WORD, nullable=False),
-        sa.Column("document", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("app", "book", name="memberships_pk"),
-        sqlite_with_rowid=False,
-    )
-    op.create_index("memberships_of_book", "memberships", ["book", "app"], unique=False)
-    op.create_table(
         "operations",
         sa.Column("operation", WORD, nullable=False),
         sa.Column("book", WORD, nullable=False),
@@ -142,9 +121,31 @@ def upgrade() -> None:
         sa.Column("account", sa.Text(), nullable=False),
         sa.Column("currency", sa.Text(), nullable=False),
         sa.Column("amount", AMOUNT, nullable=False),
-        sa.ForeignKeyConstraint(
-            ["book", "seq"], ["entries.book", "entries.seq"], name="postings_entries_fk"
-        ),
         sa.PrimaryKeyConstraint("book", "seq", "leg", name="postings_pk"),
         sqlite_with_rowid=False,
     )
+    op.create_table(
+        "checkpoints",
+        sa.Column("book", WORD, nullable=False),
+        sa.Column("seq", AMOUNT, nullable=False),
+        sa.Column("at_ms", AMOUNT, nullable=False),
+        sa.Column("hash", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("balances", sa.Text(), nullable=False),
+        sa.Column("seal", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["book", "seq"], ["entries.book", "entries.seq"], name="checkpoints_entries_fk"
+        ),
+        sa.PrimaryKeyConstraint("book", "seq", name="checkpoints_pk"),
+    )
+    op.create_table(
+        "memberships",
+        sa.Column("app", WORD, nullable=False),
+        sa.Column("book", WORD, nullable=False),
+        sa.Column("document", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["book"], ["entities.id"], name="memberships_entities_fk"),
+        sa.PrimaryKeyConstraint("app", "book", name="memberships_pk"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("memberships_of_book", "memberships", ["book", "app"], unique=False)
