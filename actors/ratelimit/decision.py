@@ -88,7 +88,8 @@ class Decider:
             self._planner = planner
 
     def decide_batch(self, payloads: Sequence[bytes]) -> list[Answer]:
-        """Decide serialised requests. Blocks for the store, no longer than its deadline."""
+        """Decide serialised requests. Blocks for the store, no longer than its deadline (twice that
+        where hits are held back)."""
         round_ = Round(
             int(self._clock.now_s()), has_calendar_months=self._policy.has_calendar_months
         )

@@ -27,6 +27,8 @@ from actors.ratelimit.tallies import RuleTally, Tallies
 from actors.ratelimit.windows import Unit
 
 MEMO_REQUEST_BYTES_MAX = 2 * 1024
+# Descriptors and entries of a request that is remembered: a plan can be fifty times its request.
+MEMO_REQUEST_PARTS_MAX = 64
 UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
 
 
@@ -107,16 +109,22 @@ class Planner:
         if known is not None:
             return known
         request = self._decode(payload)
-        plan = request if isinstance(request, Refusal) else self.plan_request(request)
-        if (
-            isinstance(plan, Plan)
-            and len(payload) <= MEMO_REQUEST_BYTES_MAX
-            and self._policy.plan_memo_entries_max > 0
-        ):
+        if isinstance(request, Refusal):
+            return request
+        plan = self.plan_request(request)
+        if isinstance(plan, Plan) and self._is_worth_keeping(payload, request):
             if len(self._memo) >= self._policy.plan_memo_entries_max:
                 self._memo.popitem(last=False)
             self._memo[payload] = plan
         return plan
+
+    def _is_worth_keeping(self, payload: bytes, request: Request) -> bool:
+        descriptors = request.descriptors
+        return (
+            self._policy.plan_memo_entries_max > 0
+            and len(payload) <= MEMO_REQUEST_BYTES_MAX
+            and sum([1 + len(each.entries) for each in descriptors]) <= MEMO_REQUEST_PARTS_MAX
+        )
 
     def plan_request(self, request: Request) -> Plan | Refusal:
         """The plan of a decoded request."""

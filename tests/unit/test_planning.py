@@ -7,6 +7,7 @@ import pytest
 from actors.ratelimit.descriptors import Descriptor, Override, Request
 from actors.ratelimit.planning import (
     MEMO_REQUEST_BYTES_MAX,
+    MEMO_REQUEST_PARTS_MAX,
     Plan,
     PlannedHit,
     Planner,
@@ -201,4 +202,16 @@ def test_long_requests_are_not_remembered(excess: int, times: int) -> None:
     assert len(payload) == MEMO_REQUEST_BYTES_MAX + excess
     for _ in range(2):
         plans.of(payload)
+    assert len(plans.decoded) == times
+
+
+@pytest.mark.parametrize(("excess", "times"), [(0, 1), (1, 2)])
+def test_requests_of_many_parts_are_not_remembered(excess: int, times: int) -> None:
+    plans = Plans()
+    quarters = MEMO_REQUEST_PARTS_MAX // 4
+    asked = Request(
+        "d", (Descriptor(entries("a=1,b=2,c=3")),) * quarters + (Descriptor(()),) * excess
+    )
+    for _ in range(2):
+        plans.of(asked)
     assert len(plans.decoded) == times

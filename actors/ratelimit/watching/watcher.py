@@ -75,7 +75,7 @@ class Watcher:
         self._recover()
 
     def look(self) -> bool:
-        """Look once; True when a load was tried, whichever way it went."""
+        """Look once; True when there is something to tell: new rules, an error, or the end of one."""
         try:
             signature: Hashable = self._source.signature()
         except RuleFileError as error:
