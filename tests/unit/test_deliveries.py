@@ -1,0 +1,105 @@
+"""The law of deliveries: pauses, progress, and when an event is given up."""
+
+from dataclasses import replace
+
+import pytest
+
+from actors.ledger.deliveries import (
+    FIRST_PAUSE_MS,
+    GIVE_UP_AFTER_MS,
+    PAUSE_MAX_MS,
+    Batch,
+    Letter,
+    Outcome,
+    Progress,
+    after,
+    dead_up_to,
+    pause_ms,
+)
+from actors.ledger.values import BookId, EntityId
+
+HOOK = EntityId("65000000000000000a000001")
+NOW_MS = 1_800_000_000_000
+
+
+def event(number: int) -> EntityId:
+    return EntityId(f"65000000000000000a1{number:05x}")
+
+
+def batch(progress: Progress, letters: int = 3, again: int = 0) -> Batch:
+    young = [Letter(event(number), "{}") for number in range(letters)]
+    old = [Letter(event(900 + number), "{}", is_again=True) for number in range(again)]
+    return Batch(HOOK, BookId("b"), "https://x", "s", "lease", progress, (*young, *old))
+
+
+FRESH = Progress(HOOK)
+FAILING = Progress(HOOK, failures=4, failing_since_ms=NOW_MS - 60_000, next_attempt_ms=NOW_MS)
+
+
+def test_pauses_double_up_to_an_hour_less_a_jitter() -> None:
+    for failures in range(1, 100):
+        longest = min(FIRST_PAUSE_MS * 2 ** (failures - 1), PAUSE_MAX_MS)
+        assert longest / 2 < pause_ms(HOOK, failures) <= longest
+
+
+def test_webhooks_do_not_come_back_together() -> None:
+    pauses = {pause_ms(event(number), 12) for number in range(50)}
+    assert len(pauses) > 40
+    assert pause_ms(HOOK, 5) == pause_ms(HOOK, 5), "the same, wherever it is computed"
+
+
+def test_in_three_days_it_is_tried_often_enough() -> None:
+    tries, passed_ms = 0, 0
+    while passed_ms < GIVE_UP_AFTER_MS:
+        tries += 1
+        passed_ms += pause_ms(HOOK, tries)
+    assert 75 < tries < 175
+
+
+@pytest.mark.parametrize("before", [FRESH, FAILING])
+def test_what_is_delivered_moves_the_cursor_and_forgets_failures(before: Progress) -> None:
+    assert after(batch(before), Outcome(3), NOW_MS) == Progress(event(2))
+    assert after(batch(before), Outcome(2), NOW_MS) == Progress(event(1))
+
+
+def test_a_batch_without_letters_changes_nothing_but_the_failures() -> None:
+    assert after(batch(FAILING, letters=0), Outcome(0), NOW_MS) == Progress(HOOK)
+
+
+def test_a_failure_waits() -> None:
+    found = after(batch(FRESH), Outcome(0, "HTTP status 500"), NOW_MS)
+    assert found == Progress(HOOK, 1, NOW_MS, NOW_MS + pause_ms(HOOK, 1))
+
+
+def test_failures_in_a_row_count_from_the_first() -> None:
+    found = after(batch(FAILING), Outcome(0, "refused"), NOW_MS)
+    assert found == replace(FAILING, failures=5, next_attempt_ms=NOW_MS + pause_ms(HOOK, 5))
+
+
+def test_a_delivery_in_between_begins_a_new_row() -> None:
+    found = after(batch(FAILING), Outcome(1, "refused"), NOW_MS)
+    assert found == Progress(event(0), 1, NOW_MS, NOW_MS + pause_ms(HOOK, 1))
+
+
+def test_what_is_sent_again_does_not_move_the_cursor() -> None:
+    assert after(batch(FRESH, letters=0, again=2), Outcome(2), NOW_MS) == FRESH
+    assert after(batch(FRESH, letters=1, again=2), Outcome(3), NOW_MS) == Progress(event(0))
+    found = after(batch(FRESH, letters=0, again=2), Outcome(0, "no"), NOW_MS)
+    assert found.cursor == HOOK
+
+
+def id_at(at_ms: int) -> EntityId:
+    return EntityId(f"{at_ms // 1000:08x}0000000001000000")
+
+
+def test_nothing_is_given_up_before_three_days_of_failures() -> None:
+    assert dead_up_to(FRESH, NOW_MS) is None
+    just = replace(FAILING, failing_since_ms=NOW_MS - GIVE_UP_AFTER_MS + 1)
+    assert dead_up_to(just, NOW_MS) is None
+
+
+def test_after_three_days_of_failures_events_as_old_are_given_up() -> None:
+    limit = dead_up_to(replace(FAILING, failing_since_ms=NOW_MS - GIVE_UP_AFTER_MS), NOW_MS)
+    assert limit is not None
+    assert id_at(NOW_MS - GIVE_UP_AFTER_MS - 1_000) < limit
+    assert id_at(NOW_MS - GIVE_UP_AFTER_MS) > limit
