@@ -8,8 +8,8 @@ Who asked for a change is part of it, so the audit cannot be altered without bre
 book's first previous hash is 64 zeros; hashes are hex, and go into the next one as their 32 bytes.
 """
 
-from dataclasses import replace
 from hashlib import sha256
+from typing import get_args
 
 from msgspec import Raw, ValidationError
 from msgspec.json import Decoder, Encoder
@@ -29,32 +29,38 @@ class BrokenJournal(Exception):  # noqa: N818 - what was found, not what went wr
     """A stored entry is not what was written, or not the next one; the text says which and why."""
 
 
+_KINDS = {kind: str(kind.__struct_config__.tag).partition("/")[0] for kind in get_args(Event)}
+
+
 def kind_of(event: Event) -> str:
     """The event's type without its schema version: `transaction.captured`."""
-    tag = event.__struct_config__.tag
-    assert isinstance(tag, str)
-    return tag.partition("/")[0]
+    return _KINDS[type(event)]
 
 
 def entry_of(
     head: Head, event: Event, postings: tuple[Posting, ...], order: Order, at_ms: int
 ) -> Entry:
     """The entry that comes after `head`."""
-    entry = Entry(
+    seq = head.seq + 1
+    event_json = _encode(event)
+    origin_json = _origin_of(order)
+    canonical = _canonical(
+        head.book, seq, at_ms, order.operation, origin_json, event_json, postings
+    )
+    return Entry(
         book=head.book,
-        seq=head.seq + 1,
+        seq=seq,
         at_ms=at_ms,
         kind=kind_of(event),
-        event=_encode(event).decode(),
-        origin=origin_of(order),
+        event=event_json.decode(),
+        origin=origin_json.decode(),
         operation=order.operation,
-        hash="",
+        hash=_linked(head.hash, canonical),
         postings=postings,
     )
-    return replace(entry, hash=hash_of(head.hash, entry))
 
 
-def origin_of(order: Order) -> str:
+def _origin_of(order: Order) -> bytes:
     """Who asked, from where, with which request: the audit's part of an entry (part D)."""
     origin = order.origin
     return _encode(
@@ -65,22 +71,36 @@ def origin_of(order: Order) -> str:
             "request_id": origin.request_id,
             "idempotency_key": order.idempotency_key,
         }
-    ).decode()
+    )
 
 
 def hash_of(previous: str, entry: Entry) -> str:
-    """The hash that an entry must have after the `previous` one."""
-    canonical = _encode(
-        (
-            entry.book,
-            entry.seq,
-            entry.at_ms,
-            entry.operation,
-            Raw(entry.origin.encode()),
-            Raw(entry.event.encode()),
-            entry.postings,
-        )
+    """The hash that a stored entry must have after the `previous` one."""
+    canonical = _canonical(
+        entry.book,
+        entry.seq,
+        entry.at_ms,
+        entry.operation,
+        entry.origin.encode(),
+        entry.event.encode(),
+        entry.postings,
     )
+    return _linked(previous, canonical)
+
+
+def _canonical(
+    book: BookId,
+    seq: int,
+    at_ms: int,
+    operation: str,
+    origin: bytes,
+    event: bytes,
+    postings: tuple[Posting, ...],
+) -> bytes:
+    return _encode((book, seq, at_ms, operation, Raw(origin), Raw(event), postings))
+
+
+def _linked(previous: str, canonical: bytes) -> str:
     return sha256(bytes.fromhex(previous) + canonical).hexdigest()
 
 

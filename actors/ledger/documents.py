@@ -117,12 +117,13 @@ def transaction_document(transaction: Transaction) -> Document:
         "voidedAmount": transaction.voided,
         "disputedAmount": transaction.disputed,
         "card": {**_card(transaction.card), "code": {"present": transaction.card.has_code}},
-        **_present(tds=transaction.tds),
         "recurring": transaction.source is not None,
         "successful": transaction.is_successful,
         "error": False if transaction.error is None else error_document(transaction.error),
         "trail": [_trail_entry(action) for action in transaction.trail],
     }
+    if transaction.tds:
+        document["tds"] = transaction.tds
     if transaction.custom:
         document["custom"] = Raw(transaction.custom.encode())
     if advice := _advice(transaction):
@@ -147,8 +148,12 @@ def _trail_entry(action: Action) -> Document:
             entry["dispute"] = {"id": action.dispute, "won": True}
         case ActionKind.DISPUTE_LOST:
             entry["dispute"] = {"id": action.dispute, "lost": True}
-        case ActionKind.CAPTURE | ActionKind.REFUND | ActionKind.VOID:
-            entry[action.kind.value] = True
+        case ActionKind.CAPTURE:
+            entry["capture"] = True
+        case ActionKind.REFUND:
+            entry["refund"] = True
+        case ActionKind.VOID:
+            entry["void"] = True
     return entry
 
 
@@ -192,7 +197,7 @@ def _card(card: CardSummary) -> Document:
         "bin": card.bin,
         "last4": card.last4,
         "expiry": moment(card.expiry_ms),
-        "scheme": card.scheme.value,
+        "scheme": card.scheme,
     }
 
 

@@ -34,6 +34,11 @@ def merchant_id(number: int, at_ms: int) -> BookId:
     return BookId(f"{at_ms // 1000:08x}{number:010x}{_FIRST}")
 
 
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an id."""
+    return _ID.fullmatch(text) is not None
+
+
 def is_merchant_id(book: BookId) -> bool:
     """Whether a book could be a merchant's."""
-    return _ID.fullmatch(book) is not None and book[8:18] != DIRECTORY[8:18]
+    return is_id(book) and book[8:18] != DIRECTORY[8:18]

@@ -13,7 +13,7 @@ left; none of it counts before its commit is durable.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from actors.ledger.accounts import overflows, posted, postings_of
+from actors.ledger.accounts import overflows, postings_of
 from actors.ledger.answers import Done, RefusalKind, Refused
 from actors.ledger.audit import check
 from actors.ledger.case import Entities
@@ -92,20 +92,20 @@ def execute(head: Head | None, entities: Entities, order: Order, now_ms: int) ->
     after, known = before, loaded
     changed: Changed = {}
     entries: list[Entry] = []
-    rows: list[EntityRow] = []
+    written: list[EntityRow] = []
     keys: list[KeyRow] = []
     for event in events:
         postings = postings_of(event)
-        if postings and overflows(posted(after.accounts, postings), postings):
+        entry = entry_of(after, event, postings, order, _next_ms(after, now_ms))
+        after, moved = evolve(after, known, event, entry)
+        if overflows(after.accounts, postings):
             return constraint(
                 f"the book would hold more than {AMOUNT_MAX}, beyond which JSON is not exact",
                 "amount",
                 ErrorCode.AMOUNT_TOO_HIGH,
             )
-        entry = entry_of(after, event, postings, order, _next_ms(after, now_ms))
-        after, moved = evolve(after, known, event, entry)
         entries.append(entry)
-        rows += rows_of(after, moved, event, entry)
+        written += rows_of(after, moved, event, entry)
         keys += key_rows_of(known, moved)
         known, changed = known | moved, changed | moved
     check(before, loaded, after, changed, entries)
@@ -114,9 +114,9 @@ def execute(head: Head | None, entities: Entities, order: Order, now_ms: int) ->
         entities=changed,
         events=events,
         entries=tuple(entries),
-        rows=tuple(rows),
+        rows=tuple(written),
         keys=tuple(keys),
-        reply=reply_to(order.command, events, rows),
+        reply=reply_to(order.command, events, written),
         at_ms=max(now_ms, after.at_ms),
     )
 

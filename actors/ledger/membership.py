@@ -25,7 +25,7 @@ from actors.ledger.events import (
     WebhookRemoved,
 )
 from actors.ledger.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
-from actors.ledger.ids import is_merchant_id, next_id
+from actors.ledger.ids import is_id, is_merchant_id, next_id
 from actors.ledger.refusals import absent, constraint
 
 
@@ -35,6 +35,8 @@ def open_merchant(head: Head, command: OpenMerchant, at_ms: int) -> Decision:
         return constraint(f"{head.book} is no merchant's id: reserve one")
     if head.merchant is not None:
         return constraint(f"the merchant {head.book} is open already")
+    if not is_id(command.creator):
+        return constraint("a merchant is opened for an app: name its id", "creator")
     return (
         MerchantOpened(
             id=next_id(head.last_id, at_ms),
@@ -74,6 +76,8 @@ def _changed(before: str, wanted: str | None) -> str | None:
 def add_app(case: Case, command: AddApp) -> Decision:
     if case.merchant.has_app(command.app):
         return ()
+    if not is_id(command.app):
+        return constraint("an app's id has 24 lowercase hexadecimal digits", "appId")
     if len(case.merchant.apps) >= APPS_MAX:
         return constraint(f"a merchant has at most {APPS_MAX} apps: revoke one first", "appId")
     (own,) = case.ids(1)

@@ -19,6 +19,7 @@ from actors.ledger.events import (
     TransactionCreated,
     Voided,
 )
+from actors.ledger.ids import next_id
 from actors.ledger.money import Exchange, Fee, exchange, is_rate_of, rate_fee
 from actors.ledger.refusals import ErrorCode, absent, bad_amount, constraint
 from actors.ledger.transaction import Action, ActionKind, Transaction
@@ -99,7 +100,7 @@ def capture(case: Case, command: Capture) -> Decision:
     flat = in_funding(pricing.flat, command.flat_rate, funding, "pricing.flat")
     if isinstance(flat, Refused):
         return flat
-    line, own, second = case.ids(3)
+    line, own = case.ids(2)
     captured = Captured(
         id=own,
         transaction=transaction.id,
@@ -114,7 +115,7 @@ def capture(case: Case, command: Capture) -> Decision:
     if earlier is None or earlier.line is None:
         return (captured,)
     suspicion = DuplicateSuspected(
-        id=second,
+        id=next_id(own, case.at_ms),
         transaction=transaction.id,
         line=line,
         earlier_line=earlier.line,
@@ -198,8 +199,8 @@ def pay_out(case: Case, command: PayOut) -> Decision:
 def in_funding(
     price: Price, rate: Rate | None, funding: Currency, field: str
 ) -> tuple[int, Exchange | None] | Refused:
-    """What a price is in the funding currency, and how it was converted."""
-    if price.currency == funding:
+    """What a price is in the funding currency, and how it was converted, if it had to be."""
+    if price.currency == funding or price.amount == 0:
         return price.amount, None
     if rate is None or not is_rate_of(rate, price.currency, funding):
         return constraint(

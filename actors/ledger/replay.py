@@ -4,8 +4,6 @@ Every schema version that was ever written is read, and the chain of hashes is c
 postings are taken as they were booked and compared with what the event says.
 """
 
-from dataclasses import dataclass
-
 from actors.ledger.accounts import postings_of
 from actors.ledger.audit import check
 from actors.ledger.case import Entities
@@ -14,16 +12,6 @@ from actors.ledger.evolution import Changed, evolve
 from actors.ledger.head import Head, genesis
 from actors.ledger.projection import key_rows_of, rows_of
 from actors.ledger.rows import EntityRow, Entry, KeyRow
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """What an entry did: the head after it, the entities it changed, and its rows."""
-
-    head: Head
-    entities: Changed
-    rows: tuple[EntityRow, ...]
-    keys: tuple[KeyRow, ...]
 
 
 def replay(head: Head | None, entities: Entities, entry: Entry) -> tuple[Head, Changed]:

@@ -12,7 +12,8 @@
 
 So A = P + C + V, R + D <= C and the lots hold C - R - D, always. A failed attempt keeps A and has
 P = C = R = V = D = 0, for ever, which allows none of these. Every action leaves a trail entry; the
-trail is only ever added to. A refused action changes nothing (T8).
+trail is only ever added to, and has an end, after which only disputes are. A refused action changes
+nothing (T8).
 """
 
 from enum import Enum
@@ -26,7 +27,7 @@ from actors.ledger.money import NO_FEE, Fee
 from actors.ledger.refusals import ErrorCode, bad_amount, constraint
 from actors.ledger.values import BookId, CardSummary, Currency, EntityId, ProcessingError
 
-# Every action rewrites the trail.
+# Every action writes the transaction anew, with its whole trail.
 TRAIL_LENGTH_MAX = 1_000
 
 

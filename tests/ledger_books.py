@@ -1,0 +1,256 @@
+"""Books as a shard keeps them, in memory: heads and entities come from the rows that were written,
+as after a restart, and every order goes all the way from `needs` to the commit."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.ledger.answers import Refused
+from actors.ledger.commands import (
+    Authorise,
+    Capture,
+    Command,
+    CreateApp,
+    OpenDispute,
+    OpenMerchant,
+    Order,
+    ReserveMerchant,
+)
+from actors.ledger.entities import Entity, entity_from, head_from
+from actors.ledger.head import Head
+from actors.ledger.machine import Step, execute, needs, rows
+from actors.ledger.rows import Commit, EntityRow, Entry, HeadRow, KeyRow
+from actors.ledger.transaction import Transaction
+from actors.ledger.values import (
+    DIRECTORY,
+    NOBODY,
+    OPERATOR,
+    BookId,
+    CardSummary,
+    Currency,
+    EntityId,
+    Origin,
+    Price,
+    Pricing,
+    ProcessingError,
+    Rate,
+    Scheme,
+)
+
+NOW_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
+EUR, USD, DKK, JPY, KWD = (Currency(code) for code in ("EUR", "USD", "DKK", "JPY", "KWD"))
+EXPONENTS = {EUR: 2, USD: 2, DKK: 2, JPY: 0, KWD: 3}
+ABSENT = EntityId("f" * 24)
+
+CARD = CardSummary(
+    bin="410000",
+    last4="0000",
+    expiry_ms=1_893_455_999_999,  # 2029-12-31T23:59:59.999Z
+    scheme=Scheme.VISA,
+    has_code=True,
+    network_token="token-1",
+)
+PRICING = Pricing(rate_ppm=14_500, flat=Price(EUR, 25), dispute=Price(EUR, 2_500))
+FREE = Pricing(rate_ppm=0, flat=Price(EUR, 0), dispute=Price(EUR, 0))
+DECLINED = ProcessingError(8, "Declined by the cardholder's bank", True, False)
+
+
+def rate(source: Currency, target: Currency, numerator: int, denominator: int) -> Rate:
+    return Rate(source, target, numerator, denominator, "2026-01-01")
+
+
+@dataclass
+class Books:
+    """`log`: all entries of all books, in the order of commits."""
+
+    now_ms: int = NOW_MS
+    heads: dict[BookId, HeadRow] = field(default_factory=dict)
+    tables: dict[tuple[str, BookId, EntityId], EntityRow] = field(default_factory=dict)
+    live_keys: dict[str, KeyRow] = field(default_factory=dict)
+    log: list[Entry] = field(default_factory=list)
+    operations: int = 0
+
+    def order(self, book: BookId, command: Command, app: EntityId, **options: Any) -> Order:
+        self.operations += 1
+        return Order(
+            operation=f"operation-{self.operations}",
+            book=book,
+            command=command,
+            origin=Origin(app, "ab12", "192.0.2.1", f"request-{self.operations}"),
+            deadline_ms=self.now_ms + 1_000,
+            **options,
+        )
+
+    def head(self, book: BookId) -> Head | None:
+        row = self.heads.get(book)
+        return None if row is None else head_from(row)
+
+    def entity(self, entity: EntityId) -> Entity | None:
+        found = (row for (_, _, known), row in self.tables.items() if known == entity)
+        entities = (entity_from(row) for row in found)
+        return next((entity for entity in entities if entity is not None), None)
+
+    def attempt(
+        self, book: BookId, command: Command, app: EntityId = NOBODY, **options: Any
+    ) -> Step | Refused:
+        """Execute and commit, or be refused."""
+        order = self.order(book, command, app, **options)
+        known: dict[EntityId, Entity | None] = {}
+        while missing := needs(command, known):
+            known |= {entity: self.entity(entity) for entity in missing}
+        step = execute(self.head(book), known, order, self.now_ms)
+        if isinstance(step, Step):
+            self.commit(rows(order, step))
+        return step
+
+    def do(self, book: BookId, command: Command, app: EntityId = NOBODY, **options: Any) -> Step:
+        """Execute and commit what is allowed."""
+        step = self.attempt(book, command, app, **options)
+        assert isinstance(step, Step), step
+        return step
+
+    def commit(self, commit: Commit) -> None:
+        self.log += commit.entries
+        self.heads |= {row.book: row for row in commit.heads}
+        for row in commit.entities:
+            if row.is_deleted:
+                self.tables.pop((row.kind, row.book, row.id))
+            else:
+                self.tables[row.kind, row.book, row.id] = row
+        for key in commit.keys:
+            if key.is_deleted:
+                self.live_keys.pop(key.digest)
+            else:
+                self.live_keys[key.digest] = key
+
+    def documents(self, kind: str, book: BookId | None = None) -> list[Any]:
+        """Documents of a kind, the oldest first."""
+        found = sorted(
+            (row for row in self.tables.values() if row.kind == kind and book in (None, row.book)),
+            key=lambda row: row.id,
+        )
+        return [json.loads(row.document) for row in found]
+
+    def document(self, kind: str, entity: str) -> Any:
+        (found,) = (row for row in self.tables.values() if (row.kind, row.id) == (kind, entity))
+        return json.loads(found.document)
+
+
+@dataclass
+class Shop:
+    """A merchant with one app, and what is usually asked of it."""
+
+    books: Books
+    app: EntityId
+    book: BookId
+
+    def do(self, command: Command, app: EntityId | None = None, **options: Any) -> Step:
+        return self.books.do(self.book, command, self.app if app is None else app, **options)
+
+    def refusal(self, command: Command, app: EntityId | None = None, **options: Any) -> Refused:
+        """Of a command that must be refused, and change nothing (T8)."""
+        before = (dict(self.books.heads), dict(self.books.tables), list(self.books.log))
+        origin = self.app if app is None else app
+        refused = self.books.attempt(self.book, command, origin, **options)
+        assert isinstance(refused, Refused)
+        assert before == (self.books.heads, self.books.tables, self.books.log)
+        return refused
+
+    def authorised(
+        self, amount: int, currency: Currency = EUR, error: ProcessingError | None = None
+    ) -> EntityId:
+        """A customer's payment by the public key; the transaction's id."""
+        command = authorise(amount, currency, error=error)
+        step = self.do(command, NOBODY)
+        return next(entity for entity in step.entities)
+
+    def capture(self, transaction: EntityId, amount: int, rate: Rate | None = None) -> Step:
+        return self.do(Capture(transaction, amount, None, "", rate, None))
+
+    def captured(self, amount: int) -> EntityId:
+        """A transaction that is captured in full."""
+        transaction = self.authorised(amount)
+        self.capture(transaction, amount)
+        return transaction
+
+    def disputed(self, transaction: EntityId, amount: int) -> EntityId:
+        """The id of a dispute that is opened."""
+        command = OpenDispute(transaction, amount, 4837, "No authorisation", NOW_MS + 1, None)
+        step = self.do(command, OPERATOR)
+        return next(entity for entity in step.entities if entity != transaction)
+
+    def transaction(self, transaction: EntityId) -> Transaction:
+        found = self.books.entity(transaction)
+        assert isinstance(found, Transaction)
+        return found
+
+    @property
+    def balance(self) -> int:
+        balance = self.books.document("merchant", self.book)["balance"]
+        assert isinstance(balance, int)
+        return balance
+
+    @property
+    def lines(self) -> list[Any]:
+        return self.books.documents("line", self.book)
+
+    def event_types(self) -> list[str]:
+        return [event["type"] for event in self.books.documents("event", self.book)]
+
+
+def authorise(
+    amount: int,
+    currency: Currency = EUR,
+    *,
+    error: ProcessingError | None = None,
+    source: EntityId | None = None,
+    is_source_card: bool = False,
+    card: CardSummary = CARD,
+) -> Authorise:
+    return Authorise(
+        currency=currency,
+        exponent=EXPONENTS[currency],
+        amount=amount,
+        card=card,
+        descriptor="",
+        custom="",
+        error=error,
+        source=source,
+        is_source_card=is_source_card,
+    )
+
+
+def opening(app: EntityId, currency: Currency, pricing: Pricing, *, is_test: bool) -> OpenMerchant:
+    return OpenMerchant(
+        public_key="key-of-the-shop",
+        name="",
+        currency=currency,
+        is_test=is_test,
+        email="shop@example.com",
+        website="shop.example",
+        descriptor="SHOP",
+        company_country="DK",
+        company_number="",
+        iban="",
+        pricing=pricing,
+        creator=app,
+        creator_name="Till",
+        creator_created_ms=NOW_MS,
+    )
+
+
+def open_shop(
+    currency: Currency = EUR,
+    pricing: Pricing = PRICING,
+    *,
+    is_test: bool = True,
+    books: Books | None = None,
+) -> Shop:
+    """A merchant, opened by an app that was created for it."""
+    books = Books() if books is None else books
+    created = books.do(DIRECTORY, CreateApp("Till", f"digest-{books.operations}", "ab12"))
+    (app,) = created.entities
+    reserved = books.do(DIRECTORY, ReserveMerchant(), app)
+    book = BookId(json.loads(reserved.reply.body)["merchant"]["id"])
+    books.do(book, opening(app, currency, pricing, is_test=is_test), app)
+    return Shop(books, app, book)
