@@ -34,6 +34,15 @@ def new_app_key() -> str:
     return _PREFIX + random + _checksum(random)
 
 
+def derived_app_key(seed: bytes) -> str:
+    """The key that follows from a secret seed of 32 bytes: the same one at every repetition."""
+    number, random = int.from_bytes(seed, "big"), ""
+    for _ in range(_RANDOM_LENGTH):
+        number, digit = divmod(number, len(_DIGITS))
+        random += _DIGITS[digit]
+    return _PREFIX + random + _checksum(random)
+
+
 def has_checksum(key: str) -> bool:
     """Whether a text was made by `new_app_key`, as far as one can tell without asking."""
     random, checksum = key[len(_PREFIX) : -_CHECKSUM_LENGTH], key[-_CHECKSUM_LENGTH:]

@@ -15,8 +15,10 @@ import asyncio
 import hmac
 import secrets
 import ssl
+from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from errno import EACCES
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from socket import socket
 from typing import Any, Protocol
@@ -102,6 +104,11 @@ class WebhookSecret:
 def new_webhook_secret() -> WebhookSecret:
     """A new secret of 256 bits."""
     return WebhookSecret(_SECRET_PREFIX + secrets.token_urlsafe(32))
+
+
+def derived_webhook_secret(seed: bytes) -> WebhookSecret:
+    """The secret that follows from a secret seed of 32 bytes: the same one at every repetition."""
+    return WebhookSecret(_SECRET_PREFIX + urlsafe_b64encode(seed).decode().rstrip("="))
 
 
 def replaced(
@@ -204,7 +211,7 @@ class WebhookSender:
         """A socket to the very address that is about to be connected to, if that is allowed."""
         family, kind, protocol, _, place = target
         if not self._policy.allows_private and not is_public(ip_address(place[0])):
-            raise OSError("the name leads to a private address")
+            raise PermissionError(EACCES, "the name leads to a private address")
         return socket(family, kind, protocol)
 
 

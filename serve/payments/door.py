@@ -1,0 +1,128 @@
+"""The API as an ASGI application: one request in, one reply out, whatever happens in between.
+
+    headers -> path -> credentials -> handler -> reply        a rejection on the way is a reply too
+
+Only what nobody foresaw leaves as an exception; the application around it answers 500.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.types import Receive, Scope, Send
+
+from actors.ledger.values import OPERATOR
+from serve.payments.call import (
+    ANYBODY,
+    Call,
+    Caller,
+    CallerGone,
+    Headers,
+    address_of,
+    read_headers,
+    request_id_of,
+)
+from serve.payments.desk import Desk
+from serve.payments.keys import is_same_digest
+from serve.payments.rejections import NotFound, Rejection, Unauthorised
+from serve.payments.routes import apps, books, merchants, operator, reports, sandbox
+from serve.payments.routes import transactions as transaction_routes
+from serve.payments.routes import webhooks as webhook_routes
+from serve.payments.routing import Access, Route, RouteTable
+from serve.payments.wire_out import Reply, Stream, accepts_json, error_reply, rejected, send_reply
+
+ROUTES: Sequence[Route[Desk]] = (
+    *apps.ROUTES,
+    *merchants.ROUTES,
+    *transaction_routes.ROUTES,
+    *reports.ROUTES,
+    *books.ROUTES,
+    *webhook_routes.ROUTES,
+    *sandbox.ROUTES,
+    *operator.ROUTES,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorKey:
+    """What is known of the operator's key."""
+
+    digest: str
+    last4: str
+
+
+class Door:
+    """Answers the calls of the API. `operator` None: there is no operator's key, and his calls are
+    not there. `trusts_forwarded`: a proxy of ours says where calls come from."""
+
+    def __init__(
+        self, desk: Desk, operator: OperatorKey | None = None, *, trusts_forwarded: bool = False
+    ) -> None:
+        self._desk = desk
+        self._operator = operator
+        self._trusts_forwarded = trusts_forwarded
+        self._routes: RouteTable[Desk] = RouteTable(ROUTES)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "the API has no websockets"
+        headers = read_headers(scope)
+        request_id = request_id_of(headers, self._desk.mint)
+        scope["tollgate.request_id"] = request_id
+        reply: Reply | Stream
+        try:
+            reply = await self._answer(scope, receive, headers, request_id)
+        except CallerGone:
+            return
+        except Rejection as rejection:
+            wants_json = accepts_json(headers.accept)
+            reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
+        await send_reply(send, reply, request_id)
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, headers: Headers, request_id: str
+    ) -> Reply | Stream:
+        path = path_of(scope)
+        route, ids = self._routes.find(scope["method"], path)
+        call = Call(
+            caller=await self._caller(route, headers),
+            method=scope["method"],
+            path=path,
+            ids=ids,
+            query=scope["query_string"],
+            headers=headers,
+            request_id=request_id,
+            address=address_of(scope, headers, trusts_forwarded=self._trusts_forwarded),
+            receive=receive,
+        )
+        return await route.answer(self._desk, call)
+
+    async def _caller(self, route: Route[Desk], headers: Headers) -> Caller:
+        if route.access is Access.APP:
+            return await self._desk.authentication.caller(headers.authorization)
+        if route.access is Access.NOBODY:
+            return ANYBODY
+        if self._operator is None:
+            raise NotFound("no operator's key is configured")
+        digest = self._desk.digests.presented(headers.authorization)
+        if not is_same_digest(digest, self._operator.digest):
+            raise Unauthorised
+        return Caller(OPERATOR, self._operator.last4)
+
+
+def path_of(scope: Scope) -> str:
+    """The path below the prefix, without a trailing slash."""
+    path: str = scope["path"]
+    path = path.removeprefix(scope.get("root_path", ""))
+    return path[:-1] if path.endswith("/") and path != "/" else path
+
+
+async def send_internal_error(scope: Scope, send: Send) -> None:
+    """The reply to what nobody foresaw; it says nothing of it."""
+    request_id = scope.get("tollgate.request_id", "")
+    reply = error_reply(
+        500,
+        "INTERNAL",
+        "this should not have happened; the request id finds it in the log",
+        accepts_json=accepts_json(read_headers(scope).accept),
+        request_id=request_id,
+    )
+    await send_reply(send, reply, request_id)
