@@ -1,0 +1,251 @@
+"""Calls to receivers, over real sockets: what reaches whom, and what is refused."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+import trustme
+from aiohttp import web
+
+from serve.payments.webhooks import TargetPolicy, WebhookSender
+
+LAX = TargetPolicy(allows_http=True, allows_private=True)
+PUBLIC_ALONE = TargetPolicy(allows_http=True)
+HEADERS = {"Tollgate-Signature": "t=1,v1=x", "Content-Type": "application/json"}
+BODY = b'{"id":"1"}'
+PATIENT_S = 30.0
+HASTY_S = 0.2
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(slots=True)
+class Receiver:
+    """A server on loopback. `calls`: path, body and headers of each."""
+
+    port: int = 0
+    calls: list[tuple[str, bytes, dict[str, str]]] = field(default_factory=list)
+
+    def url(self, path: str = "/hook", scheme: str = "http", host: str = "127.0.0.1") -> str:
+        return f"{scheme}://{host}:{self.port}{path}"
+
+
+async def ok(request: web.Request) -> web.StreamResponse:
+    return web.Response(text="thanks")
+
+
+@asynccontextmanager
+async def receiver(
+    answer: Answer = ok, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Receiver]:
+    found = Receiver()
+
+    async def take(request: web.Request) -> web.StreamResponse:
+        found.calls.append((request.path_qs, await request.read(), dict(request.headers)))
+        return await answer(request)
+
+    runner = web.ServerRunner(web.Server(take), shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+    await site.start()
+    found.port = runner.addresses[0][1]
+    try:
+        yield found
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def sending(
+    policy: TargetPolicy = LAX, timeout_s: float = PATIENT_S, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[WebhookSender]:
+    sender = WebhookSender(policy, timeout_s, tls)
+    try:
+        yield sender
+    finally:
+        await sender.close()
+
+
+def answering(response: Callable[[], web.Response]) -> Answer:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return response()
+
+    return answer
+
+
+def test_a_call_carries_body_and_headers() -> None:
+    async def scenario() -> None:
+        async with receiver() as there, sending() as sender:
+            assert await sender.send(there.url("/hook?a=b"), BODY, HEADERS) is None
+            ((path, body, headers),) = there.calls
+            assert (path, body) == ("/hook?a=b", BODY)
+            assert HEADERS.items() <= headers.items()
+            assert headers["Host"] == f"127.0.0.1:{there.port}"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [200, 201, 204])
+def test_a_2xx_is_a_delivery(status: int) -> None:
+    async def scenario() -> None:
+        answer = answering(lambda: web.Response(status=status))
+        async with receiver(answer) as there, sending() as sender:
+            assert await sender.send(there.url(), BODY, HEADERS) is None
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 401, 404, 410, 429, 500, 503])
+def test_any_other_status_is_none_and_no_redirect_is_followed(status: int) -> None:
+    async def scenario() -> None:
+        async with receiver() as elsewhere:
+            location = {"Location": elsewhere.url("/metadata")}
+            answer = answering(lambda: web.Response(status=status, headers=location))
+            async with receiver(answer) as there, sending() as sender:
+                reason = await sender.send(there.url(), BODY, HEADERS)
+                assert reason == f"HTTP status {status}"
+                assert len(there.calls) == 1
+            assert elsewhere.calls == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_private_address_is_not_connected_to(host: str) -> None:
+    async def scenario() -> None:
+        async with receiver() as there, sending(PUBLIC_ALONE) as sender:
+            reason = await sender.send(there.url(host=host), BODY, HEADERS)
+            assert reason is not None
+            assert "private address" in reason
+            assert "\n" not in reason
+            assert there.calls == []
+
+    asyncio.run(scenario())
+
+
+def test_without_leave_a_call_needs_https() -> None:
+    async def scenario() -> None:
+        async with receiver() as there, sending(TargetPolicy(allows_private=True)) as sender:
+            assert await sender.send(there.url(), BODY, HEADERS) == (
+                "the address must be an https address"
+            )
+            assert there.calls == []
+
+    asyncio.run(scenario())
+
+
+def test_another_spelling_of_a_private_address_is_no_way_around() -> None:
+    async def scenario() -> None:
+        async with receiver() as there, sending(PUBLIC_ALONE) as sender:
+            for host in ("2130706433", "127.1", "0x7f000001", "[::ffff:127.0.0.1]", "017700000001"):
+                reason = await sender.send(there.url(host=host), BODY, HEADERS)
+                assert reason, f"{host} was called"
+            assert there.calls == []
+
+    asyncio.run(scenario())
+
+
+def test_over_https_the_certificate_must_be_good() -> None:
+    authority = trustme.CA()
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(server)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+
+    async def scenario() -> None:
+        async with receiver(tls=server) as there:
+            url = there.url(scheme="https", host="localhost")
+            async with sending(tls=trusting) as sender:
+                assert await sender.send(url, BODY, HEADERS) is None
+                wrong_name = there.url(scheme="https", host="127.0.0.1")
+                assert await sender.send(wrong_name, BODY, HEADERS)
+            async with sending() as sender:
+                reason = await sender.send(url, BODY, HEADERS)
+                assert reason is not None
+                assert "certificate verify failed" in reason
+            assert len(there.calls) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_receiver_that_does_not_answer_is_left() -> None:
+    async def scenario() -> None:
+        left = asyncio.Event()
+
+        async def hang(request: web.Request) -> web.StreamResponse:
+            await left.wait()
+            return web.Response()
+
+        async with receiver(hang) as there, sending(timeout_s=HASTY_S) as sender:
+            assert await sender.send(there.url(), BODY, HEADERS) == "no answer within 0.2 s"
+            left.set()
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_without_an_end_is_not_read() -> None:
+    async def scenario() -> None:
+        async def flood(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            while True:
+                await response.write(b"x" * 65_536)
+
+        async with receiver(flood) as there, sending() as sender:
+            assert await sender.send(there.url(), BODY, HEADERS) is None
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "bytes_back",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 2000 OK\r\n\r\n",
+        b"\x00\xff" * 100,
+    ],
+)
+def test_whatever_comes_back_is_a_reason_at_most(bytes_back: bytes) -> None:
+    async def scenario() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(BODY)
+            writer.write(bytes_back)
+            writer.close()
+
+        server = await asyncio.start_server(talk, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with server, sending() as sender:
+            reason = await sender.send(f"http://127.0.0.1:{port}/", BODY, HEADERS)
+            assert reason
+            assert "\n" not in reason
+
+    asyncio.run(scenario())
+
+
+def test_nobody_there_is_a_reason() -> None:
+    async def scenario() -> None:
+        async with receiver() as there:
+            url = there.url()
+        async with sending() as sender:
+            reason = await sender.send(url, BODY, HEADERS)
+            assert reason is not None
+            assert "Cannot connect" in reason
+            unknown = await sender.send("http://no-such-host.invalid/", BODY, HEADERS)
+            assert unknown
+
+    asyncio.run(scenario())
+
+
+def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+    async def scenario() -> None:
+        async with receiver() as there, sending() as sender:
+            assert await sender.send(there.url(), BODY, HEADERS) is None
+
+    asyncio.run(scenario())
