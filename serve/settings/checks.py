@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from serve.settings.choices import GrpcFront, StoreType, Transport
+from serve.settings.choices import GrpcFront, SmtpTls, StoreType, Transport
 from serve.settings.rows import Problem
 from serve.settings.table import Groups
 
@@ -16,6 +16,7 @@ def problems(settings: Groups) -> Iterator[Problem]:
     yield from _transports(settings)
     yield from _stores(settings)
     yield from _ports(settings)
+    yield from _mail(settings)
 
 
 def needs_of_grpcio(settings: Groups) -> tuple[str, ...]:
@@ -152,3 +153,19 @@ def _ports(settings: Groups) -> Iterator[Problem]:
         if lowest <= port <= highest:
             line = f"{settings.spelled(name)}: {port} is a replica's port ({lowest} to {highest})"
             yield Problem((name, *ends), line)
+
+
+def _mail(settings: Groups) -> Iterator[Problem]:
+    mail = settings.mail
+    if mail.host and not mail.sender:
+        yield _missing(settings, "MAIL_FROM", "SMTP_HOST")
+    if mail.user and not mail.password:
+        yield _missing(settings, "SMTP_PASSWORD", "SMTP_USER")
+    if mail.password and not mail.user:
+        yield _missing(settings, "SMTP_USER", "SMTP_PASSWORD")
+    if mail.password and mail.tls is SmtpTls.NONE:
+        line = (
+            f"{settings.spelled('SMTP_TLS')}: none would send SMTP_PASSWORD for everybody on the "
+            "way to read: set starttls or tls"
+        )
+        yield Problem(("SMTP_TLS", "SMTP_PASSWORD"), line)

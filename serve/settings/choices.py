@@ -87,6 +87,14 @@ class TracingProtocol(Enum):
     GRPC = "grpc"
 
 
+class SmtpTls(Enum):
+    """When TLS begins on the way to the mail server."""
+
+    NONE = "none"
+    STARTTLS = "starttls"
+    TLS = "tls"
+
+
 grpc_front = one_of({front.value: front for front in GrpcFront})
 log_level = one_of(
     {level.name.lower(): level for level in LogLevel} | {"warning": LogLevel.WARN},
@@ -103,3 +111,4 @@ backend = one_of(
 store_type = one_of({kind.value: kind for kind in StoreType}, ignores_case=True)
 socket_type = one_of({kind.value: kind for kind in SocketType}, ignores_case=True)
 tracing_protocol = one_of({protocol.value: protocol for protocol in TracingProtocol})
+smtp_tls = one_of({mode.value: mode for mode in SmtpTls})

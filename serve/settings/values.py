@@ -38,6 +38,8 @@ _DURATION_PART = re.compile(f"({_AMOUNT})({'|'.join(_NS_PER_UNIT)})")
 _DURATION = re.compile(f"(?:{_DURATION_PART.pattern})+")
 _PLAIN_SECONDS = re.compile(_AMOUNT)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_MAIL_ADDRESS = r"[^\s@<>,;:\"]+@[^\s@<>,;:\"]+"
+_MAIL_SENDER = re.compile(rf"{_MAIL_ADDRESS}|[^<>@,;:\"\r\n]+ <{_MAIL_ADDRESS}>")
 _SRV_NAME = re.compile(r"_[^.\s]+\._[^.\s]+\.\S+")
 
 
@@ -208,6 +210,13 @@ def srv_name(value: str) -> str:
     """The name of an SRV record, or empty (I08)."""
     if value and not _SRV_NAME.fullmatch(value):
         raise BadValueError("is not the name of an SRV record such as _memcache._tcp.example.com")
+    return value
+
+
+def mail_sender(value: str) -> str:
+    """`address` or `Name <address>`, or empty."""
+    if value and not _MAIL_SENDER.fullmatch(value):
+        raise BadValueError("is not a sender such as Tollgate <tollgate@example.com>")
     return value
 
 

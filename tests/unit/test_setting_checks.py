@@ -57,6 +57,21 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             ("KVSTORE_TLS_CLIENT_KEY: is not set, but REDIS_TLS_CLIENT_CERT needs it",),
         ),
         (
+            {"SMTP_HOST": "mail.example.com", "SMTP_USER": "me"},
+            (
+                "MAIL_FROM: is not set, but SMTP_HOST needs it",
+                "SMTP_PASSWORD: is not set, but SMTP_USER needs it",
+            ),
+        ),
+        (
+            {"SMTP_PASSWORD": "secret", "SMTP_TLS": "none"},
+            (
+                "SMTP_USER: is not set, but SMTP_PASSWORD needs it",
+                "SMTP_TLS: none would send SMTP_PASSWORD for everybody on the way to read: "
+                "set starttls or tls",
+            ),
+        ),
+        (
             {"MEMCACHE_TLS_CLIENT_KEY": "/k.pem"},
             ("ALTCACHE_TLS_CLIENT_CERT: is not set, but MEMCACHE_TLS_CLIENT_KEY needs it",),
         ),

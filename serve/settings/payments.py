@@ -1,0 +1,74 @@
+"""The rows about payments: their secret and tables, webhooks, and mail.
+
+A field is a row of the table (`serve/settings/__init__.py` says how to add one).
+"""
+# ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from serve.settings import choices
+from serve.settings.rows import hidden, setting
+from serve.settings.values import PORT_MAX, boolean, duration, mail_sender, text, whole_number
+
+SHIPPED_TABLES = Path(__file__).parents[2] / "configs" / "payments"
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentsSettings:
+    """What every process of the payments service needs."""
+
+    secret_file: str = setting(
+        "PAYMENTS_SECRET_FILE",
+        text,
+        "",
+        "file of the secret behind keys, the same on every node; empty: in TOLLGATE_DATA",
+    )
+    config: str = setting(
+        "PAYMENTS_CONFIG", text, "", "folder of currencies, rates and fees; empty: the shipped one"
+    )
+
+    def secret_path(self, data: str) -> Path:
+        """Where the secret is; `data` is the value of TOLLGATE_DATA."""
+        return Path(self.secret_file) if self.secret_file else Path(data) / "payments" / "secret"
+
+    @property
+    def tables(self) -> Path:
+        """The folder of the reference data."""
+        return Path(self.config) if self.config else SHIPPED_TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """Calls to webhooks (specification of payments, part D)."""
+
+    allows_http: bool = setting(
+        "WEBHOOK_ALLOW_HTTP", boolean, "false", "webhooks may be without https"
+    )
+    allows_private: bool = setting(
+        "WEBHOOK_ALLOW_PRIVATE", boolean, "false", "webhooks may be at private addresses"
+    )
+    timeout_s: float = setting(
+        "WEBHOOK_TIMEOUT", duration("100ms", "1m"), "10s", "longest wait for a webhook's answer"
+    )
+    calls_max: int = setting(
+        "WEBHOOK_CALLS_MAX", whole_number(1, 1_024), "16", "webhooks called at the same time"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MailSettings:
+    """The server that takes our mail. Without one, mail is kept in a folder of TOLLGATE_DATA."""
+
+    host: str = setting("SMTP_HOST", text, "", "mail server; empty: mail is kept as files")
+    port: int = setting("SMTP_PORT", whole_number(1, PORT_MAX), "587", "port of the mail server")
+    user: str = setting("SMTP_USER", text, "", "user at the mail server")
+    password: str = setting("SMTP_PASSWORD", text, "", "his password", show=hidden)
+    tls: choices.SmtpTls = setting(
+        "SMTP_TLS", choices.smtp_tls, "starttls", "when TLS begins, if at all"
+    )
+    ca: str = setting("SMTP_TLS_CACERT", text, "", "file of the mail server's CA")
+    timeout_s: float = setting(
+        "SMTP_TIMEOUT", duration("100ms", "5m"), "10s", "longest wait for the mail server"
+    )
+    sender: str = setting("MAIL_FROM", mail_sender, "", "sender of mail, `Name <address>`")
