@@ -158,7 +158,10 @@ class PartitionedCounters:
         return Unreachable(f"counter partition {partition} is not answering")
 
     def _send_probe(self, partition: int) -> None:
-        probe = self._handles[partition].describe.remote()
+        try:
+            probe = self._handles[partition].describe.remote()
+        except RayError:  # even a probe is one call too many in its queue: next time, then
+            probe = None
         self._probes[partition] = (self._clock.monotonic_s(), probe)
 
     def _is_up(self, partition: int) -> bool:
@@ -166,13 +169,21 @@ class PartitionedCounters:
             if partition not in self._probes:
                 return True
             sent_s, probe = self._probes[partition]
-            if not ray.wait([probe], timeout=0)[0]:
-                return False
-            try:
-                ray.get(probe)
-            except RayError:
-                if self._clock.monotonic_s() - sent_s >= PROBE_INTERVAL_S:
-                    self._send_probe(partition)
-                return False
-            del self._probes[partition]
-            return True
+            if probe is not None:
+                if not ray.wait([probe], timeout=0)[0]:
+                    return False
+                if _has_answered(probe):
+                    del self._probes[partition]
+                    return True
+            if self._clock.monotonic_s() - sent_s >= PROBE_INTERVAL_S:
+                self._send_probe(partition)
+            return False
+
+
+def _has_answered(probe: Any) -> bool:
+    """Whether a call that has ended did so with an answer."""
+    try:
+        ray.get(probe)
+    except RayError:
+        return False
+    return True
