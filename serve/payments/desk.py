@@ -20,6 +20,7 @@ from serve.payments.card_network import CardNetworks
 from serve.payments.facts import Facts, MerchantFacts, TransactionFacts
 from serve.payments.key_uses import KeyUses
 from serve.payments.keys import KeyDigests
+from serve.payments.mail import Invitation
 from serve.payments.minting import Minting
 from serve.payments.ordering import Ordering
 from serve.payments.own_limits import Limits, per_app, per_merchant
@@ -36,7 +37,7 @@ MERCHANT_ID = "merchantId"
 class Invitations(Protocol):
     """Tells people that they were invited."""
 
-    async def send(self, email: str, merchant: BookId) -> None:
+    def send(self, invitation: Invitation) -> None:
         """Sees to it that an e-mail goes out; does not wait for that, and does not fail."""
 
 

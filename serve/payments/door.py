@@ -42,6 +42,9 @@ ROUTES: Sequence[Route[Desk]] = (
 )
 
 
+REQUEST_ID = "tollgate.request_id"
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorKey:
     """What is known of the operator's key."""
@@ -66,7 +69,7 @@ class Door:
         assert scope["type"] == "http", "the API has no websockets"
         headers = read_headers(scope)
         request_id = request_id_of(headers, self._desk.mint)
-        scope["tollgate.request_id"] = request_id
+        scope[REQUEST_ID] = request_id
         reply: Reply | Stream
         try:
             reply = await self._answer(scope, receive, headers, request_id)
@@ -115,14 +118,17 @@ def path_of(scope: Scope) -> str:
     return path[:-1] if path.endswith("/") and path != "/" else path
 
 
-async def send_internal_error(scope: Scope, send: Send) -> None:
+def internal_error(scope: Scope) -> Reply:
     """The reply to what nobody foresaw; it says nothing of it."""
-    request_id = scope.get("tollgate.request_id", "")
-    reply = error_reply(
+    return error_reply(
         500,
         "INTERNAL",
         "this should not have happened; the request id finds it in the log",
         accepts_json=accepts_json(read_headers(scope).accept),
-        request_id=request_id,
+        request_id=request_id_in(scope),
     )
-    await send_reply(send, reply, request_id)
+
+
+def request_id_in(scope: Scope) -> str:
+    """The request id that a request was given on its way in."""
+    return str(scope.get(REQUEST_ID, ""))

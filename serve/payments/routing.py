@@ -43,19 +43,22 @@ class Route(Generic[D]):
 @dataclass(frozen=True, slots=True)
 class About:
     """What the API's document says of a call. `request`, `reply`: names of schemas, empty without
-    a body. `filters`: of a list. `statuses`: refusals beyond those that its access implies."""
+    a body; `X[]` is a list of X. `is_paged`: it takes the parameters of lists, with these
+    `filters`. `statuses`: refusals beyond those that its access and its input imply. `query`:
+    further parameters, with what they mean. `takes_key`: an Idempotency-Key means something."""
 
     tag: str
     summary: str
     reply: str = ""
     status: int = 200
     request: str = ""
-    is_list: bool = False
+    is_paged: bool = False
     filters: frozenset[str] = frozenset()
     statuses: frozenset[int] = frozenset()
     description: str = ""
     media_type: str = "application/json"
     query: tuple[tuple[str, str], ...] = ()
+    takes_key: bool = True
 
 
 @dataclass(slots=True)

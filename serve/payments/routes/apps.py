@@ -130,8 +130,8 @@ ROUTES = (
         About(
             "apps",
             "Merchants of an app",
-            reply="Merchant",
-            is_list=True,
+            reply="Merchant[]",
+            is_paged=True,
             filters=MERCHANT_FILTERS,
             statuses=frozenset({403, 404}),
         ),
@@ -143,7 +143,7 @@ ROUTES = (
         About(
             "apps",
             "Live keys of an app",
-            reply="KeyList",
+            reply="Key[]",
             statuses=frozenset({403, 404}),
             description="The oldest first. Keys themselves are never shown again.",
         ),

@@ -154,8 +154,8 @@ ROUTES = (
         About(
             "lines",
             "Lines of a merchant",
-            reply="Line",
-            is_list=True,
+            reply="Line[]",
+            is_paged=True,
             filters=LINE_FILTERS,
             statuses=MEMBERS_ONLY,
         ),
@@ -211,8 +211,8 @@ ROUTES = (
         About(
             "events",
             "Events of a merchant",
-            reply="Event",
-            is_list=True,
+            reply="Event[]",
+            is_paged=True,
             filters=EVENT_FILTERS,
             statuses=MEMBERS_ONLY,
             description="One per committed change. Poll with `after`.",
@@ -225,7 +225,7 @@ ROUTES = (
         About(
             "books",
             "Who changed what, from where",
-            reply="AuditEntryList",
+            reply="AuditEntry[]",
             statuses=MEMBERS_ONLY,
             query=(
                 ("limit", "1 to 1000, required"),

@@ -1,5 +1,6 @@
 """Merchants: opening, changing, reading; their users and apps; cards saved at them (part A)."""
 
+from msgspec import Struct
 from msgspec.json import decode
 
 from actors.ledger.commands import (
@@ -18,6 +19,7 @@ from serve.payments.body_fields import BodyFields
 from serve.payments.call import Call
 from serve.payments.constraints import FieldError, is_id
 from serve.payments.desk import Desk
+from serve.payments.mail import Invitation
 from serve.payments.ordering import reply_of
 from serve.payments.rejections import BadRequest, NotFound
 from serve.payments.routing import About, Route
@@ -26,6 +28,10 @@ from serve.payments.wire_out import Reply
 
 CHANGEABLE = ("name", "email", "descriptor")
 CHANGES = frozenset({403, 404})
+
+
+class _Named(Struct):
+    name: str = ""
 
 
 async def create(desk: Desk, call: Call) -> Reply:
@@ -109,8 +115,15 @@ async def invite(desk: Desk, call: Call) -> Reply:
     done = await desk.order(call, merchant.id, InviteUser(email), body)
     is_member = decode(done.body, type=dict[str, bool])["isMember"]
     if not is_member and not done.is_replay:
-        await desk.invitations.send(email, merchant.id)
+        by = await _name(desk, "app", call.caller.app)
+        to = await _name(desk, "merchant", merchant.id)
+        desk.invitations.send(Invitation(email, to, by))
     return reply_of(done)
+
+
+async def _name(desk: Desk, kind: str, entity: str) -> str:
+    """Empty when it has none."""
+    return decode((await desk.facts.row(kind, entity)).document, type=_Named).name
 
 
 async def users(desk: Desk, call: Call) -> Reply:
@@ -211,7 +224,7 @@ ROUTES = (
         "GET",
         "/merchants/{merchantId}/users",
         users,
-        About("members", "Users of a merchant", reply="User", is_list=True, statuses=CHANGES),
+        About("members", "Users of a merchant", reply="User[]", is_paged=True, statuses=CHANGES),
     ),
     Route(
         "DELETE",
@@ -236,7 +249,7 @@ ROUTES = (
         "GET",
         "/merchants/{merchantId}/apps",
         apps,
-        About("members", "Apps of a merchant", reply="App", is_list=True, statuses=CHANGES),
+        About("members", "Apps of a merchant", reply="App[]", is_paged=True, statuses=CHANGES),
     ),
     Route(
         "DELETE",

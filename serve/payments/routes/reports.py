@@ -47,8 +47,8 @@ ROUTES = (
         About(
             "disputes",
             "Disputes of a merchant",
-            reply="Dispute",
-            is_list=True,
+            reply="Dispute[]",
+            is_paged=True,
             filters=FILTERS,
             statuses=MEMBERS_ONLY,
             description="`filter[merchantId]` is required.",
@@ -67,8 +67,8 @@ ROUTES = (
         About(
             "frauds",
             "Fraud reports of a merchant",
-            reply="Fraud",
-            is_list=True,
+            reply="Fraud[]",
+            is_paged=True,
             filters=FILTERS,
             statuses=MEMBERS_ONLY,
             description="`filter[merchantId]` is required.",

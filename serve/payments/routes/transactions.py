@@ -210,8 +210,8 @@ ROUTES = (
         About(
             "transactions",
             "Transactions of a merchant",
-            reply="Transaction",
-            is_list=True,
+            reply="Transaction[]",
+            is_paged=True,
             filters=TRANSACTION_FILTERS,
             statuses=MEMBERS_ONLY,
         ),

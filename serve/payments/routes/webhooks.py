@@ -123,8 +123,8 @@ ROUTES = (
         About(
             "webhooks",
             "Webhooks of a merchant",
-            reply="Webhook",
-            is_list=True,
+            reply="Webhook[]",
+            is_paged=True,
             statuses=MEMBERS_ONLY,
         ),
     ),
@@ -141,8 +141,8 @@ ROUTES = (
         About(
             "webhooks",
             "Events that could not be delivered in three days",
-            reply="DeadLetter",
-            is_list=True,
+            reply="DeadLetter[]",
+            is_paged=True,
             statuses=MEMBERS_ONLY,
             description="The newest first; page with `before`.",
         ),
@@ -159,6 +159,7 @@ ROUTES = (
             status=201,
             statuses=MEMBERS_ONLY,
             description="Those named in `events`, or all of them.",
+            takes_key=False,
         ),
     ),
 )

@@ -1,0 +1,102 @@
+"""The application: FastAPI around the door, with the API's document and a page to browse it.
+
+The door answers whatever is not the document, so its own errors are the only ones there are, and no
+call is matched against one route after another.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from importlib.resources import files
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from serve.payments.door import ROUTES, Door, internal_error, request_id_in
+from serve.payments.openapi import document
+from serve.payments.rejections import NotFound, WrongMethod
+from serve.payments.wire_out import Reply, accepts_json, rejected
+
+DOCUMENT_PATH = "/openapi.json"
+DOCS_PATH = "/docs"
+# Swagger UI's own files, from the package that brings them: the page needs no other server.
+_ASSETS: Mapping[str, tuple[str, str]] = {
+    "swagger-ui-bundle.js": ("fastapi_offline", "static/swagger-ui-bundle.js"),
+    "swagger-ui.css": ("fastapi_offline", "static/swagger-ui.css"),
+    "start.js": ("serve.payments", "docs/start.js"),
+}
+_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def payments_application(door: Door, version: str) -> FastAPI:
+    """The API at the root of its prefix; `/docs` to browse it, `/openapi.json` to read it."""
+    app = FastAPI(
+        title="Tollgate payments",
+        version=version,
+        openapi_url=DOCUMENT_PATH,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    described = document(ROUTES, version)
+    app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
+    for path, answer in ((DOCS_PATH, _page), (f"{DOCS_PATH}/{{name}}", _asset)):
+        app.router.routes.append(Route(path, answer, methods=["GET"]))
+    app.router.default = partial(_through, door)
+    app.add_exception_handler(Exception, _failed)
+    app.add_exception_handler(HTTPException, _refused)
+    return app
+
+
+async def _through(door: Door, scope: Scope, receive: Receive, send: Send) -> None:
+    """What no route of the document takes; a redirect is no answer for a trailing slash."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1000})
+        return
+    await door(scope, receive, send)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    del error  # (logged by whoever runs the application, where it arrives next)
+    return _response(internal_error(request.scope), request_id_in(request.scope))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What the document's own routes refuse, in the API's words."""
+    assert isinstance(error, HTTPException), "the handler of these"
+    rejection = (
+        WrongMethod(["GET", "HEAD"]) if error.status_code == 405 else NotFound("no such page")
+    )
+    wants_json = accepts_json(request.headers.get("accept", ""))
+    request_id = request.headers.get("x-request-id", "")
+    return _response(
+        rejected(rejection, accepts_json=wants_json, request_id=request_id), request_id
+    )
+
+
+def _response(reply: Reply, request_id: str) -> Response:
+    headers = {name.decode(): value.decode() for name, value in reply.headers}
+    media_type = reply.media_type.decode() if reply.body else None
+    return Response(reply.body, reply.status, headers | {"X-Request-ID": request_id}, media_type)
+
+
+async def _page(request: Request) -> Response:
+    del request
+    text = files("serve.payments").joinpath("docs/index.html").read_bytes()
+    return Response(text, 200, _PAGE_HEADERS, "text/html; charset=utf-8")
+
+
+async def _asset(request: Request) -> Response:
+    package, path = _ASSETS.get(request.path_params["name"], ("", ""))
+    if not package:
+        raise HTTPException(404)
+    text = files(package).joinpath(path).read_bytes()
+    return Response(text, 200, _PAGE_HEADERS, _TYPES[path.rpartition(".")[2]])
