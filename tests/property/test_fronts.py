@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
-from threading import Semaphore, Thread
+from threading import Semaphore
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,26 +53,24 @@ class Stage:
         self._entrances: list[Semaphore] = []
         self._is_still = Semaphore(0)
         self._gone: list[int] = []
-        self._errors: list[BaseException] = []
 
     def play(self, parts: Sequence[Callable[[], None]]) -> None:
         """Run all parts to their ends."""
         self._entrances = [Semaphore(0) for _ in parts]
         self._gone = []
-        threads = [Thread(target=self._run, args=pair) for pair in enumerate(parts)]
-        for thread in threads:
-            thread.start()
-            self._is_still.acquire()
-        there = list(range(len(parts)))
-        while there:
-            actor = there[next(self._order) % len(there)]
-            self._entrances[actor].release()
-            self._is_still.acquire()
-            there = [each for each in there if each not in self._gone]
-        for thread in threads:
-            thread.join()
-        for error in self._errors:
-            raise error
+        with ThreadPoolExecutor(len(parts)) as threads:
+            runs = []
+            for actor, part in enumerate(parts):
+                runs.append(threads.submit(self._run, actor, part))
+                self._is_still.acquire()
+            there = list(range(len(parts)))
+            while there:
+                actor = there[next(self._order) % len(there)]
+                self._entrances[actor].release()
+                self._is_still.acquire()
+                there = [each for each in there if each not in self._gone]
+        for run in runs:
+            run.result()
 
     def wait_for_turn(self, actor: int) -> None:
         self._is_still.release()
@@ -81,8 +80,6 @@ class Stage:
         self.wait_for_turn(actor)
         try:
             part()
-        except BaseException as error:  # it belongs to the test, not to the thread
-            self._errors.append(error)
         finally:
             self._gone.append(actor)
             self._is_still.release()

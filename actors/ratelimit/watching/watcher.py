@@ -75,7 +75,7 @@ class Watcher:
         self._recover()
 
     def look(self) -> bool:
-        """Look once; True when there is something to tell: new rules, an error, or the end of one."""
+        """Look once; True if there is something to tell: new rules, an error, the end of one."""
         try:
             signature: Hashable = self._source.signature()
         except RuleFileError as error:
