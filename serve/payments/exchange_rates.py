@@ -11,7 +11,7 @@ these. Nothing is a float, and no amount is rounded here: the ledger does that, 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Protocol
@@ -46,13 +46,23 @@ class TableOfRates:
 
     currencies: Currencies
     tables: Sequence[DatedRates]
+    # Of each table and pair of currencies once: fractions are slow.
+    _found: dict[tuple[str, Currency, Currency], Rate | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def rate(self, source: Currency, target: Currency, at_ms: int) -> Rate | None:
         table = next((each for each in self.tables if each.from_ms <= at_ms), None)
         if source == target:
             return Rate(source, target, 1, 1, table.dated if table else "")
-        if table is None or not {source, target} <= table.per_base.keys():
+        if table is None or not (source in table.per_base and target in table.per_base):
             return None
+        place = (table.dated, source, target)
+        if place not in self._found:
+            self._found[place] = self._rate(table, source, target)
+        return self._found[place]
+
+    def _rate(self, table: DatedRates, source: Currency, target: Currency) -> Rate | None:
         worth = (table.per_base[target] * self._minor_per_major(target)) / (
             table.per_base[source] * self._minor_per_major(source)
         )
