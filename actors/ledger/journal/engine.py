@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, event, make_url
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy import URL, event
+from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from actors.ledger.journal.errors import FAILURES, StorageError
+from actors.ledger.journal.addresses import is_sqlite, shown, storage_url
+from actors.ledger.journal.connections import Connection
+from actors.ledger.journal.drivers import Readers, Taken, take
+from actors.ledger.journal.errors import FAILURES, StorageError, reason
 
-SQLITE = "sqlite+aiosqlite"
-POSTGRESQL = "postgresql+asyncpg"
-DRIVERS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, SQLITE: SQLITE, POSTGRESQL: POSTGRESQL}
-
+# Of each kind: those on the hot path, and SQLAlchemy's own.
 READERS_MAX = 8
+# A shard's, and one for what is written beside it.
+WRITERS_MAX = 2
 BUSY_TIMEOUT_MS = 10_000
 CONNECT_TIMEOUT_S = 10
 # A server that has not answered by then is lost, and with it what became of a commit.
@@ -42,6 +44,16 @@ SQLITE_PRAGMAS: dict[str, tuple[str, object]] = {
     "wal_autocheckpoint": (str(WAL_PAGES), WAL_PAGES),
     "cache_size": (str(-CACHE_KIB), -CACHE_KIB),
 }
+# A writer takes the lock at once: a transaction that reads first may find, when it comes to write,
+# that another has written meanwhile.
+BEGIN_WRITING = {
+    "sqlite": "BEGIN IMMEDIATE",
+    "postgresql": "BEGIN ISOLATION LEVEL READ COMMITTED",
+}
+BEGIN_READING = {
+    "sqlite": "BEGIN",
+    "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+}
 # Setting of the server: values under which a commit may be lost although it was acknowledged.
 POSTGRESQL_REFUSED = {
     "fsync": ("off",),
@@ -52,59 +64,59 @@ POSTGRESQL_REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Open storage. `writer` has a single connection; `reader` many, and they cannot write."""
+    """Open storage. `writer`, `reader`: SQLAlchemy's pools; connections of `reader` cannot write.
+
+    On the hot path, `writing`, `reading` and `snapshot` give the drivers' own connections.
+    """
 
     url: URL
     writer: AsyncEngine
     reader: AsyncEngine
+    readers: Readers
 
     @property
     def is_sqlite(self) -> bool:
-        return self.url.drivername == SQLITE
+        return is_sqlite(self.url)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.writer.dialect
 
     @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[AsyncConnection]:
-        """A connection on which all reads see the same moment."""
-        async with self.reader.connect() as connection:
-            begin = "BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-            await connection.exec_driver_sql(begin)
-            try:
-                yield connection
-            finally:
-                await connection.exec_driver_sql("ROLLBACK")
+    async def reading(self) -> AsyncIterator[Connection]:
+        """A reader, in which each query sees what is committed when it begins."""
+        async with self.readers.use() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        """A reader in which all queries see the same moment."""
+        async with self.readers.use() as connection:
+            await connection.run(BEGIN_READING[self.dialect.name])
+            yield connection
+            await connection.run("ROLLBACK")
+
+    async def writing(self) -> Taken:
+        """A writer, until it is given back. Raises StorageError."""
+        try:
+            return await take(self.writer)
+        except FAILURES as failure:
+            raise _cannot_open(self.url, failure) from failure
+
+    @property
+    def begin_writing(self) -> str:
+        """How a transaction on a writer begins."""
+        return BEGIN_WRITING[self.dialect.name]
 
     async def close(self) -> None:
+        """Writers that were taken are given back before."""
+        await self.readers.close()
         await self.reader.dispose()
         await self.writer.dispose()
 
 
-def storage_url(text: str) -> URL:
-    """The address of storage, with the driver that we use; raises StorageError."""
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        # (not repeated here: it may hold a password)
-        raise StorageError(f"the storage url cannot be read: {_FORMS}") from None
-    driver = DRIVERS.get(url.drivername)
-    if driver is None:
-        raise StorageError(f"{url.drivername}: is no storage that we know: {_FORMS}")
-    if driver == SQLITE and url.database in (None, "", ":memory:"):
-        raise StorageError(f"the storage url names no file: {_FORMS}")
-    return url.set(drivername=driver)
-
-
-_FORMS = "write sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-
-
-def check_cluster(text: str, nodes: int) -> None:
-    """One file has one writer: on more nodes than one, SQLite is refused (part F)."""
-    url = storage_url(text)
-    if url.drivername == SQLITE and nodes > 1:
-        raise StorageError(
-            f"the cluster has {nodes} nodes, but the ledger's storage is an SQLite file "
-            f"({url.database}), which only one can write: set TOLLGATE_STORAGE_URL to "
-            "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-        )
+def _database(url: URL, writer: AsyncEngine, reader: AsyncEngine) -> Database:
+    return Database(url, writer, reader, Readers(reader, READERS_MAX))
 
 
 async def connect(text: str) -> Database:
@@ -113,7 +125,7 @@ async def connect(text: str) -> Database:
     Says nothing about the tables in it: `migrating.open_database` does. Raises StorageError.
     """
     url = storage_url(text)
-    database = _sqlite(url) if url.drivername == SQLITE else _postgresql(url)
+    database = _sqlite(url) if is_sqlite(url) else _postgresql(url)
     try:
         await _check(database)
     except StorageError:
@@ -121,38 +133,37 @@ async def connect(text: str) -> Database:
         raise
     except FAILURES as failure:
         await database.close()
-        shown = url.render_as_string(hide_password=True)
-        raise StorageError(f"{shown}: cannot be opened: {_reason(failure)}") from failure
+        raise _cannot_open(url, failure) from failure
     return database
 
 
-def _reason(failure: Exception) -> str:
-    cause = getattr(failure, "orig", None) or failure
-    return " ".join(str(cause).split()) or type(cause).__name__
+def _cannot_open(url: URL, failure: Exception) -> StorageError:
+    return StorageError(f"{shown(url)}: cannot be opened: {reason(failure)}")
 
 
 def _sqlite(url: URL) -> Database:
     file = Path(str(url.database))
     if not file.parent.is_dir():
         raise StorageError(f"{file}: its folder does not exist: create it, or name another file")
-    writer = create_async_engine(url, poolclass=AsyncAdaptedQueuePool, pool_size=1, max_overflow=0)
+    writer = create_async_engine(
+        url, poolclass=AsyncAdaptedQueuePool, pool_size=WRITERS_MAX, max_overflow=0
+    )
     reader = create_async_engine(
         url,
         poolclass=AsyncAdaptedQueuePool,
-        pool_size=READERS_MAX,
+        pool_size=2 * READERS_MAX,
         max_overflow=0,
         pool_reset_on_return=None,
     ).execution_options(isolation_level="AUTOCOMMIT")
     event.listen(writer.sync_engine, "connect", _prepare_sqlite)
     event.listen(reader.sync_engine, "connect", _prepare_sqlite_reader)
-    # The driver begins no transactions of its own (see `_prepare_sqlite`). A writer takes the lock
-    # at once: one that reads first can find, too late, that another has written meanwhile.
+    # (the driver begins none itself: see `_prepare_sqlite`)
     event.listen(writer.sync_engine, "begin", _begin_immediate)
-    return Database(url, writer, reader)
+    return _database(url, writer, reader)
 
 
 def _begin_immediate(connection: Any) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.exec_driver_sql(BEGIN_WRITING["sqlite"])
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
@@ -181,16 +192,16 @@ def _prepare_sqlite_reader(connection: Any, record: object) -> None:
 
 def _postgresql(url: URL) -> Database:
     arguments = {"timeout": CONNECT_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S}
-    writer = create_async_engine(url, pool_size=1, max_overflow=0, connect_args=arguments)
+    writer = create_async_engine(url, pool_size=WRITERS_MAX, max_overflow=0, connect_args=arguments)
     reader = create_async_engine(
         url,
-        pool_size=READERS_MAX,
+        pool_size=2 * READERS_MAX,
         max_overflow=0,
         pool_pre_ping=True,
         pool_reset_on_return=None,
         connect_args=arguments | {"server_settings": {"default_transaction_read_only": "on"}},
     ).execution_options(isolation_level="AUTOCOMMIT")
-    return Database(url, writer, reader)
+    return _database(url, writer, reader)
 
 
 async def _check(database: Database) -> None:

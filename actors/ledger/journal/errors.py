@@ -3,7 +3,7 @@
 import sqlite3
 
 import asyncpg
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
 from actors.ledger.journal.schema import SEQ_RULE
 
@@ -16,26 +16,40 @@ class BrokenCommit(AssertionError):  # noqa: N818 - a broken invariant of whoeve
     """The tables refuse the commit for what is in it. Nothing was written."""
 
 
-# What comes up when a disk, a lock, a server or a network fails: SQLAlchemy's wrapping of the
-# driver's errors, and what breaks below the driver.
-FAILURES: tuple[type[Exception], ...] = (DBAPIError, OSError, TimeoutError)
+# What comes up when a disk, a lock, a server or a network fails: from the drivers, and from
+# SQLAlchemy around them.
+FAILURES: tuple[type[Exception], ...] = (
+    sqlite3.Error,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    DBAPIError,
+    OSError,
+    TimeoutError,
+)
 
 
 def is_seq_taken(error: Exception) -> bool:
     """Whether another writer has already written an entry with one of these numbers (F1)."""
-    if not isinstance(error, IntegrityError):
-        return False
-    match error.driver_exception:
+    match error:
         case asyncpg.UniqueViolationError(constraint_name=str(name)):
             return name == SEQ_RULE
-        case sqlite3.IntegrityError() as refused:
-            return str(refused) == "UNIQUE constraint failed: entries.book, entries.seq"
+        case sqlite3.IntegrityError():
+            return str(error) == "UNIQUE constraint failed: entries.book, entries.seq"
     return False
 
 
 def is_about_content(error: Exception) -> bool:
     """Whether what was to be written is to blame: a rule of the tables, a value no column holds."""
-    return isinstance(error, IntegrityError) or (
-        isinstance(error, DBAPIError)
-        and isinstance(error.driver_exception, asyncpg.DataError | sqlite3.DataError)
+    return isinstance(
+        error,
+        sqlite3.IntegrityError
+        | sqlite3.DataError
+        | asyncpg.IntegrityConstraintViolationError
+        | asyncpg.DataError,
     )
+
+
+def reason(failure: Exception) -> str:
+    """The failure on one line."""
+    cause = failure.orig if isinstance(failure, DBAPIError) else failure
+    return " ".join(str(cause).split()) or type(cause).__name__

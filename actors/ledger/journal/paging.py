@@ -1,12 +1,15 @@
 """Queries of lists (part A, Lists; L1 to L4): each walks one index in the order of ids.
 
 A filter by marks leaves out a column in the middle of its index when only one mark is asked for;
-the values that it may have there are then walked one by one, each in order, and merged.
+the values that the column may have are then walked one by one, each in order, and merged.
 """
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, and_, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, bindparam, select, union_all
+from sqlalchemy.engine import Dialect
 
 from actors.ledger.journal.schema import (
     LIST_INDEX,
@@ -15,92 +18,114 @@ from actors.ledger.journal.schema import (
     entities,
     memberships,
 )
+from actors.ledger.journal.statements import Query, query
 from actors.ledger.store import Filter, Page
-from actors.ledger.values import BookId, EntityId
+
+# More shapes than there are.
+SHAPES_MAX = 512
 
 
-def entities_of(kind: str, book: BookId, page: Page, wanted: Filter) -> Select[Any]:
-    """Documents of a book's entities of a kind."""
-    mine = (entities.c.book == book, entities.c.kind == kind)
-    if wanted.transaction is not None:
-        related = entities.c.transaction_id == wanted.transaction
-        return _along(TRANSACTION_INDEX.name, page, *mine, related, *_marks(wanted))
-    if wanted.is_test is None and wanted.is_successful is None:
-        return _along(LIST_INDEX.name, page, *mine)
-    walks = [_along(MARK_INDEX.name, page, *mine, *marks) for marks in _mark_walks(wanted)]
-    if len(walks) == 1:
-        return walks[0]
-    merged = union_all(*(select(walk.add_columns(entities.c.id).subquery()) for walk in walks))
-    rows = merged.subquery()
-    return select(rows.c.document).order_by(_order(rows.c.id, page)).limit(page.limit)
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a list's query looks like, whatever the values in it."""
+
+    has_before: bool
+    has_after: bool
+    is_ascending: bool
+    has_transaction: bool
+    is_test: bool | None
+    is_successful: bool | None
+
+    @staticmethod
+    def of(page: Page, wanted: Filter) -> "Shape":
+        return Shape(
+            has_before=page.before is not None,
+            has_after=page.after is not None,
+            is_ascending=page.is_ascending,
+            has_transaction=wanted.transaction is not None,
+            is_test=wanted.is_test,
+            is_successful=wanted.is_successful,
+        )
 
 
-def apps_of(book: BookId, page: Page) -> Select[Any]:
-    """Documents of the apps that are members of a book."""
-    return _page(
-        select(memberships.c.document).where(memberships.c.book == book), memberships.c.app, page
+@lru_cache(SHAPES_MAX)
+def entities_of(dialect: Dialect, shape: Shape) -> Query:
+    """Documents of a book's entities of a kind. Values: book, kind, transaction, before, after,
+    limit."""
+    mine = (
+        entities.c.book == bindparam("book"),
+        entities.c.kind == bindparam("kind"),
     )
+    if shape.has_transaction:
+        related = entities.c.transaction_id == bindparam("transaction")
+        walk = _along(TRANSACTION_INDEX.name, shape, *mine, related, *_marks(shape))
+        return query(dialect, _without_id(walk))
+    if shape.is_test is None and shape.is_successful is None:
+        return query(dialect, _without_id(_along(LIST_INDEX.name, shape, *mine)))
+    walks = [_along(MARK_INDEX.name, shape, *mine, *marks) for marks in _stretches(shape)]
+    if len(walks) == 1:
+        return query(dialect, _without_id(walks[0]))
+    merged = union_all(*(select(walk.subquery()) for walk in walks)).subquery()
+    ordered = select(merged.c.document).order_by(_order(merged.c.id, shape))
+    return query(dialect, ordered.limit(bindparam("limit")))
 
 
-def merchants_of(app: EntityId, page: Page, wanted: Filter) -> Select[Any]:
-    """Documents of the merchants that an app is a member of; a merchant has its book's id."""
-    query = (
+@lru_cache(SHAPES_MAX)
+def apps_of(dialect: Dialect, shape: Shape) -> Query:
+    """Documents of the apps that are members of a book. Values: book, before, after, limit."""
+    mine = select(memberships.c.document).where(memberships.c.book == bindparam("book"))
+    return query(dialect, _page(mine, memberships.c.app, shape))
+
+
+@lru_cache(SHAPES_MAX)
+def merchants_of(dialect: Dialect, shape: Shape) -> Query:
+    """Documents of the merchants that an app is a member of; a merchant has its book's id.
+
+    Values: app, before, after, limit. An app is a member of few: `is_test` needs no index.
+    """
+    theirs = (
         select(entities.c.document)
         .join_from(memberships, entities, entities.c.id == memberships.c.book)
-        .where(memberships.c.app == app, *_marks(Filter(is_test=wanted.is_test)))
+        .where(memberships.c.app == bindparam("app"))
     )
-    return _page(query, memberships.c.book, page)
+    if shape.is_test is not None:
+        theirs = theirs.where(entities.c.is_test.is_(shape.is_test))
+    return query(dialect, _page(theirs, memberships.c.book, shape))
 
 
-def after_entry(table: Table, book: BookId | None, place: tuple[str, int]) -> ColumnElement[bool]:
-    """Entries, or postings, behind (book, seq); of one book, or of all."""
-    if book is not None:
-        return and_(table.c.book == book, table.c.seq > place[1])
-    return or_(table.c.book > place[0], and_(table.c.book == place[0], table.c.seq > place[1]))
+def _along(index: Any, shape: Shape, *where: ColumnElement[bool]) -> Select[str, str]:
+    """SQLite has no statistics to choose an index by, and is told which one it is."""
+    walk = select(entities.c.document, entities.c.id).where(*where)
+    return _page(walk.with_hint(entities, f"INDEXED BY {index}", "sqlite"), entities.c.id, shape)
 
 
-def until_entry(table: Table, place: tuple[str, int]) -> ColumnElement[bool]:
-    return or_(table.c.book < place[0], and_(table.c.book == place[0], table.c.seq <= place[1]))
+def _without_id(walk: Select[str, str]) -> Select[str]:
+    return walk.with_only_columns(entities.c.document)
 
 
-def _along(index: Any, page: Page, *where: ColumnElement[bool]) -> Select[Any]:
-    """SQLite keeps no statistics here, and is told which index it is."""
-    query = select(entities.c.document).where(*where)
-    query = query.with_hint(entities, f"INDEXED BY {index}", "sqlite")
-    return _page(query, entities.c.id, page)
+def _page(walk: Select[Any], id_: ColumnElement[str], shape: Shape) -> Select[Any]:
+    if shape.has_before:
+        walk = walk.where(id_ < bindparam("before"))
+    if shape.has_after:
+        walk = walk.where(id_ > bindparam("after"))
+    return walk.order_by(_order(id_, shape)).limit(bindparam("limit"))
 
 
-def _page(query: Select[Any], id_: ColumnElement[str], page: Page) -> Select[Any]:
-    if page.before is not None:
-        query = query.where(id_ < page.before)
-    if page.after is not None:
-        query = query.where(id_ > page.after)
-    return query.order_by(_order(id_, page)).limit(page.limit)
+def _order(id_: ColumnElement[str], shape: Shape) -> ColumnElement[str]:
+    return id_.asc() if shape.is_ascending else id_.desc()
 
 
-def _order(id_: ColumnElement[str], page: Page) -> ColumnElement[str]:
-    return id_.asc() if page.is_ascending else id_.desc()
+def _marks(shape: Shape) -> list[ColumnElement[bool]]:
+    marks = ((entities.c.is_test, shape.is_test), (entities.c.is_successful, shape.is_successful))
+    return [column.is_(value) for column, value in marks if value is not None]
 
 
-def _marks(wanted: Filter) -> list[ColumnElement[bool]]:
-    marks: list[ColumnElement[bool]] = []
-    if wanted.is_test is not None:
-        marks.append(entities.c.is_test.is_(wanted.is_test))
-    if wanted.is_successful is not None:
-        marks.append(entities.c.is_successful.is_(wanted.is_successful))
-    return marks
-
-
-def _mark_walks(wanted: Filter) -> list[tuple[ColumnElement[bool], ColumnElement[bool]]]:
+def _stretches(shape: Shape) -> list[tuple[ColumnElement[bool], ColumnElement[bool]]]:
     """(is_test, is_successful) of each stretch of the index that holds what is wanted."""
-    tests = (True, False) if wanted.is_test is None else (wanted.is_test,)
-    successes = (None, True, False) if wanted.is_successful is None else (wanted.is_successful,)
+    tests = (True, False) if shape.is_test is None else (shape.is_test,)
+    successes = (None, True, False) if shape.is_successful is None else (shape.is_successful,)
     return [
-        (entities.c.is_test == test, _is(entities.c.is_successful, success))
+        (entities.c.is_test == test, entities.c.is_successful.is_not_distinct_from(success))
         for test in tests
         for success in successes
     ]
-
-
-def _is(column: ColumnElement[Any], value: bool | None) -> ColumnElement[bool]:
-    return column.is_(None) if value is None else column == value

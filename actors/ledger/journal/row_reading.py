@@ -32,10 +32,15 @@ def entity_row(row: Columns) -> EntityRow:
         document,
         state,
         transaction,
-        is_test,
-        is_successful,
+        _truth(is_test),
+        _truth(is_successful),
         public_key=public_key,
     )
+
+
+def _truth(value: int | bool | None) -> bool | None:
+    """SQLite has numbers for truth."""
+    return None if value is None else bool(value)
 
 
 def head_row(row: Columns) -> HeadRow:

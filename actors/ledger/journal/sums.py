@@ -5,10 +5,21 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Select, func, literal, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Integer,
+    Select,
+    bindparam,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.engine import Dialect
 
+from actors.ledger.journal.connections import Connection
 from actors.ledger.journal.schema import checkpoints, postings
+from actors.ledger.journal.statements import query
 from actors.ledger.values import BookId
 
 # (account, currency) -> minor units
@@ -35,21 +46,36 @@ def read_sums(rows: Iterable[Iterable[Any]]) -> Balances:
     )
 
 
-async def balances_at(connection: AsyncConnection, book: BookId, seq: int) -> Balances:
-    """The balances after entry `seq`: those of the last checkpoint before, and what came since."""
-    query = (
-        select(checkpoints.c.seq, checkpoints.c.balances)
-        .where(checkpoints.c.book == book, checkpoints.c.seq <= seq)
-        .order_by(checkpoints.c.seq.desc())
-        .limit(1)
-    )
-    start = (await connection.execute(query)).one_or_none()
-    since = start.seq if start else 0
-    after = (postings.c.book == book, postings.c.seq > since, postings.c.seq <= seq)
-    balances = decode(start.balances) if start else Balances()
-    # (`update` adds up, and keeps what is negative)
-    balances.update(read_sums(await connection.execute(sums(*after))))
-    return balances
+class BalanceReader:
+    """Balances of a book after an entry: those of the last checkpoint, and what came since."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        book: BindParameter[str] = bindparam("book")
+        seq: BindParameter[int] = bindparam("seq")
+        self._start = query(
+            dialect,
+            select(checkpoints.c.seq, checkpoints.c.balances)
+            .where(checkpoints.c.book == book, checkpoints.c.seq <= seq)
+            .order_by(checkpoints.c.seq.desc())
+            .limit(1),
+        )
+        self._since = query(
+            dialect,
+            sums(
+                postings.c.book == book,
+                postings.c.seq > bindparam("start"),
+                postings.c.seq <= seq,
+            ),
+        )
+
+    async def at(self, connection: Connection, book: BookId, seq: int) -> Balances:
+        start = await self._start.first(connection, book=book, seq=seq)
+        balances = decode(start[1]) if start else Balances()
+        since = start[0] if start else 0
+        rows = await self._since.rows(connection, book=book, seq=seq, start=since)
+        # (adds up, and keeps what is negative)
+        balances.update(read_sums(rows))
+        return balances
 
 
 def encode(balances: Balances) -> str:

@@ -1,0 +1,43 @@
+"""What the journal needs of a driver: a connection that runs statements, and begins nothing itself.
+
+Statements are built by SQLAlchemy's Core and compiled once (`statements.py`), and connections come
+out of its pools; on the hot path the driver itself runs them, because the layers between cost more
+than a small commit does: 2.1 ms instead of 0.7.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+Tuple = tuple[object, ...]
+
+
+class Connection(Protocol):
+    """One caller at a time. Errors are the driver's own: `errors.FAILURES`."""
+
+    async def fetch(self, text: str, values: Sequence[object] = ()) -> list[Any]:
+        """Every row of a query, as tuples."""
+
+    async def run(self, text: str) -> None:
+        """A statement without values."""
+
+    async def run_many(self, text: str, rows: list[Tuple]) -> None:
+        """One statement for each row of values."""
+
+    async def roll_back(self) -> None:
+        """Ends a transaction that failed, if there is still one, and somebody to tell."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+
+@asynccontextmanager
+async def transaction(connection: Connection, begin: str) -> AsyncIterator[None]:
+    """Commits at the end; whatever is raised inside, or by the commit, rolls back what it can."""
+    await connection.run(begin)
+    try:
+        yield
+        await connection.run("COMMIT")
+    except BaseException:
+        await connection.roll_back()
+        raise

@@ -1,0 +1,32 @@
+"""PostgreSQL through asyncpg, which speaks the server's own protocol and sends rows in one go."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import asyncpg
+
+from actors.ledger.journal.connections import Tuple
+
+
+class PostgresqlConnection:
+    """The driver's connection."""
+
+    def __init__(self, driver: asyncpg.Connection) -> None:
+        self._driver = driver
+
+    async def fetch(self, text: str, values: Sequence[object] = ()) -> list[Any]:
+        return [tuple(row) for row in await self._driver.fetch(text, *values)]
+
+    async def run(self, text: str) -> None:
+        await self._driver.execute(text)
+
+    async def run_many(self, text: str, rows: list[Tuple]) -> None:
+        await self._driver.executemany(text, rows)
+
+    async def roll_back(self) -> None:
+        if self.is_open:
+            await self.run("ROLLBACK")
+
+    @property
+    def is_open(self) -> bool:
+        return not self._driver.is_closed()
