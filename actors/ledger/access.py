@@ -52,6 +52,8 @@ def refuse_access(merchant: Merchant | None, command: Command, app: EntityId) ->
         return forbidden("the app has no access to this merchant")
     if isinstance(command, OpenDispute | DecideDispute | ReportFraud | PayOut):
         return (
-            None if merchant.is_test else forbidden("only the operator may do this to a live one")
+            None
+            if merchant.is_test
+            else forbidden("only the operator may do this to a live merchant")
         )
     return None

@@ -1,0 +1,63 @@
+"""Journals of earlier days are read for ever, and come to what they came to then (F12, C5)."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from actors.ledger.chain import BrokenJournal, event_of
+from actors.ledger.entities import Entity, head_row
+from actors.ledger.events import Event
+from actors.ledger.head import Head
+from actors.ledger.replay import replay, replayed_rows
+from actors.ledger.rows import Commit, Entry
+from actors.ledger.values import BookId, EntityId
+from tests.ledger_auditor import audit
+from tests.ledger_books import Books
+from tests.ledger_story import entry_of, outcome_of, tell
+
+JOURNALS = sorted((Path(__file__).parent / "ledger").glob("journal-*.jsonl"))
+
+
+def entries(journal: Path) -> list[Entry]:
+    return [entry_of(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+
+
+def replayed(log: list[Entry]) -> Books:
+    books = Books()
+    heads: dict[BookId, Head] = {}
+    entities: dict[EntityId, Entity | None] = {}
+    for entry in log:
+        head, changed = replay(heads.get(entry.book), entities, entry)
+        rows, keys = replayed_rows(entities, head, changed, entry)
+        books.commit(Commit([entry], rows, keys, [head_row(head)]))
+        heads[entry.book] = head
+        entities |= changed
+    return books
+
+
+@pytest.mark.parametrize("journal", JOURNALS, ids=lambda path: path.stem)
+def test_a_journal_comes_to_what_it_came_to(journal: Path) -> None:
+    books = replayed(entries(journal))
+    audit(books)
+    expected = json.loads(journal.with_suffix(".json").read_text(encoding="utf-8"))
+    assert outcome_of(books) == expected
+
+
+def test_the_journals_hold_every_kind_of_event() -> None:
+    kept = {type(event_of(entry)) for journal in JOURNALS for entry in entries(journal)}
+    assert kept == set(get_args(Event))
+
+
+def test_the_story_of_today_is_the_latest_journal() -> None:
+    """A change of what is stored needs a new journal, and a new schema version of the event."""
+    assert tell().log == entries(JOURNALS[-1])
+
+
+@pytest.mark.parametrize("position", [0, 7, -1])
+def test_a_changed_journal_is_found(position: int) -> None:
+    lines = JOURNALS[0].read_text(encoding="utf-8").splitlines()
+    lines[position] = lines[position].replace("192.0.2.1", "192.0.2.7")
+    with pytest.raises(BrokenJournal, match="its hash is"):
+        replayed([entry_of(line) for line in lines])
