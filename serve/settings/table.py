@@ -6,6 +6,7 @@ from typing import Any, get_type_hints
 
 from serve.settings import peers, service
 from serve.settings.mogrifiers import Mogrifier
+from serve.settings.ledger import LedgerSettings
 from serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from serve.settings.rows import Row, rows_of
 
@@ -33,6 +34,7 @@ class Groups:
     altcache: peers.AltcacheSettings = field(default_factory=peers.AltcacheSettings)
     statistics: service.StatisticsSettings = field(default_factory=service.StatisticsSettings)
     tracing: peers.TracingSettings = field(default_factory=peers.TracingSettings)
+    ledger: LedgerSettings = field(default_factory=LedgerSettings)
     payments: PaymentsSettings = field(default_factory=PaymentsSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     mail: MailSettings = field(default_factory=MailSettings)

@@ -1,0 +1,40 @@
+"""The rows about the ledger: where its books are kept."""
+# ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from serve.settings.rows import setting, without_credentials
+from serve.settings.values import BadValueError
+
+# Below the data folder, when no storage is set.
+DEFAULT_FILE = Path("payments") / "ledger.sqlite"
+SQLITE_PREFIX = "sqlite:///"
+PREFIXES = (SQLITE_PREFIX, "postgresql://")
+
+
+def storage(value: str) -> str:
+    """A url of a storage that we know; what follows the prefix is read when it is opened."""
+    prefix = next((prefix for prefix in PREFIXES if value.startswith(prefix)), None)
+    if value and (prefix is None or value == prefix):
+        raise BadValueError(
+            "is neither sqlite:///FILE nor postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSettings:
+    """The books of the merchants (specification of payments, part F)."""
+
+    storage: str = setting(
+        "TOLLGATE_STORAGE_URL",
+        storage,
+        "",
+        "url of the ledger's SQLite file or PostgreSQL database; empty: a file in TOLLGATE_DATA",
+        show=without_credentials,
+    )
+
+    def storage_url(self, data: str) -> str:
+        """The url that holds; `data` is the value of TOLLGATE_DATA."""
+        return self.storage or f"{SQLITE_PREFIX}{(Path(data) / DEFAULT_FILE).absolute()}"

@@ -1,0 +1,42 @@
+"""Where the ledger's books are, by the settings."""
+
+import pytest
+
+from serve.settings import Settings, SettingsError, describe
+from serve.settings.ledger import LedgerSettings
+
+POSTGRESQL = "postgresql://books:secret@db.example:5432/ledger"
+
+
+def storage_url(value: str = "", data: str = "/srv/data") -> str:
+    settings = Settings.from_environment({"TOLLGATE_STORAGE_URL": value, "TOLLGATE_DATA": data})
+    return settings.ledger.storage_url(settings.process.data)
+
+
+def test_the_books_are_in_the_data_folder_when_nothing_is_set() -> None:
+    assert LedgerSettings().storage_url("/srv/data") == (
+        "sqlite:////srv/data/payments/ledger.sqlite"
+    )
+    assert storage_url() == "sqlite:////srv/data/payments/ledger.sqlite"
+
+
+@pytest.mark.parametrize("url", [POSTGRESQL, "sqlite:///books.sqlite", "sqlite:////srv/b.sqlite"])
+def test_what_is_set_holds(url: str) -> None:
+    assert storage_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://u:secret@h/d", "books.sqlite", "sqlite://", "sqlite:///", "postgresql://"]
+)
+def test_other_storage_is_refused_without_showing_a_password(url: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        storage_url(url)
+    (line,) = caught.value.errors
+    assert line.startswith("TOLLGATE_STORAGE_URL: ")
+    assert "is neither sqlite:///FILE nor postgresql://" in line
+    assert "secret" not in line
+
+
+def test_the_password_is_masked() -> None:
+    shown = {item.name: item for item in describe({"TOLLGATE_STORAGE_URL": POSTGRESQL})}
+    assert shown["TOLLGATE_STORAGE_URL"].value == "postgresql://*****@db.example:5432/ledger"
