@@ -18,7 +18,7 @@ from typing import Any
 import click
 import ray
 from ray import serve as ray_serve
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 from ray.serve.handle import DeploymentHandle
 
 from actors.kernel.clock import SystemClock
@@ -61,7 +61,7 @@ class Node:
             click.echo("Stopping: finishing the calls in flight.")
             self._drain(door)
         except (OSError, NotOpenedError) as error:
-            click.echo(f"tollgate: {error}", err=True)
+            click.echo(f"tollgate: {_line_of(error)}", err=True)
             return 1
         finally:
             self._shut_down()
@@ -179,6 +179,12 @@ class Node:
 
 class NotOpenedError(Exception):
     """The doors are not open; the text is one line with the reason."""
+
+
+def _line_of(error: OSError | NotOpenedError) -> str:
+    """The reason, without the traceback that Ray puts around another process's error."""
+    reason = error.cause if isinstance(error, RayTaskError) else error
+    return reason.strerror or str(reason) if isinstance(reason, OSError) else str(reason)
 
 
 def _opened(door: ray_serve.Application) -> DeploymentHandle[Any]:
