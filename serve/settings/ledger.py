@@ -1,5 +1,5 @@
 """The rows about the ledger: where its books are kept."""
-# ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
+
 
 from dataclasses import dataclass
 from pathlib import Path

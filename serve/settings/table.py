@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, is_dataclass
 from typing import Any, get_type_hints
 
 from serve.settings import peers, service
-from serve.settings.mogrifiers import Mogrifier
 from serve.settings.ledger import LedgerSettings
+from serve.settings.mogrifiers import Mogrifier
 from serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from serve.settings.rows import Row, rows_of
 
