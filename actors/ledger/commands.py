@@ -195,6 +195,15 @@ class RemoveWebhook:
     webhook: EntityId
 
 
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Of test data that already has its ids: a command whose entity gets the id `id` instead of a
+    new one. By the operator alone (imports.py)."""
+
+    command: CreateApp | Authorise | Capture | Refund | SaveCard | PayOut
+    id: EntityId
+
+
 Command = (
     CreateApp
     | RotateKey
@@ -216,6 +225,7 @@ Command = (
     | PayOut
     | AddWebhook
     | RemoveWebhook
+    | Import
 )
 
 

@@ -1,5 +1,6 @@
 """Which rules decide which command: access first, then the book, then the command's own law."""
 
+from dataclasses import replace
 from typing import assert_never
 
 from actors.ledger.access import refuse_access
@@ -12,6 +13,7 @@ from actors.ledger.commands import (
     ChangeMerchant,
     CreateApp,
     DecideDispute,
+    Import,
     InviteUser,
     OpenDispute,
     OpenMerchant,
@@ -30,6 +32,7 @@ from actors.ledger.commands import (
 from actors.ledger.directory import decide_in_directory
 from actors.ledger.disputes import decide_dispute, open_dispute, report_fraud
 from actors.ledger.head import Head
+from actors.ledger.imports import refuse_import, with_given_id
 from actors.ledger.membership import (
     add_app,
     add_webhook,
@@ -66,6 +69,11 @@ MerchantCommand = (
 def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> Decision:
     """The events of an order, or why there are none. `at_ms`: the time its entry would have."""
     command = order.command
+    if isinstance(command, Import):
+        if refused := refuse_import(head, entities, command, order.origin.app, at_ms):
+            return refused
+        inner = replace(order, command=command.command)
+        return with_given_id(decide(head, entities, inner, at_ms), command.id)
     is_for_directory = isinstance(command, CreateApp | RotateKey | ReserveMerchant)
     if is_for_directory != head.is_directory:
         return forbidden(f"{type(command).__name__} is not for the book {head.book}")

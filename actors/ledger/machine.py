@@ -23,6 +23,7 @@ from actors.ledger.commands import (
     Capture,
     Command,
     DecideDispute,
+    Import,
     OpenDispute,
     Order,
     Refund,
@@ -76,6 +77,8 @@ def _wanted(command: Command, known: Entities) -> Sequence[EntityId]:
             return (command.dispute,)
         case RotateKey():
             return (command.app,)
+        case Import():
+            return (command.id, *_wanted(command.command, known))
         case _:
             return ()
 

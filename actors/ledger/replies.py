@@ -17,6 +17,7 @@ from actors.ledger.commands import (
     Command,
     CreateApp,
     DecideDispute,
+    Import,
     InviteUser,
     OpenDispute,
     OpenMerchant,
@@ -68,6 +69,8 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
             return Done(201, _body({"isMember": not events}))
         case AddApp():
             return Done(201, EMPTY)
+        case Import():
+            return reply_to(command.command, events, rows)
         case ChangeMerchant() | RevokeApp() | RevokeUser() | RemoveWebhook():
             return Done(204, EMPTY)
         case _:

@@ -8,6 +8,7 @@ taken as they are written, so that the country NO is no boolean and a rate is no
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import NoReturn
 
@@ -60,6 +61,17 @@ class Node:
         if not self._is_plain() or self.text() not in _BOOLEANS:
             self.refuse("is neither true nor false")
         return _BOOLEANS[self.text()]
+
+    def value(self) -> object:
+        """What it is in JSON; a plain scalar as YAML understands it."""
+        if isinstance(self.yaml, YamlMap):
+            return {key: node.value() for key, node in self.pairs()}
+        if isinstance(self.yaml, YamlList):
+            return [node.value() for node in self.items()]
+        found = self.yaml.value
+        if isinstance(found, float) and not isfinite(found):
+            self.refuse("is no number of JSON")
+        return found
 
     def items(self) -> list["Node"]:
         """The items of a list."""

@@ -24,7 +24,7 @@ from serve.payments.call import (
 from serve.payments.desk import Desk
 from serve.payments.keys import is_same_digest
 from serve.payments.rejections import NotFound, Rejection, Unauthorised
-from serve.payments.routes import apps, books, merchants, operator, reports, sandbox
+from serve.payments.routes import apps, books, imports, merchants, operator, reports, sandbox
 from serve.payments.routes import transactions as transaction_routes
 from serve.payments.routes import webhooks as webhook_routes
 from serve.payments.routing import Access, Route, RouteTable
@@ -39,6 +39,7 @@ ROUTES: Sequence[Route[Desk]] = (
     *webhook_routes.ROUTES,
     *sandbox.ROUTES,
     *operator.ROUTES,
+    *imports.ROUTES,
 )
 
 

@@ -210,6 +210,23 @@ class PayoutCreate(Request):
     description: Text = ""
 
 
+class ImportCreate(Request):
+    file: Annotated[str, Field(description="The text of the file, YAML or JSON.")]
+    name: Annotated[str, Field(description="What refusals call the file.")] = ""
+
+
+class Imported(Document):
+    apps: int
+    merchants: int
+    transactions: int
+    lines: int
+    cards: int
+
+
+class ImportReply(Document):
+    imported: Imported
+
+
 class AccountSum(Document):
     account: str
     currency: CurrencyCode
