@@ -9,8 +9,9 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection
 
+from actors.ledger.journal.addresses import is_sqlite, shown, storage_url
 from actors.ledger.journal.engine import Database, connect
-from actors.ledger.journal.errors import FAILURES, StorageError
+from actors.ledger.journal.errors import FAILURES, StorageError, reason
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 # Any number will do, as long as nobody else's is the same: one upgrade at a time on a server.
@@ -32,10 +33,14 @@ def newest_revision() -> str:
 
 
 async def upgrade(url: str) -> None:
-    """Brings the tables at this address to this version, from any older one or from nothing.
+    """Brings the tables at this url to this version, from any older one or from nothing.
 
-    One transaction; what is there already stays as it is. Raises StorageError.
+    One transaction; what is there already stays as it is. An SQLite file is made when there is
+    none, for its owner's eyes only, and so is the folder around it. Raises StorageError.
     """
+    address = storage_url(url)
+    if is_sqlite(address):
+        _make_file(Path(str(address.database)))
     database = await connect(url)
     try:
         await upgrade_tables(database)
@@ -52,33 +57,51 @@ async def upgrade_tables(database: Database) -> None:
             await connection.run_sync(lambda bound: command.upgrade(_config(bound), "head"))
     except CommandError as error:
         raise StorageError(
-            f"the tables cannot be upgraded to {newest_revision()}: {error} "
-            "(were they written by a newer Tollgate?)"
+            f"{shown(database.url)}: the tables cannot be upgraded to {newest_revision()}: "
+            f"{reason(error)}. Were they written by a newer Tollgate?"
         ) from error
     except FAILURES as error:
-        raise StorageError(f"the tables cannot be upgraded: {error}") from error
+        raise StorageError(
+            f"{shown(database.url)}: the tables cannot be upgraded: {reason(error)}"
+        ) from error
+
+
+def _make_file(file: Path) -> None:
+    try:
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.touch(mode=0o600)
+    except OSError as error:
+        raise StorageError(f"{file}: cannot be made: {error.strerror}") from error
 
 
 async def open_database(url: str) -> Database:
-    """The storage at this address, once its tables are known to be of this version.
+    """The storage at this url, once its tables are known to be of this version.
 
     Raises StorageError.
     """
+    address = storage_url(url)
+    if is_sqlite(address) and not Path(str(address.database)).is_file():
+        raise StorageError(f"{address.database}: there is no such file: {_UPGRADE}")
     database = await connect(url)
     try:
         async with database.reader.connect() as connection:
             found = await connection.run_sync(_revision)
     except FAILURES as error:
         await database.close()
-        raise StorageError(f"the tables cannot be read: {error}") from error
+        raise StorageError(
+            f"{shown(database.url)}: the tables cannot be read: {reason(error)}"
+        ) from error
     if found != newest_revision():
         await database.close()
-        what = "has no tables yet" if found is None else f"has tables of version {found}"
+        what = "there are no tables" if found is None else f"the tables are of version {found}"
         raise StorageError(
-            f"the storage {what}, and this Tollgate works on version {newest_revision()}: "
-            "start it once with `tollgate up`, which upgrades them"
+            f"{shown(database.url)}: {what}, and this Tollgate works on version "
+            f"{newest_revision()}: {_UPGRADE}"
         )
     return database
+
+
+_UPGRADE = "`tollgate up` makes what is missing and upgrades what is old"
 
 
 def _revision(connection: Connection) -> str | None:
