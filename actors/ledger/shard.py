@@ -15,8 +15,9 @@ the disk the next one gathers, so batches grow with the load and nothing waits f
     apply                      to the caches
     answer                     everybody, refusals included: they may rest on this batch's effects
 
-An order that was not done is remembered by its operation id for a while: a copy of it that comes
-late, after its sender was told, is told the same instead of being done.
+What orders were told is remembered by their operation ids for a while. So a copy of one that was
+refused or turned away, which comes late, is told the same instead of being done; and a copy of one
+that was done is never told that it was not.
 
 When anything on this way fails, what the batch has speculated is dropped and the shard has ended:
 every waiter and every later order gets `Indefinite`, `on_end` is called once, and the process that
@@ -41,18 +42,19 @@ from actors.ledger.store import JournalStore
 from actors.ledger.values import BookId, EntityId
 
 RETRY_AFTER_S = 1
+_DECIDED = Indefinite("it is being done, or was: ask again for its answer")
 
 
 @dataclass(frozen=True, slots=True)
 class ShardBounds:
-    """The named ends of everything that grows. `undone_max`: orders that are remembered as told
-    that they were not done."""
+    """The named ends of everything that grows. `told_max`: operations of which is remembered what
+    they were told."""
 
     mailbox_max: int = 4_096
     batch_max: int = 256
     books_max: int = 4_096
     entities_max: int = 65_536
-    undone_max: int = 16_384
+    told_max: int = 16_384
 
 
 @dataclass(slots=True)
@@ -94,7 +96,7 @@ class Shard:
         self._end: BaseException | None = None
         self._heads: LruCache[BookId, Head] = LruCache(bounds.books_max)
         self._entities: LruCache[EntityId, Entity] = LruCache(bounds.entities_max)
-        self._undone: LruCache[str, Refused | Busy] = LruCache(bounds.undone_max)
+        self._told: LruCache[str, Answer] = LruCache(bounds.told_max)
         self.figures = Figures()
 
     @property
@@ -126,7 +128,7 @@ class Shard:
             return _indefinite(self._end)
         if len(self._mailbox) >= self._bounds.mailbox_max:
             self.figures.turned_away += 1
-            return self._not_done(order, Busy(RETRY_AFTER_S))
+            return self._turned_away(order)
         loop = asyncio.get_running_loop()
         waiter = _Waiter(order, loop.create_future())
         self._mailbox.append(waiter)
@@ -162,7 +164,7 @@ class Shard:
                 continue
             if waiter.order.deadline_ms <= now_ms:
                 self.figures.expired += 1
-                waiter.answer.set_result(self._not_done(waiter.order, Busy(RETRY_AFTER_S)))
+                waiter.answer.set_result(self._turned_away(waiter.order))
                 continue
             self._batch.append(waiter)
         return bool(self._batch)
@@ -172,7 +174,12 @@ class Shard:
         workspace = Workspace()
         await self._load(orders, workspace)
         now_ms = self._now_ms()
-        answers = [await self._decide(order, workspace, now_ms) for order in orders]
+        try:
+            answers = [await self._decide(order, workspace, now_ms) for order in orders]
+        except (AssertionError, LookupError):
+            # A writer that was replaced may see newer entities beside its older head.
+            await self._store.check_epoch()
+            raise
         if workspace.has_effects:
             await self._store.append(workspace.commit)
         else:
@@ -218,15 +225,17 @@ class Shard:
         if (earlier := workspace.earlier(order)) is not None:
             self.figures.replayed += 1
             return earlier
-        if (told := self._undone.get(order.operation)) is not None:
+        if (told := self._told.get(order.operation)) is not None:
             return told
         # An order of this batch may have changed what this one needs.
         await self._load_entities([order], workspace)
         answer = workspace.decide(order, now_ms)
         if isinstance(answer, Refused):
             self.figures.refused += 1
-            return self._not_done(order, answer)
-        self.figures.effects += 1
+            self._told.put(order.operation, answer)
+        else:
+            self.figures.effects += 1
+            self._told.put(order.operation, _DECIDED)
         return answer
 
     def _apply(self, workspace: Workspace) -> None:
@@ -241,8 +250,11 @@ class Shard:
             elif entity.book in workspace.heads:
                 self._entities.put(each, entity)
 
-    def _not_done(self, order: Order, told: Refused | Busy) -> Refused | Busy:
-        self._undone.put(order.operation, told)
+    def _turned_away(self, order: Order) -> Answer:
+        told = self._told.get(order.operation)
+        if told is None:
+            told = Busy(RETRY_AFTER_S)
+            self._told.put(order.operation, told)
         return told
 
     def _now_ms(self) -> int:

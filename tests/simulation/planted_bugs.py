@@ -1,0 +1,266 @@
+"""Bugs that a ledger could have, planted into ours: the simulation must find every one of them.
+
+Each replaces a piece of the real code for the time of a test.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+import pytest
+
+from actors.ledger import client, evolution, machine, memory_store, payments, shard
+from actors.ledger.answers import Answer, Busy, Done, Indefinite, Refused
+from actors.ledger.caching import Key, LruCache, Value
+from actors.ledger.client import LedgerClient
+from actors.ledger.commands import Order
+from actors.ledger.money import Exchange
+from actors.ledger.rows import Commit
+from actors.ledger.shard import Shard
+from actors.ledger.speculation import Workspace
+from actors.ledger.store import OutcomeUnknown
+from actors.ledger.transaction import Transaction
+from actors.ledger.values import EntityId, Pricing, Rate
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def no_epoch_check(patch: pytest.MonkeyPatch) -> None:
+    """Whoever was a shard's owner once may write for ever."""
+
+    async def check_epoch(self: memory_store.MemoryStore) -> None:
+        return
+
+    patch.setattr(memory_store.MemoryStore, "check_epoch", check_epoch)
+
+
+def no_check_before_refusals(patch: pytest.MonkeyPatch) -> None:
+    """A refusal writes nothing, so why ask the database?"""
+
+    async def settle(self: Shard, orders: list[Order]) -> list[Answer]:
+        workspace = Workspace()
+        await self._load(orders, workspace)
+        now_ms = self._now_ms()
+        answers = [await self._decide(order, workspace, now_ms) for order in orders]
+        if workspace.has_effects:
+            await self._store.append(workspace.commit)
+        self._apply(workspace)
+        return answers
+
+    patch.setattr(Shard, "_settle", settle)
+
+
+def told_before_durable(patch: pytest.MonkeyPatch) -> None:
+    """The answer is known, the commit is on its way: tell them."""
+
+    async def settle(self: Shard, orders: list[Order]) -> list[Answer]:
+        workspace = Workspace()
+        await self._load(orders, workspace)
+        now_ms = self._now_ms()
+        answers = [await self._decide(order, workspace, now_ms) for order in orders]
+        shard._deliver(self._batch, answers)
+        await self._store.append(workspace.commit)
+        self._apply(workspace)
+        return answers
+
+    patch.setattr(Shard, "_settle", settle)
+
+
+def applied_before_durable(patch: pytest.MonkeyPatch) -> None:
+    """The state is changed first, and a commit that failed is only reported."""
+
+    async def settle(self: Shard, orders: list[Order]) -> list[Answer]:
+        workspace = Workspace()
+        await self._load(orders, workspace)
+        now_ms = self._now_ms()
+        answers = [await self._decide(order, workspace, now_ms) for order in orders]
+        self._apply(workspace)
+        try:
+            await self._store.append(workspace.commit)
+        except OutcomeUnknown as error:
+            return [Indefinite(str(error))] * len(orders)
+        return answers
+
+    patch.setattr(Shard, "_settle", settle)
+
+
+def operations_written_apart(patch: pytest.MonkeyPatch) -> None:
+    """What is needed for idempotency is written, but in a transaction of its own."""
+
+    async def settle(self: Shard, orders: list[Order]) -> list[Answer]:
+        workspace = Workspace()
+        await self._load(orders, workspace)
+        now_ms = self._now_ms()
+        answers = [await self._decide(order, workspace, now_ms) for order in orders]
+        commit = workspace.commit
+        await self._store.append(replace(commit, operations=[]))
+        await self._store.append(Commit(operations=commit.operations))
+        self._apply(workspace)
+        return answers
+
+    patch.setattr(Shard, "_settle", settle)
+
+
+def float_exchange(patch: pytest.MonkeyPatch) -> None:
+    """Amounts are converted by floating point."""
+
+    def exchange(amount: int, rate: Rate) -> Exchange:
+        return Exchange(round(amount * (rate.numerator / rate.denominator)), rate, 0)
+
+    patch.setattr(payments, "exchange", exchange)
+
+
+def refunds_ignore_disputes(patch: pytest.MonkeyPatch) -> None:
+    """What was charged back may be refunded as well; what is left of the captures is no matter."""
+
+    def take(lots: tuple[object, ...], amount: int) -> tuple[object, ...]:
+        return (payments.lots.Taking(0, amount, amount),)
+
+    refundable = property(lambda self: self.captured - self.refunded)
+    patch.setattr(Transaction, "refundable", refundable)
+    patch.setattr(payments.lots, "take", take)
+    patch.setattr(machine, "check", lambda *_: None)
+
+
+def fees_rounded_up(patch: pytest.MonkeyPatch) -> None:
+    """Every part of a capture pays for its own fraction."""
+
+    def rate_fee(captured: int, pricing: Pricing) -> int:
+        return -(-captured * pricing.rate_ppm // 1_000_000)
+
+    patch.setattr(payments, "rate_fee", rate_fee)
+
+
+def ids_from_the_clock(patch: pytest.MonkeyPatch) -> None:
+    """An id is when it was made, as the clock has it, and some of that time's digits."""
+
+    def next_id(last: str, at_ms: int) -> EntityId:
+        return EntityId(f"{at_ms // 1000:08x}{last[8:18]}{at_ms % 1000 * 7919:06x}")
+
+    for module in (machine, payments, evolution):
+        patch.setattr(module, "next_id", next_id, raising=False)
+    patch.setattr("actors.ledger.case.next_id", next_id)
+    patch.setattr(machine, "check", lambda *_: None)
+
+
+def new_operation_when_asking_again(patch: pytest.MonkeyPatch) -> None:
+    """The way to the shard numbers its own calls."""
+    ask = LedgerClient._ask
+
+    async def ask_anew(self: LedgerClient, lane: client._Lane, batch: list[client._Waiter]) -> None:
+        for waiter in batch:
+            if waiter.is_uncertain:
+                operation = f"{waiter.order.operation} again"
+                waiter.order = replace(waiter.order, operation=operation)
+        await ask(self, lane, batch)
+
+    patch.setattr(LedgerClient, "_ask", ask_anew)
+
+
+def busy_after_a_lost_call(patch: pytest.MonkeyPatch) -> None:
+    """The shard says that it is busy, so it is."""
+    deliver = LedgerClient._deliver
+
+    def deliver_all(
+        self: LedgerClient,
+        lane: client._Lane,
+        batch: Sequence[client._Waiter],
+        answers: Sequence[Answer],
+    ) -> None:
+        for waiter, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Busy) and answer is not client._NOT_SENT:
+                waiter.is_uncertain = False
+        deliver(self, lane, list(batch), list(answers))
+
+    patch.setattr(LedgerClient, "_deliver", deliver_all)
+
+
+def copies_of_the_undone_are_done(patch: pytest.MonkeyPatch) -> None:
+    """What was told is forgotten."""
+
+    def put(self: LruCache[Key, Value], key: Key, value: Value) -> None:
+        if not isinstance(value, Refused | Busy | Indefinite):
+            _put(self, key, value)
+
+    _put = LruCache.put
+    patch.setattr(LruCache, "put", put)
+
+
+def one_batch_knows_nothing_of_itself(patch: pytest.MonkeyPatch) -> None:
+    """Keys are looked up in the database, where those of this batch are not yet."""
+
+    def add(self: Workspace, part: Commit) -> None:
+        remember, self.remember = self.remember, lambda _: None  # type: ignore[method-assign]
+        _add(self, part)
+        self.remember = remember  # type: ignore[method-assign]
+
+    _add = Workspace._add
+    patch.setattr(Workspace, "_add", add)
+
+
+def eviction_loses_updates(patch: pytest.MonkeyPatch) -> None:
+    """A full cache keeps what it has."""
+
+    def put(self: LruCache[Key, Value], key: Key, value: Value) -> None:
+        if len(self._entries) < self._entries_max:
+            self._entries.setdefault(key, value)
+
+    patch.setattr(LruCache, "put", put)
+
+
+def the_cancelled_disturb(patch: pytest.MonkeyPatch) -> None:
+    """Answers are delivered to everybody, and the first who has gone ends it."""
+
+    def deliver(waiters: Sequence[shard._Waiter], answers: Sequence[Answer]) -> None:
+        for waiter, answer in zip(waiters, answers, strict=True):
+            waiter.answer.set_result(answer)
+
+    patch.setattr(shard, "_deliver", deliver)
+
+
+def replays_are_made_anew(patch: pytest.MonkeyPatch) -> None:
+    """The stored operation tells that it was done; what was answered then is not kept."""
+
+    def earlier(self: Workspace, order: Order) -> Answer | None:
+        answer = _earlier(self, order)
+        if isinstance(answer, Done) and answer.is_replay:
+            return replace(answer, body=answer.body.replace(b'"', b' "', 1))
+        return answer
+
+    _earlier = Workspace.earlier
+    patch.setattr(Workspace, "earlier", earlier)
+
+
+def orders_of_a_batch_ignore_each_other(patch: pytest.MonkeyPatch) -> None:
+    """Orders of a batch are decided against what was loaded, not against each other."""
+
+    def decide(self: Workspace, order: Order, now_ms: int) -> Answer:
+        entities = dict(self.entities)
+        answer = _decide(self, order, now_ms)
+        self.entities = entities | {
+            each: entity for each, entity in self.entities.items() if each not in entities
+        }
+        return answer
+
+    _decide = Workspace.decide
+    patch.setattr(Workspace, "decide", decide)
+
+
+BUGS: Collection[Plant] = (
+    no_epoch_check,
+    no_check_before_refusals,
+    told_before_durable,
+    applied_before_durable,
+    operations_written_apart,
+    float_exchange,
+    refunds_ignore_disputes,
+    fees_rounded_up,
+    ids_from_the_clock,
+    new_operation_when_asking_again,
+    busy_after_a_lost_call,
+    copies_of_the_undone_are_done,
+    one_batch_knows_nothing_of_itself,
+    eviction_loses_updates,
+    the_cancelled_disturb,
+    replays_are_made_anew,
+    orders_of_a_batch_ignore_each_other,
+)
