@@ -227,3 +227,25 @@ def envoy_binary() -> Path:
     binary = ROOT / ".cache/envoy/envoy/_bin/envoy"
     assert binary.exists(), f"no Envoy at {binary}: run scripts/test once"
     return binary
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """A PostgreSQL server of this run's own."""
+    from tests.postgresql_server import postgresql_server  # (most runs need none of it)
+
+    with postgresql_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Empty tables for the ledger's books, in one storage after the other."""
+    from tests.ledger_storage import emptied
+
+    kind = request.param
+    return emptied(
+        f"sqlite:///{tmp_path}/ledger.sqlite"
+        if kind == "sqlite"
+        else request.getfixturevalue("postgresql_url")
+    )

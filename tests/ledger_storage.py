@@ -1,0 +1,157 @@
+"""Storage for tests: empty books on SQLite or PostgreSQL, and commits made by hand."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from sqlalchemy import delete
+
+from actors.ledger.journal import delivery_tables
+from actors.ledger.journal.engine import Database
+from actors.ledger.journal.migrating import open_database, upgrade
+from actors.ledger.journal.reading import SqlReadStore
+from actors.ledger.journal.schema import metadata
+from actors.ledger.journal.writing import SqlJournalStore
+from actors.ledger.rows import Commit, EntityRow, Entry, HeadRow, OperationRow, Posting
+from actors.ledger.values import BookId, EntityId
+
+APP = EntityId("68000000" + "0" * 10 + "000001")
+NOW_MS = 1_800_000_000_000
+# Every table there is, those of webhooks' deliveries too.
+TABLES = [table.name for table in delivery_tables.metadata.sorted_tables]
+assert metadata is delivery_tables.metadata
+
+
+def book_id(number: int) -> BookId:
+    return BookId(f"68000000{number:010x}000000")
+
+
+BOOK = book_id(1)
+
+
+class Storage:
+    """The storage at a url, inside one event loop: as many databases and stores as are asked."""
+
+    def __init__(self, url: str, closing: AsyncExitStack) -> None:
+        self.url = url
+        self._closing = closing
+
+    async def database(self) -> Database:
+        database = await open_database(self.url)
+        self._closing.push_async_callback(database.close)
+        return database
+
+    async def untaken(self) -> SqlJournalStore:
+        """A store on connections of its own, as another process would have."""
+        store = SqlJournalStore(await self.database())
+        self._closing.push_async_callback(store.close)
+        return store
+
+    async def store(self, shard: str = "shard-0") -> SqlJournalStore:
+        store = await self.untaken()
+        await store.take_over(shard, "an incarnation")
+        return store
+
+    async def reads(self) -> SqlReadStore:
+        return SqlReadStore(await self.database())
+
+    async def tables(self) -> dict[str, list[tuple[object, ...]]]:
+        """All that is stored."""
+        database = await self.database()
+        async with database.reading() as connection:
+            return {
+                name: sorted(map(tuple, await connection.fetch(f"SELECT * FROM {name}")), key=repr)
+                for name in TABLES
+            }
+
+
+def emptied(url: str) -> str:
+    """The url, with tables and nothing in them."""
+
+    async def empty() -> None:
+        await upgrade(url)
+        database = await open_database(url)
+        async with database.writer.begin() as connection:
+            for table in reversed(metadata.sorted_tables):
+                await connection.execute(delete(table))
+        await database.close()
+
+    asyncio.run(empty())
+    return url
+
+
+Scenario = Callable[[Storage], Awaitable[None]]
+Run = Callable[[Scenario], None]
+
+
+def runner(url: str) -> Run:
+    """Runs a scenario on the storage at a url, and closes what it opened."""
+
+    async def run(scenario: Scenario) -> None:
+        async with AsyncExitStack() as closing:
+            await scenario(Storage(url, closing))
+
+    return lambda scenario: asyncio.run(run(scenario))
+
+
+@dataclass(slots=True)
+class Book:
+    """Makes the commits of one book, its entries numbered, chained and timed as they must be."""
+
+    id: BookId = BOOK
+    seq: int = 0
+    at_ms: int = NOW_MS
+    hash: str = "0" * 64
+    next_id: int = 1
+    operations: int = field(default=0)
+
+    def entity_id(self) -> EntityId:
+        self.next_id += 1
+        return EntityId(f"{self.id[:18]}{self.next_id - 1:06x}")
+
+    def commit(
+        self, *postings: Posting, entities: tuple[EntityRow, ...] = (), count: int = 1
+    ) -> Commit:
+        """`count` entries with these postings each; the entities, once."""
+        commit = Commit(entities=list(entities))
+        for _ in range(count):
+            self.seq += 1
+            self.at_ms += 10
+            self.hash = sha256(f"{self.hash}{self.seq}".encode()).hexdigest()
+            operation = f"{self.id}-{self.seq}"
+            commit.entries.append(
+                Entry(
+                    book=self.id,
+                    seq=self.seq,
+                    at_ms=self.at_ms,
+                    kind="tested",
+                    event='{"type":"tested"}',
+                    origin='{"app":""}',
+                    operation=operation,
+                    hash=self.hash,
+                    postings=postings,
+                )
+            )
+            commit.operations.append(operation_row(self.id, operation, self.at_ms))
+        commit.heads.append(HeadRow(self.id, self.seq, self.hash, f'{{"seq":{self.seq}}}'))
+        return commit
+
+    def entity(self, kind: str = "transaction", **fields: object) -> EntityRow:
+        row = EntityRow(kind, self.entity_id(), self.id, document="")
+        row = replace(row, document=f'{{"id":"{row.id}"}}')
+        return replace(row, **fields)  # type: ignore[arg-type]
+
+    def merchant(self, **fields: object) -> EntityRow:
+        row = EntityRow("merchant", EntityId(self.id), self.id, f'{{"id":"{self.id}"}}')
+        return replace(row, **fields)  # type: ignore[arg-type]
+
+
+def operation_row(book: BookId, operation: str, at_ms: int, key: str = "") -> OperationRow:
+    return OperationRow(operation, book, APP, key, "fingerprint", 201, b'{"ok":true}', at_ms)
+
+
+def move(amount: int, currency: str = "EUR", account: str = "merchant") -> tuple[Posting, ...]:
+    """Two legs that sum to zero."""
+    return Posting("clearing", currency, -amount), Posting(account, currency, amount)
