@@ -25,7 +25,7 @@ def main(seeds: int, first: int, seed: int | None) -> None:
         _tell(run(seed))
         return
     answers: Counter[str] = Counter()
-    for each in track(range(first, first + seeds), "simulating", CONSOLE):
+    for each in track(range(first, first + seeds), "simulating", console=CONSOLE):
         try:
             testimony = judge(each)
         except AssertionError as error:

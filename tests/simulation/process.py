@@ -6,6 +6,7 @@ then nothing it was about to do happens, and nobody hears from it again.
 """
 
 import asyncio
+from collections.abc import Sequence
 from random import Random
 
 from actors.ledger.memory_store import MemoryStore, MemoryTables
@@ -174,20 +175,20 @@ class DiskStore:
         await self._store.check_epoch()
         await self._process.step()
 
-    async def heads(self, books: list[BookId]) -> dict[BookId, HeadRow]:
+    async def heads(self, books: Sequence[BookId]) -> dict[BookId, HeadRow]:
         await self._process.step()
         found = await self._store.heads(books)
         await self._process.step()
         return found
 
-    async def entities(self, ids: list[EntityId]) -> dict[EntityId, EntityRow]:
+    async def entities(self, ids: Sequence[EntityId]) -> dict[EntityId, EntityRow]:
         await self._process.step()
         found = await self._store.entities(ids)
         await self._process.step()
         return found
 
     async def operations(
-        self, operations: list[str], keys: list[tuple[EntityId, BookId, str]]
+        self, operations: Sequence[str], keys: Sequence[tuple[EntityId, BookId, str]]
     ) -> list[OperationRow]:
         await self._process.step()
         found = await self._store.operations(operations, keys)

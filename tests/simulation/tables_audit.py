@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from actors.ledger.entities import entity_from, head_from
+from actors.ledger.entities import Entity, entity_from, head_from
+from actors.ledger.head import Head
 from actors.ledger.memory_store import MemoryTables
 from actors.ledger.replay import replay
 from actors.ledger.rows import EntityRow, HeadRow
@@ -94,7 +95,8 @@ def _check_merchant(auditor: BookAuditor, row: EntityRow) -> None:
 def check_replay(tables: MemoryTables) -> None:
     """C5: going over the journal again gives the very state that is stored."""
     for book, entries in tables.entries.items():
-        head, entities = None, {}
+        head: Head | None = None
+        entities: dict[EntityId, Entity | None] = {}
         for entry in entries:
             head, changed = replay(head, entities, entry)
             entities.update(changed)

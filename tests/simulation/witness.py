@@ -84,9 +84,9 @@ def _check_keys(tables: MemoryTables, deeds: Iterable[Deed]) -> None:
     for deed in deeds:
         order, answer = deed.order, deed.answer
         if isinstance(answer, Done) and order.idempotency_key:
-            key = (order.origin.app, order.book, order.idempotency_key, order.fingerprint)
-            told = bodies.setdefault(key, (answer.status, answer.body))
-            assert told == (answer.status, answer.body), f"C2: two answers for {key}"
+            request = (order.origin.app, order.book, order.idempotency_key, order.fingerprint)
+            told = bodies.setdefault(request, (answer.status, answer.body))
+            assert told == (answer.status, answer.body), f"C2: two answers for {request}"
 
 
 def _check_told(deed: Deed, tables: MemoryTables, book: BookAuditor, *, is_last: bool) -> None:

@@ -9,9 +9,10 @@ What was ordered and what was told is written down for the auditors, and nothing
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any
 
 from actors.ledger.answers import Answer, Busy, Done, Indefinite
 from actors.ledger.client import ClientBounds, LedgerClient
@@ -135,18 +136,22 @@ class World:
 
     def _storm(self) -> None:
         self._is_storm = True
-        for place in (*self._lines, *self._processes):
-            place.storm(self._faults)
+        for line in self._lines:
+            line.storm(self._faults)
+        for process in self._processes:
+            process.storm(self._faults)
 
     async def _calm_down(self) -> None:
         self._is_storm = False
-        for place in (*self._lines, *self._processes):
-            place.heal()
+        for line in self._lines:
+            line.heal()
+        for process in self._processes:
+            process.heal()
         self.testimony.disk.full_until_s = 0.0
         await self._loop.rest(QUIET_S)
 
-    def _in_background(self, coroutine: object) -> None:
-        task = self._loop.create_task(coroutine)  # type: ignore[arg-type]
+    def _in_background(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
