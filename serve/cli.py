@@ -14,6 +14,7 @@ COMMANDS = {
     "check-config": ("serve.commands.check_config", "check_config"),
     "explain": ("serve.commands.explain", "explain"),
     "client": ("serve.commands.client", "client"),
+    "payments": ("serve.commands.payments", "payments"),
 }
 
 

@@ -18,7 +18,8 @@
             currency: EUR
             amount: 300                         minor units, as everywhere
             card: {bin: "410000", last4: "0000", scheme: visa, expiry: 2066-08, code: true}
-            descriptor, custom, tds, source, error: optional; error is a code of part C
+            descriptor, custom, tds, error: optional; error is a code of part C
+            source: …id…                        optional: repeats that transaction, with its card
             trail:
               - {capture: 200, line: …id…}
               - {refund: 120, line: …id…, descriptor: …}
