@@ -44,7 +44,9 @@ class Server:
         self.refuses = ""
         self.letters: list[tuple[list[str], bytes]] = []
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(  # noqa: N802 - aiosmtpd's name
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
         if self.refuses in envelope.rcpt_tos:
             return "554 no such reader"
         if self.says.startswith("250"):
