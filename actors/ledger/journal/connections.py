@@ -35,9 +35,11 @@ class Connection(Protocol):
 async def transaction(connection: Connection, begin: str) -> AsyncIterator[None]:
     """Commits at the end; whatever is raised inside, or by the commit, rolls back what it can."""
     await connection.run(begin)
+    is_over = False
     try:
         yield
         await connection.run("COMMIT")
-    except BaseException:
-        await connection.roll_back()
-        raise
+        is_over = True
+    finally:
+        if not is_over:
+            await connection.roll_back()

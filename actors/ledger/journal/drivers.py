@@ -47,12 +47,15 @@ class Readers:
         """One on which anything failed is not used again: what state it is in nobody knows."""
         async with self._turn:
             taken = await self._reader()
+            is_sound = False
             try:
                 yield taken.connection
-            except BaseException:
-                await taken.give_back(is_sound=False)
-                raise
-            self._idle.append(taken)
+                is_sound = True
+            finally:
+                if is_sound:
+                    self._idle.append(taken)
+                else:
+                    await taken.give_back(is_sound=False)
 
     async def close(self) -> None:
         while self._idle:
