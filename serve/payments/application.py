@@ -7,6 +7,7 @@ call is matched against one route after another.
 from collections.abc import Mapping
 from functools import partial
 from importlib.resources import files
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -18,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from serve.payments.door import ROUTES, Door, internal_error, request_id_in
 from serve.payments.openapi import document
 from serve.payments.rejections import NotFound, WrongMethod
-from serve.payments.wire_out import Reply, accepts_json, rejected
+from serve.payments.wire_out import Reply, accepts_json, encode_json, rejected
 
 DOCUMENT_PATH = "/openapi.json"
 DOCS_PATH = "/docs"
@@ -41,18 +42,23 @@ def payments_application(door: Door, version: str) -> FastAPI:
     app = FastAPI(
         title="Tollgate payments",
         version=version,
-        openapi_url=DOCUMENT_PATH,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     described = document(ROUTES, version)
     app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
-    for path, answer in ((DOCS_PATH, _page), (f"{DOCS_PATH}/{{name}}", _asset)):
+    pages = Pages(door, described)
+    for path, answer in (
+        (DOCUMENT_PATH, pages.document),
+        (DOCS_PATH, pages.page),
+        (f"{DOCS_PATH}/{{name}}", pages.asset),
+    ):
         app.router.routes.append(Route(path, answer, methods=["GET"]))
     app.router.default = partial(_through, door)
-    app.add_exception_handler(Exception, _failed)
-    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, pages.failed)
+    app.add_exception_handler(HTTPException, pages.refused)
     return app
 
 
@@ -64,39 +70,48 @@ async def _through(door: Door, scope: Scope, receive: Receive, send: Send) -> No
     await door(scope, receive, send)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    del error  # (logged by whoever runs the application, where it arrives next)
-    return _response(internal_error(request.scope), request_id_in(request.scope))
+class Pages:
+    """What is answered beside the door, with the request id that every reply carries."""
 
+    def __init__(self, door: Door, described: dict[str, Any]) -> None:
+        self._door = door
+        self._described = described
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """What the document's own routes refuse, in the API's words."""
-    assert isinstance(error, HTTPException), "the handler of these"
-    rejection = (
-        WrongMethod(["GET", "HEAD"]) if error.status_code == 405 else NotFound("no such page")
-    )
-    wants_json = accepts_json(request.headers.get("accept", ""))
-    request_id = request.headers.get("x-request-id", "")
-    return _response(
-        rejected(rejection, accepts_json=wants_json, request_id=request_id), request_id
-    )
+    async def document(self, request: Request) -> Response:
+        servers = {"servers": [{"url": request.scope.get("root_path", "") or "/"}]}
+        return self._answer(request, encode_json(self._described | servers), "application/json")
+
+    async def page(self, request: Request) -> Response:
+        text = files("serve.payments").joinpath("docs/index.html").read_bytes()
+        return self._answer(request, text, "text/html; charset=utf-8")
+
+    async def asset(self, request: Request) -> Response:
+        package, path = _ASSETS.get(request.path_params["name"], ("", ""))
+        if not package:
+            raise HTTPException(404)
+        text = files(package).joinpath(path).read_bytes()
+        return self._answer(request, text, _TYPES[path.rpartition(".")[2]])
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        del error  # (logged by whoever runs the application, where it arrives next)
+        return _response(internal_error(request.scope), request_id_in(request.scope))
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """What these pages refuse, in the API's words."""
+        assert isinstance(error, HTTPException), "the handler of these"
+        is_there = error.status_code == 405
+        rejection = WrongMethod(["GET", "HEAD"]) if is_there else NotFound("there is no such page")
+        wants_json = accepts_json(request.headers.get("accept", ""))
+        request_id = self._door.request_id(request.scope)
+        reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
+        return _response(reply, request_id)
+
+    def _answer(self, request: Request, body: bytes, media_type: str) -> Response:
+        headers = _PAGE_HEADERS | {"X-Request-ID": self._door.request_id(request.scope)}
+        return Response(body, 200, headers, media_type)
 
 
 def _response(reply: Reply, request_id: str) -> Response:
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     media_type = reply.media_type.decode() if reply.body else None
     return Response(reply.body, reply.status, headers | {"X-Request-ID": request_id}, media_type)
-
-
-async def _page(request: Request) -> Response:
-    del request
-    text = files("serve.payments").joinpath("docs/index.html").read_bytes()
-    return Response(text, 200, _PAGE_HEADERS, "text/html; charset=utf-8")
-
-
-async def _asset(request: Request) -> Response:
-    package, path = _ASSETS.get(request.path_params["name"], ("", ""))
-    if not package:
-        raise HTTPException(404)
-    text = files(package).joinpath(path).read_bytes()
-    return Response(text, 200, _PAGE_HEADERS, _TYPES[path.rpartition(".")[2]])

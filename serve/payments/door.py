@@ -69,8 +69,7 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "the API has no websockets"
         headers = read_headers(scope)
-        request_id = request_id_of(headers, self._desk.mint)
-        scope[REQUEST_ID] = request_id
+        request_id = scope[REQUEST_ID] = request_id_of(headers, self._desk.mint)
         reply: Reply | Stream
         try:
             reply = await self._answer(scope, receive, headers, request_id)
@@ -80,6 +79,10 @@ class Door:
             wants_json = accepts_json(headers.accept)
             reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
         await send_reply(send, reply, request_id)
+
+    def request_id(self, scope: Scope) -> str:
+        """The id of a request that is answered beside the door."""
+        return request_id_of(read_headers(scope), self._desk.mint)
 
     async def _answer(
         self, scope: Scope, receive: Receive, headers: Headers, request_id: str

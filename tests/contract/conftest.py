@@ -1,14 +1,20 @@
-"""Both gRPC fronts, one after the other, with a world around them and a caller in front."""
+"""Both gRPC fronts, one after the other, with a world around them and a caller in front; and the
+payments API in process, on tables of its own.
+"""
 
+import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from actors.ledger.journal.migrating import upgrade
 from serve.ratelimit.front import Door, Front
 from serve.settings.choices import GrpcFront
 from tests.grpc_peers import Caller, World, caller
+from tests.payments_api import App, PaymentsApi
 
 # Makes a front in a world, listening at a free port unless a door is given.
 Open = Callable[..., Front]
@@ -57,3 +63,40 @@ def front(open_front: Open) -> Front:
 def peer(front: Front) -> Iterator[Caller]:
     with caller(front.address) as connected:
         yield connected
+
+
+@pytest.fixture(scope="session")
+def empty_books() -> Iterator[Path]:
+    """An SQLite file with empty tables."""
+    with tempfile.TemporaryDirectory(prefix="tg-") as name:
+        file = Path(name) / "books.db"
+        asyncio.run(upgrade(f"sqlite:///{file}"))
+        yield file
+
+
+@pytest.fixture
+def books_url(empty_books: Path, tmp_path: Path) -> str:
+    """The url of tables of a test's own."""
+    file = tmp_path / "books.db"
+    shutil.copy(empty_books, file)
+    return f"sqlite:///{file}"
+
+
+@pytest.fixture
+def api(books_url: str) -> Iterator[PaymentsApi]:
+    api = PaymentsApi(books_url)
+    yield api
+    assert api.ended == []
+    api.close()
+
+
+@pytest.fixture
+def shop(api: PaymentsApi) -> App:
+    """An app."""
+    return api.new_app("Coffee & John")
+
+
+@pytest.fixture
+def merchant(api: PaymentsApi, shop: App) -> dict[str, object]:
+    """A test merchant of the shop, funded in DKK."""
+    return api.new_merchant(shop)

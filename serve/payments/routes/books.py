@@ -14,7 +14,7 @@ from serve.payments.call import Call
 from serve.payments.constraints import FieldError
 from serve.payments.desk import Desk
 from serve.payments.line_export import CSV_HEADER, csv_row
-from serve.payments.paging import LIMIT_MAX, read_list_query
+from serve.payments.paging import read_list_query
 from serve.payments.rejections import BadRequest
 from serve.payments.routing import About, Route
 from serve.payments.wire_in import read_query
@@ -25,6 +25,7 @@ EVENT_FILTERS = frozenset({"merchantId"})
 MEMBERS_ONLY = frozenset({403, 404})
 SEQ_DIGITS_MAX = 15
 AT_LENGTH_MAX = 40
+LINES_PER_PIECE = 500
 CSV = b"text/csv; charset=utf-8; header=present"
 NDJSON = b"application/x-ndjson"
 
@@ -95,7 +96,7 @@ async def _exported(desk: Desk, call: Call) -> AsyncIterator[str]:
     """Lines, the oldest first, page by page while they are sent."""
     merchant = await desk.enter(call, call.ids[0])
     query = dict(read_query(call.query))
-    query["limit"], query["sort"] = str(LIMIT_MAX), "id"
+    query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
     wanted = read_list_query(query, LINE_FILTERS)
     return _all_lines(desk, merchant.id, wanted.page, wanted.wanted)
 

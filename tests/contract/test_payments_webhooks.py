@@ -1,0 +1,128 @@
+"""Webhooks over the API: their secrets, dead letters, and sending those again."""
+
+from typing import Any
+
+import pytest
+
+from actors.ledger.deliveries import GIVE_UP_AFTER_MS, Batch, Outcome
+from serve.payments.webhooks import live
+from tests.payments_api import ABSENT, App, PaymentsApi, done, fields_of
+
+Merchant = dict[str, Any]
+URL = {"url": "https://example.com/hook"}
+
+
+@pytest.fixture
+def path(merchant: Merchant) -> str:
+    return f"/merchants/{merchant['id']}/webhooks"
+
+
+def claim(api: PaymentsApi) -> Batch:
+    now_ms = int(api.clock.now_s() * 1000)
+    (batch,) = api.runner.run(api.desk.deliveries.claim(now_ms, 1_000, 10, 10))
+    return batch
+
+
+def bury_all(api: PaymentsApi) -> list[str]:
+    """What is due goes to the dead letters; its events."""
+    batch = claim(api)
+    events = [letter.event for letter in batch.letters]
+    for _ in range(2):
+        now_ms = int(api.clock.now_s() * 1000)
+        assert api.runner.run(api.desk.deliveries.settle(batch, Outcome(0, "no answer"), now_ms))
+        api.clock.advance(GIVE_UP_AFTER_MS / 1000 + 3_600)
+        found = api.runner.run(
+            api.desk.deliveries.claim(int(api.clock.now_s() * 1000), 1_000, 10, 10)
+        )
+        if not found:
+            break
+        (batch,) = found
+    return events
+
+
+def test_a_webhook_s_secret_is_shown_once_and_signs(
+    api: PaymentsApi, shop: App, merchant: Merchant, path: str
+) -> None:
+    response = api.call("POST", path, shop, json=URL)
+    assert response.status_code == 201
+    webhook = response.json()["webhook"]
+    secret = webhook.pop("secret")
+    assert secret.startswith("whsec_")
+    assert api.listed(path, shop) == [webhook]
+    assert webhook["url"] == URL["url"]
+    api.pay(merchant)
+    batch = claim(api)
+    known = api.desk.secret_box.open(batch.secret, batch.book)
+    assert live(known, 0) == [secret]
+
+
+def test_a_webhook_added_twice_with_one_key_is_one(api: PaymentsApi, shop: App, path: str) -> None:
+    key = {"Idempotency-Key": "w1"}
+    first = api.call("POST", path, shop, json=URL, headers=key)
+    again = api.call("POST", path, shop, json=URL, headers=key)
+    assert again.content == first.content
+    assert again.headers["idempotency-replayed"] == "true"
+    assert len(api.listed(path, shop)) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [None, "", "example.com", "http://example.com/", "https://127.0.0.1/", "https://10.0.0.1/", 7],
+)
+def test_a_webhook_s_url_is_public_and_secure(
+    api: PaymentsApi, shop: App, path: str, url: object
+) -> None:
+    assert fields_of(api.call("POST", path, shop, json={"url": url})) == ["url"]
+    assert api.listed(path, shop) == []
+
+
+def test_a_webhook_is_removed_once(api: PaymentsApi, shop: App, path: str) -> None:
+    webhook = done(api.call("POST", path, shop, json=URL))["webhook"]["id"]
+    response = api.call("DELETE", f"{path}/{webhook}", shop)
+    assert (response.status_code, response.content) == (204, b"")
+    assert api.listed(path, shop) == []
+    assert api.call("DELETE", f"{path}/{webhook}", shop).status_code == 404
+    assert api.call("DELETE", f"{path}/x", shop).status_code == 404
+
+
+def test_dead_letters_are_listed_and_sent_again(
+    api: PaymentsApi, shop: App, merchant: Merchant, path: str
+) -> None:
+    webhook = done(api.call("POST", path, shop, json=URL))["webhook"]["id"]
+    letters = f"{path}/{webhook}/dead-letters"
+    assert api.listed(letters, shop) == []
+    api.pay(merchant)
+    api.pay(merchant)
+    events = bury_all(api)
+    dead = api.listed(letters, shop)
+    assert [letter["id"] for letter in dead] == events[::-1]
+    assert {(letter["reason"], letter["queued"]) for letter in dead} == {("no answer", False)}
+    assert api.listed(letters, shop, limit=1) == dead[:1]
+    assert api.listed(letters, shop, before=dead[0]["id"]) == dead[1:]
+    replays = f"{path}/{webhook}/replays"
+    response = api.call("POST", replays, shop, json={"events": [events[0]]})
+    assert (response.status_code, response.json()) == (201, {"queued": 1})
+    assert done(api.call("POST", replays, shop)) == {"queued": len(events) - 1}
+    assert done(api.call("POST", replays, shop)) == {"queued": 0}
+    assert all(letter["queued"] for letter in api.listed(letters, shop))
+
+
+@pytest.mark.parametrize("events", ["x", [], ["x"], [7], [ABSENT] * 1_001])
+def test_what_is_sent_again_is_named_by_ids(
+    api: PaymentsApi, shop: App, path: str, events: object
+) -> None:
+    webhook = done(api.call("POST", path, shop, json=URL))["webhook"]["id"]
+    response = api.call("POST", f"{path}/{webhook}/replays", shop, json={"events": events})
+    assert fields_of(response) == ["events"]
+
+
+@pytest.mark.parametrize("end", ["dead-letters", "replays"])
+def test_another_merchant_s_webhook_is_not_there(
+    api: PaymentsApi, shop: App, path: str, end: str
+) -> None:
+    method = "GET" if end == "dead-letters" else "POST"
+    other = f"/merchants/{api.new_merchant(shop)['id']}/webhooks"
+    webhook = done(api.call("POST", other, shop, json=URL))["webhook"]["id"]
+    for each in (webhook, ABSENT, "x"):
+        response = api.call(method, f"{path}/{each}/{end}", shop, params={"limit": 1})
+        assert response.status_code == 404
