@@ -25,6 +25,7 @@ from tests.tollgate_process import TollgateProcess
 from tests.waiting import until
 
 GRACE_S = 5.0
+WATCHED_FOR_S = 120.0
 IN_FLIGHT = 16
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -112,7 +113,8 @@ JSON_QUESTION = {
 
 def watch_health(channel: grpc.Channel) -> Iterator[Any]:
     request = health_pb2.HealthCheckRequest(service="ratelimit")
-    watch: Iterator[Any] = health_pb2_grpc.HealthStub(channel).Watch(request)
+    stub = health_pb2_grpc.HealthStub(channel)
+    watch: Iterator[Any] = stub.Watch(request, timeout=WATCHED_FOR_S)
     assert next(watch).status == SERVING
     return watch
 
