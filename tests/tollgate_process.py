@@ -13,6 +13,8 @@ from typing import Any
 
 import psutil
 
+from serve.short_path import remove_short_path
+
 COMMAND = Path(sys.executable).parent / "tollgate"
 COMMAND_WITHIN_S = 180.0
 # Below what the system hands out by itself, above what Ray takes for its workers.
@@ -153,6 +155,7 @@ class TollgateProcess:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()  # (psutil sees to it that the pid is still the same process's)
             psutil.wait_procs(self._processes, timeout=10)
+            remove_short_path(str(self.data))
 
     def output(self) -> str:
         """The end of what the node and its processes have written."""

@@ -76,16 +76,15 @@ def start_tollgate(request: pytest.FixtureRequest) -> StartTollgate:
 
     @contextmanager
     def start(settings: Mapping[str, str]) -> Iterator[TollgateProcess]:
-        folder = Path(tempfile.mkdtemp(prefix="tollgate-"))
-        tollgate = TollgateProcess(folder, settings)
-        request.session.stash[RUNNING].append(tollgate)
-        try:
-            tollgate.up()
-            yield tollgate
-        finally:
-            tollgate.end()
-            request.session.stash[RUNNING].remove(tollgate)
-            shutil.rmtree(folder)
+        with tempfile.TemporaryDirectory(prefix="tollgate-") as folder:
+            tollgate = TollgateProcess(Path(folder), settings)
+            request.session.stash[RUNNING].append(tollgate)
+            try:
+                tollgate.up()
+                yield tollgate
+            finally:
+                request.session.stash[RUNNING].remove(tollgate)
+                tollgate.end()
 
     return start
 
