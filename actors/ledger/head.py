@@ -77,6 +77,12 @@ class Head(Struct, frozen=True):
     def is_directory(self) -> bool:
         return self.book == DIRECTORY
 
+    @property
+    def is_test(self) -> bool:
+        """Of a merchant's book: so is everything in it (T11)."""
+        assert self.merchant is not None, "the directory is neither test nor live"
+        return self.merchant.is_test
+
 
 def genesis(book: BookId) -> Head:
     """A book before its first entry."""

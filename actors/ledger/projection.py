@@ -49,11 +49,11 @@ from actors.ledger.events import (
     UserRevoked,
     WebhookRemoved,
 )
-from actors.ledger.evolution import Changed
 from actors.ledger.head import Head, Merchant
 from actors.ledger.rows import EntityRow, Entry, KeyRow
 from actors.ledger.statement import event_document, line_document
 from actors.ledger.transaction import Transaction
+from actors.ledger.transitions import Changed
 from actors.ledger.values import BookId, EntityId
 
 

@@ -8,10 +8,11 @@ from actors.ledger.accounts import postings_of
 from actors.ledger.audit import check
 from actors.ledger.case import Entities
 from actors.ledger.chain import BrokenJournal, check_chain, event_of
-from actors.ledger.evolution import Changed, evolve
+from actors.ledger.evolution import evolve
 from actors.ledger.head import Head, genesis
 from actors.ledger.projection import key_rows_of, rows_of
 from actors.ledger.rows import EntityRow, Entry, KeyRow
+from actors.ledger.transitions import Changed
 
 
 def replay(head: Head | None, entities: Entities, entry: Entry) -> tuple[Head, Changed]:
