@@ -62,7 +62,11 @@ def entities_of(dialect: Dialect, shape: Shape) -> Query:
         return query(dialect, _without_id(walk))
     if shape.is_test is None and shape.is_successful is None:
         return query(dialect, _without_id(_along(LIST_INDEX.name, shape, *mine)))
-    walks = [_along(MARK_INDEX.name, shape, *mine, *marks) for marks in _stretches(shape)]
+    # (PostgreSQL does not see that `NOT is_test` says so, and would leave the partial index alone)
+    is_marked = entities.c.is_test.is_not(None)
+    walks = [
+        _along(MARK_INDEX.name, shape, *mine, is_marked, *marks) for marks in _stretches(shape)
+    ]
     if len(walks) == 1:
         return query(dialect, _without_id(walks[0]))
     merged = union_all(*(select(walk.subquery()) for walk in walks)).subquery()
@@ -125,7 +129,12 @@ def _stretches(shape: Shape) -> list[tuple[ColumnElement[bool], ColumnElement[bo
     tests = (True, False) if shape.is_test is None else (shape.is_test,)
     successes = (None, True, False) if shape.is_successful is None else (shape.is_successful,)
     return [
-        (entities.c.is_test == test, entities.c.is_successful.is_not_distinct_from(success))
+        (entities.c.is_test == test, _equals(entities.c.is_successful, success))
         for test in tests
         for success in successes
     ]
+
+
+def _equals(column: ColumnElement[Any], value: bool | None) -> ColumnElement[bool]:
+    """In the two forms for which PostgreSQL, too, walks an index."""
+    return column.is_(None) if value is None else column == value
