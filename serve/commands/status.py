@@ -8,6 +8,7 @@ import urllib.request
 import click
 
 from actors.kernel.clock import SystemClock
+from serve.payments.outbox import letters_waiting, outbox_folder
 from serve.run_record import RunRecord, running
 from serve.settings import Settings, process_environment
 
@@ -21,9 +22,11 @@ def status(is_json: bool) -> None:
     data = Settings.from_environment(process_environment()).process.data
     record = running(data)
     state = "down" if record is None else _state(record)
+    letters = letters_waiting(data)
     if is_json:
         addresses = {} if record is None else dict(record.addresses)
-        click.echo(json.dumps({"state": state, "data": data, "addresses": addresses}))
+        told = {"state": state, "data": data, "addresses": addresses, "lettersWaiting": letters}
+        click.echo(json.dumps(told))
     elif record is None:
         click.echo(f"Tollgate is not running with the data folder {data}.")
     else:
@@ -31,6 +34,8 @@ def status(is_json: bool) -> None:
         click.echo(f"Tollgate is {state} (pid {record.pid}, for {up_s:.0f} s).")
         for name, address in record.addresses.items():
             click.echo(f"  {name:<14}{address}")
+    if letters and not is_json:
+        click.echo(f"  {letters} letters wait to be sent, in {outbox_folder(data)}")
     sys.exit({"healthy": 0, "down": 3}.get(state, 1))
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 
-from serve.payments.mail import Invitation, MailError, Post
+from serve.payments.mail import Invitation, Post
+from serve.payments.outbox import MailError
 
 LOG = logging.getLogger("tollgate.payments.mail")
 UNDER_WAY_MAX = 100

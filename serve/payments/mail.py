@@ -6,9 +6,7 @@ later. Nothing that comes from outside can add a header: addresses are checked f
 names lose their control characters.
 """
 
-import os
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.headerregistry import Address
@@ -25,6 +23,7 @@ from email_validator import validate_email
 from actors.kernel.clock import Clock
 from serve.payments import constraints
 from serve.payments.constraints import FieldError
+from serve.payments.outbox import MailError, Outbox, outbox_folder
 from serve.settings.choices import SmtpTls
 from serve.settings.payments import MailSettings
 
@@ -34,14 +33,8 @@ _REFUSALS = (
     aiosmtplib.SMTPSenderRefused,
     aiosmtplib.SMTPNotSupported,
 )
-LETTERS_MAX = 10_000
 SENDER_WITHOUT_SERVER = "Tollgate <tollgate@localhost>"
-_SUFFIX = ".eml"
 _ENCODED = "=?"
-
-
-class MailError(Exception):
-    """A letter went nowhere: `str(error)` is one line."""
 
 
 class LetterRefused(MailError):  # noqa: N818 - what the server did
@@ -80,36 +73,6 @@ class Carrier(Protocol):
         """Raises LetterRefused; MailError: there is nobody to take any."""
 
 
-class Outbox:
-    """The folder of letters that wait."""
-
-    def __init__(self, folder: Path, letters_max: int = LETTERS_MAX) -> None:
-        self._folder = folder
-        self._letters_max = letters_max
-
-    def keep(self, letter: Letter, now_s: float) -> Path:
-        """A file of its own for a letter, whole or not at all. Raises MailError."""
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if sum(1 for _ in self.waiting()) >= self._letters_max:
-                raise MailError(f"{self._folder}: {self._letters_max} letters wait already")
-            path = self._folder / f"{int(now_s * 1000):013d}-{secrets.token_hex(8)}{_SUFFIX}"
-            draft = path.with_suffix(".new")
-            with draft.open("xb") as file:
-                file.write(letter.content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(path)
-        except OSError as error:
-            raise MailError(f"{self._folder}: {error.strerror}") from None
-        return path
-
-    def waiting(self) -> Iterator[Path]:
-        """The letters, in any order."""
-        if self._folder.is_dir():
-            yield from self._folder.glob(f"*{_SUFFIX}")
-
-
 class Post:
     """Sends letters, or keeps them."""
 
@@ -130,7 +93,7 @@ class Post:
                 pass  # it is kept, and whoever looks at the outbox sees that it waits
             else:
                 return None
-        return self._outbox.keep(letter, self._clock.now_s())
+        return self._outbox.keep(letter.content, self._clock.now_s())
 
     async def send_waiting(self) -> int:
         """Send what waits, the oldest first, while the mail server answers; how many went."""
@@ -181,16 +144,6 @@ class SmtpCarrier:
     def _line(self, error: Exception) -> str:
         why = " ".join(str(error).split()) or type(error).__name__
         return f"{self._settings.host}:{self._settings.port}: {why}"
-
-
-def outbox_folder(data: str) -> Path:
-    """Where letters wait; `data` is the value of TOLLGATE_DATA."""
-    return Path(data) / "outbox"
-
-
-def letters_waiting(data: str) -> int:
-    """How many letters wait to be sent, for `tollgate status`."""
-    return sum(1 for _ in Outbox(outbox_folder(data)).waiting())
 
 
 def open_post(settings: MailSettings, data: str, clock: Clock) -> Post:

@@ -1,7 +1,10 @@
 """Invitations: to a real mail server on loopback, or into the outbox."""
 
 import asyncio
+import json
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,15 +21,12 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 from actors.kernel.clock import ManualClock
 from serve.payments.mail import (
     Invitation,
-    MailError,
-    Outbox,
     Post,
     SmtpCarrier,
     invitation_letter,
-    letters_waiting,
     open_post,
-    outbox_folder,
 )
+from serve.payments.outbox import MailError, Outbox, letters_waiting, outbox_folder
 from serve.settings.choices import SmtpTls
 from serve.settings.payments import MailSettings
 
@@ -220,6 +220,24 @@ def test_without_a_server_nothing_is_sent(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", ["", "missing"])
 def test_an_outbox_that_is_not_there_is_empty(tmp_path: Path, data: str) -> None:
     assert letters_waiting(str(tmp_path / data)) == 0
+
+
+def test_status_says_how_many_letters_wait(tmp_path: Path) -> None:
+    invite(MailSettings(), tmp_path)
+    command = [sys.executable, "-m", "serve.cli", "status"]
+    environment = {"PATH": "/usr/bin:/bin", "TOLLGATE_DATA": str(tmp_path)}
+    for options, expected in (([], "1 letters wait to be sent"), (["--json"], "{")):
+        told = subprocess.run(
+            [*command, *options],
+            cwd=Path(__file__).parents[2],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert told.returncode == 3
+        assert expected in told.stdout
+    assert json.loads(told.stdout)["lettersWaiting"] == 1
 
 
 def test_an_outbox_has_an_end(tmp_path: Path) -> None:
