@@ -88,7 +88,10 @@ def test_a_fee_is_the_sum_of_its_parts() -> None:
         (rate(USD, EUR, 0, 100), USD, EUR, False),
         (rate(USD, EUR, 92, 0), USD, EUR, False),
         (rate(USD, EUR, -92, -100), USD, EUR, False),
+        (rate(USD, EUR, 1, 1), USD, EUR, True),
+        (rate(USD, EUR, AMOUNT_MAX, AMOUNT_MAX), USD, EUR, True),
         (rate(USD, EUR, AMOUNT_MAX + 1, 1), USD, EUR, False),
+        (rate(USD, EUR, 1, AMOUNT_MAX + 1), USD, EUR, False),
     ],
 )
 def test_a_rate_leads_from_one_currency_to_the_other(

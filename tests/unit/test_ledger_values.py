@@ -1,0 +1,43 @@
+"""What the books are made of cannot be changed once it is made."""
+
+from dataclasses import is_dataclass
+from typing import get_args
+
+import pytest
+from msgspec import Struct
+
+from actors.ledger.commands import Command
+from actors.ledger.entities import AppKey, Entity
+from actors.ledger.events import Event, Sum
+from actors.ledger.head import Head, Member, Merchant, User
+from actors.ledger.lots import Lot, Taking
+from actors.ledger.money import Exchange, Fee
+from actors.ledger.transaction import Action
+
+STRUCTS: list[type[Struct]] = [
+    *get_args(Event),
+    *get_args(Entity),
+    *(Action, AppKey, Exchange, Fee, Head, Lot, Member, Merchant, Sum, Taking, User),
+]
+
+
+@pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.__name__)
+def test_structs_are_frozen(kind: type[Struct]) -> None:
+    assert kind.__struct_config__.frozen
+
+
+@pytest.mark.parametrize("kind", get_args(Command), ids=lambda kind: kind.__name__)
+def test_commands_are_frozen(kind: type) -> None:
+    assert is_dataclass(kind)
+    assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]  # it has no stub
+
+
+def test_every_event_has_a_type_and_a_schema_version() -> None:
+    tags = [str(kind.__struct_config__.tag) for kind in get_args(Event)]
+    assert len(set(tags)) == len(tags)
+    for tag in tags:
+        subject, _, rest = tag.partition(".")
+        what, _, version = rest.partition("/")
+        assert subject.isidentifier()
+        assert what.isidentifier()
+        assert int(version) >= 1
