@@ -1,6 +1,6 @@
 """A story in which everything happens that can happen in books, and how it is kept as a journal.
 
-    python -m tests.ledger_story tests/conformance/ledger/journal-2      writes a new one
+    python -m tests.ledger_story tests/conformance/ledger/journal-3      writes a new one
 
 Journals that are kept are never written again: whatever was once stored must be read for ever
 (F12). When events get a new kind or a new schema version, the story is told into the next one.
@@ -24,6 +24,7 @@ from actors.ledger.commands import (
     PayOut,
     Refund,
     RemoveWebhook,
+    ReplaceWebhookSecret,
     ReportFraud,
     RevokeApp,
     RevokeUser,
@@ -111,6 +112,8 @@ def _administer(shop: Shop) -> None:
     (webhook,) = shop.do(AddWebhook("https://hooks.example/1", "sealed")).entities
     shop.do(AddWebhook("https://hooks.example/2", "sealed"))
     shop.do(RemoveWebhook(webhook))
+    (other,) = shop.do(AddWebhook("https://hooks.example/3", "sealed")).entities
+    shop.do(ReplaceWebhookSecret(other, "sealed again", replaces="sealed"))
     for number in (2, 3):
         shop.books.do(DIRECTORY, RotateKey(shop.app, f"rotated-{number}", "cd34"), shop.app)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from actors.ledger.answers import Refused
-from actors.ledger.entities import Dispute, Entity, SavedCard
+from actors.ledger.entities import Dispute, Entity, SavedCard, Webhook
 from actors.ledger.events import Event
 from actors.ledger.head import Head, Merchant
 from actors.ledger.ids import next_id
@@ -49,6 +49,11 @@ class Case:
         """A dispute of this book."""
         found = self.entities.get(dispute)
         return found if isinstance(found, Dispute) and self._is_ours(found) else None
+
+    def webhook(self, webhook: EntityId) -> Webhook | None:
+        """A webhook of this book."""
+        found = self.entities.get(webhook)
+        return found if isinstance(found, Webhook) and self._is_ours(found) else None
 
     def _is_ours(self, entity: Entity) -> bool:
         return entity.book == self.head.book

@@ -191,6 +191,16 @@ class AddWebhook:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceWebhookSecret:
+    """`secret`: the new one and, for a while, the one before, sealed by the caller. `replaces`:
+    what was sealed until now; if that has changed meanwhile, nothing is done."""
+
+    webhook: EntityId
+    secret: str
+    replaces: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveWebhook:
     webhook: EntityId
 
@@ -224,6 +234,7 @@ Command = (
     | ReportFraud
     | PayOut
     | AddWebhook
+    | ReplaceWebhookSecret
     | RemoveWebhook
     | Import
 )

@@ -21,6 +21,7 @@ from actors.ledger.commands import (
     PayOut,
     Refund,
     RemoveWebhook,
+    ReplaceWebhookSecret,
     ReportFraud,
     ReserveMerchant,
     RevokeApp,
@@ -40,6 +41,7 @@ from actors.ledger.membership import (
     invite_user,
     open_merchant,
     remove_webhook,
+    replace_webhook_secret,
     revoke_app,
     revoke_user,
 )
@@ -62,6 +64,7 @@ MerchantCommand = (
     | ReportFraud
     | PayOut
     | AddWebhook
+    | ReplaceWebhookSecret
     | RemoveWebhook
 )
 
@@ -122,6 +125,8 @@ def _decide_in_book(case: Case, command: MerchantCommand) -> Decision:
             return revoke_user(case, command)
         case AddWebhook():
             return add_webhook(case, command)
+        case ReplaceWebhookSecret():
+            return replace_webhook_secret(case, command)
         case RemoveWebhook():
             return remove_webhook(case, command)
         case _:

@@ -106,6 +106,11 @@ class WebhookAdded(Happening, frozen=True, tag="webhook.added/1"):
     secret: str
 
 
+class WebhookSecretReplaced(Happening, frozen=True, tag="webhook.secret_replaced/1"):
+    webhook: EntityId
+    secret: str
+
+
 class WebhookRemoved(Happening, frozen=True, tag="webhook.removed/1"):
     webhook: EntityId
 
@@ -229,6 +234,7 @@ Event = (
     | UserInvited
     | UserRevoked
     | WebhookAdded
+    | WebhookSecretReplaced
     | WebhookRemoved
     | TransactionCreated
     | Voided

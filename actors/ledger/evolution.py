@@ -9,10 +9,10 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from actors.ledger.accounts import balance_of, posted
+from actors.ledger.accounts import posted
 from actors.ledger.case import Entities
 from actors.ledger.directory import rotated
-from actors.ledger.entities import App, AppKey, Dispute, Entity, SavedCard, Webhook
+from actors.ledger.entities import App, AppKey, SavedCard, Webhook
 from actors.ledger.events import (
     AppAdded,
     AppCreated,
@@ -37,15 +37,11 @@ from actors.ledger.events import (
     Voided,
     WebhookAdded,
     WebhookRemoved,
+    WebhookSecretReplaced,
 )
 from actors.ledger.head import Head, Member, Merchant, User
-from actors.ledger.lots import Lot
 from actors.ledger.rows import Entry
-from actors.ledger.transaction import Action, ActionKind, Transaction
-from actors.ledger.values import EntityId
-
-Changed = dict[EntityId, Entity | None]
-"""Entities after an event; None: it is gone."""
+from actors.ledger.transitions import Changed, created, disputed, moved
 
 
 def evolve(head: Head, entities: Entities, event: Event, entry: Entry) -> tuple[Head, Changed]:
@@ -122,17 +118,16 @@ def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
 def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) -> Changed:
     match event:
         case Captured() | Refunded() | Voided():
-            transaction = _moved(_transaction(entities, event.transaction), event, at_ms)
-            return {transaction.id: transaction}
+            return moved(entities, event, at_ms)
         case TransactionCreated():
-            return _created(head, entities, event, at_ms)
+            return created(head, entities, event, at_ms)
         case DisputeOpened() | DisputeWon() | DisputeLost():
-            return _disputed(head, entities, event, at_ms)
+            return disputed(head, entities, event, at_ms)
         case CardSaved():
             card = SavedCard(
                 id=event.card,
                 book=head.book,
-                is_test=_is_test(head),
+                is_test=head.is_test,
                 created_ms=at_ms,
                 transaction=event.transaction,
                 summary=event.summary,
@@ -141,9 +136,13 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
             return {card.id: card}
         case WebhookAdded():
             webhook = Webhook(
-                event.webhook, head.book, _is_test(head), at_ms, event.url, event.secret
+                event.webhook, head.book, head.is_test, at_ms, event.url, event.secret
             )
             return {webhook.id: webhook}
+        case WebhookSecretReplaced():
+            before = entities[event.webhook]
+            assert isinstance(before, Webhook), "a secret is replaced at a webhook that is there"
+            return {before.id: replace(before, secret=event.secret)}
         case WebhookRemoved():
             return {event.webhook: None}
         case AppCreated():
@@ -169,118 +168,3 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
             return {}
         case _:
             assert_never(event)
-
-
-def _moved(
-    transaction: Transaction, event: Captured | Refunded | Voided, at_ms: int
-) -> Transaction:
-    match event:
-        case Captured(sum=money, exchange=exchange):
-            action = Action(
-                kind=ActionKind.CAPTURE,
-                at_ms=at_ms,
-                amount=money.amount,
-                balance=balance_of(event),
-                descriptor=event.descriptor,
-                line=event.line,
-                fee=event.fee,
-            )
-            lot = Lot(money.amount, money.worth, None if exchange is None else exchange.rate)
-            return transaction.with_capture(action, lot)
-        case Refunded():
-            action = Action(
-                kind=ActionKind.REFUND,
-                at_ms=at_ms,
-                amount=event.sum.amount,
-                balance=balance_of(event),
-                descriptor=event.descriptor,
-                line=event.line,
-            )
-            return transaction.with_refund(action, event.takings)
-        case Voided():
-            action = Action(ActionKind.VOID, at_ms, event.amount, 0, transaction.descriptor)
-            return transaction.with_void(action)
-
-
-def _created(head: Head, entities: Entities, event: TransactionCreated, at_ms: int) -> Changed:
-    changed: Changed = {}
-    transaction = Transaction(
-        id=event.transaction,
-        book=head.book,
-        is_test=_is_test(head),
-        created_ms=at_ms,
-        currency=event.currency,
-        exponent=event.exponent,
-        amount=event.amount,
-        descriptor=event.descriptor,
-        card=event.card,
-        custom=event.custom,
-        error=event.error,
-        tds=event.tds,
-        source=event.source,
-        pending=0 if event.error else event.amount,
-        failures=event.failures,
-    )
-    if event.source is not None:
-        source = entities[event.source]
-        assert isinstance(source, Transaction | SavedCard), "a source can be charged"
-        if source.failures != event.failures:
-            changed[source.id] = replace(source, failures=event.failures)
-    changed[transaction.id] = transaction
-    return changed
-
-
-def _disputed(
-    head: Head, entities: Entities, event: DisputeOpened | DisputeWon | DisputeLost, at_ms: int
-) -> Changed:
-    transaction = _transaction(entities, event.transaction)
-    action = Action(
-        kind=_DISPUTE_ACTIONS[type(event)],
-        at_ms=at_ms,
-        amount=event.sum.amount,
-        balance=balance_of(event),
-        descriptor=transaction.descriptor,
-        line=event.line,
-        dispute=event.dispute,
-    )
-    if isinstance(event, DisputeOpened):
-        dispute = Dispute(
-            id=event.dispute,
-            book=head.book,
-            is_test=_is_test(head),
-            created_ms=at_ms,
-            transaction=transaction.id,
-            amount=event.sum.amount,
-            takings=event.takings,
-            reason_code=event.reason_code,
-            reason_title=event.reason_title,
-            due_ms=event.due_ms,
-        )
-        after = transaction.with_dispute(replace(action, fee=event.fee), event.takings)
-    else:
-        found = entities[event.dispute]
-        assert isinstance(found, Dispute), "a dispute was opened before it is decided"
-        dispute = replace(found, is_won=isinstance(event, DisputeWon))
-        if dispute.is_won:
-            after = transaction.with_dispute_won(action, dispute.takings)
-        else:
-            after = transaction.with_dispute_lost(action)
-    return {transaction.id: after, dispute.id: dispute}
-
-
-_DISPUTE_ACTIONS = {
-    DisputeOpened: ActionKind.DISPUTE,
-    DisputeWon: ActionKind.DISPUTE_WON,
-    DisputeLost: ActionKind.DISPUTE_LOST,
-}
-
-
-def _transaction(entities: Entities, transaction: EntityId) -> Transaction:
-    found = entities[transaction]
-    assert isinstance(found, Transaction), "an event is about a transaction that is there"
-    return found
-
-
-def _is_test(head: Head) -> bool:
-    assert head.merchant is not None, "only a merchant's book holds such things"
-    return head.merchant.is_test

@@ -27,6 +27,7 @@ from actors.ledger.commands import (
     OpenDispute,
     Order,
     Refund,
+    ReplaceWebhookSecret,
     ReportFraud,
     RotateKey,
     SaveCard,
@@ -35,12 +36,13 @@ from actors.ledger.commands import (
 from actors.ledger.decision import decide
 from actors.ledger.entities import Dispute, head_row
 from actors.ledger.events import Event
-from actors.ledger.evolution import Changed, evolve
+from actors.ledger.evolution import evolve
 from actors.ledger.head import Head, genesis
 from actors.ledger.projection import key_rows_of, rows_of
 from actors.ledger.refusals import ErrorCode, constraint
 from actors.ledger.replies import reply_to
 from actors.ledger.rows import Commit, EntityRow, Entry, KeyRow, OperationRow
+from actors.ledger.transitions import Changed
 from actors.ledger.values import AMOUNT_MAX, EntityId
 
 
@@ -77,6 +79,8 @@ def _wanted(command: Command, known: Entities) -> Sequence[EntityId]:
             return (command.dispute,)
         case RotateKey():
             return (command.app,)
+        case ReplaceWebhookSecret():
+            return (command.webhook,)
         case Import():
             return (command.id, *_wanted(command.command, known))
         case _:

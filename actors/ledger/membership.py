@@ -11,6 +11,7 @@ from actors.ledger.commands import (
     InviteUser,
     OpenMerchant,
     RemoveWebhook,
+    ReplaceWebhookSecret,
     RevokeApp,
     RevokeUser,
 )
@@ -23,6 +24,7 @@ from actors.ledger.events import (
     UserRevoked,
     WebhookAdded,
     WebhookRemoved,
+    WebhookSecretReplaced,
 )
 from actors.ledger.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
 from actors.ledger.ids import is_id, is_merchant_id, next_id
@@ -114,6 +116,16 @@ def add_webhook(case: Case, command: AddWebhook) -> Decision:
         return constraint(f"a merchant has at most {WEBHOOKS_MAX} webhooks: remove one first")
     webhook, own = case.ids(2)
     return (WebhookAdded(own, webhook, command.url, command.secret),)
+
+
+def replace_webhook_secret(case: Case, command: ReplaceWebhookSecret) -> Decision:
+    webhook = case.webhook(command.webhook)
+    if webhook is None:
+        return absent(f"this merchant has no webhook {command.webhook}")
+    if webhook.secret != command.replaces:
+        return constraint("another secret has taken its place meanwhile: read the list again")
+    (own,) = case.ids(1)
+    return (WebhookSecretReplaced(own, webhook.id, command.secret),)
 
 
 def remove_webhook(case: Case, command: RemoveWebhook) -> Decision:

@@ -24,6 +24,7 @@ from actors.ledger.commands import (
     PayOut,
     Refund,
     RemoveWebhook,
+    ReplaceWebhookSecret,
     ReportFraud,
     ReserveMerchant,
     RevokeApp,
@@ -61,7 +62,7 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
             return Done(201, _document_in(rows, "fraud"))
         case PayOut():
             return Done(201, _document_in(rows, "line"))
-        case AddWebhook():
+        case AddWebhook() | ReplaceWebhookSecret():
             return Done(201, _document_in(rows, "webhook"))
         case SaveCard() | ReserveMerchant():
             return Done(201, _id_in(events))

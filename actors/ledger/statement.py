@@ -33,6 +33,7 @@ from actors.ledger.events import (
     Voided,
     WebhookAdded,
     WebhookRemoved,
+    WebhookSecretReplaced,
 )
 from actors.ledger.money import Exchange
 from actors.ledger.rows import Entry
@@ -161,6 +162,8 @@ def _data_of(event: Event) -> Document:
             return {"userId": event.user}
         case WebhookAdded():
             return {"webhookId": event.webhook, "url": event.url}
+        case WebhookSecretReplaced():
+            return {"webhookId": event.webhook}
         case WebhookRemoved():
             return {"webhookId": event.webhook}
         case _:

@@ -1,9 +1,12 @@
 """Webhooks over the API: their secrets, dead letters, and sending those again."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from actors.ledger.answers import Answer
+from actors.ledger.commands import Order
 from actors.ledger.deliveries import GIVE_UP_AFTER_MS, Batch, Outcome
 from serve.payments.webhooks import live
 from tests.payments_api import ABSENT, App, PaymentsApi, done, fields_of
@@ -63,6 +66,54 @@ def test_a_webhook_added_twice_with_one_key_is_one(api: PaymentsApi, shop: App, 
     assert again.content == first.content
     assert again.headers["idempotency-replayed"] == "true"
     assert len(api.listed(path, shop)) == 1
+
+
+def test_a_secret_is_replaced_over_a_day(
+    api: PaymentsApi, shop: App, merchant: Merchant, path: str
+) -> None:
+    first = done(api.call("POST", path, shop, json=URL))["webhook"]
+    key = {"Idempotency-Key": "roll 1"}
+    response = api.call("POST", f"{path}/{first['id']}/secrets", shop, headers=key)
+    assert response.status_code == 201
+    second = response.json()["webhook"]
+    assert second["secret"] != first["secret"]
+    assert second | {"secret": ""} == first | {"secret": ""}
+    again = api.call("POST", f"{path}/{first['id']}/secrets", shop, headers=key)
+    assert again.content == response.content
+    assert again.headers["idempotency-replayed"] == "true"
+    api.pay(merchant)
+    batch, now_ms = claim(api), int(api.clock.now_s() * 1000)
+    known = api.desk.secret_box.open(batch.secret, batch.book)
+    assert live(known, now_ms) == [second["secret"], first["secret"]]
+    assert live(known, now_ms + 86_400_000) == [second["secret"]]
+    assert second["secret"] not in str(api.listed(f"/merchants/{merchant['id']}/events", shop))
+
+
+def test_of_two_who_replace_a_secret_at_once_one_is_told(
+    api: PaymentsApi, shop: App, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook = done(api.call("POST", path, shop, json=URL))["webhook"]
+    secrets = f"{path}/{webhook['id']}/secrets"
+    execute = api.ledger.execute
+    first: list[int] = []
+
+    async def after_another(orders: Sequence[Order]) -> list[Answer]:
+        monkeypatch.setattr(api.ledger, "execute", execute)
+        first.append((await api.request("POST", secrets, shop)).status_code)
+        return await execute(orders)
+
+    monkeypatch.setattr(api.ledger, "execute", after_another)
+    assert api.call("POST", secrets, shop).status_code == 409
+    assert first == [201]
+
+
+def test_a_secret_is_replaced_by_members_at_a_webhook_of_theirs(
+    api: PaymentsApi, shop: App, path: str
+) -> None:
+    webhook = done(api.call("POST", path, shop, json=URL))["webhook"]
+    stranger = api.new_app()
+    assert api.call("POST", f"{path}/{webhook['id']}/secrets", stranger).status_code == 403
+    assert api.call("POST", f"{path}/{ABSENT}/secrets", shop).status_code == 404
 
 
 @pytest.mark.parametrize(

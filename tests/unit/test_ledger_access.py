@@ -18,6 +18,7 @@ from actors.ledger.commands import (
     PayOut,
     Refund,
     RemoveWebhook,
+    ReplaceWebhookSecret,
     ReportFraud,
     ReserveMerchant,
     RevokeApp,
@@ -52,6 +53,7 @@ MEMBERS: list[Command] = [
     Void(ABSENT, 1),
     SaveCard(ABSENT, ""),
     AddWebhook("https://hooks.example", "sealed"),
+    ReplaceWebhookSecret(ABSENT, "sealed", ""),
     RemoveWebhook(ABSENT),
     authorise(1, source=ABSENT),
 ]

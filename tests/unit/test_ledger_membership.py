@@ -13,6 +13,7 @@ from actors.ledger.commands import (
     CreateApp,
     InviteUser,
     RemoveWebhook,
+    ReplaceWebhookSecret,
     ReserveMerchant,
     RevokeApp,
     RevokeUser,
@@ -154,6 +155,29 @@ def test_a_webhook_comes_and_goes(shop: Shop) -> None:
     assert shop.books.documents("webhook") == []
     assert shop.refusal(RemoveWebhook(document["id"])).kind is RefusalKind.NOT_FOUND
     assert "sealed" not in json.dumps(shop.books.documents("event"))
+
+
+def test_a_webhooks_secret_is_replaced(shop: Shop) -> None:
+    (webhook,) = shop.do(AddWebhook("https://hooks.example/a", "sealed secret")).entities
+    before = shop.books.document("webhook", webhook)
+    step = shop.do(ReplaceWebhookSecret(webhook, "sealed pair", replaces="sealed secret"))
+    assert json.loads(step.reply.body) == {"webhook": before}
+    found = shop.books.entity(webhook)
+    assert isinstance(found, Webhook)
+    assert found.secret == "sealed pair"
+    assert "sealed" not in json.dumps(shop.books.documents("event"))
+
+
+def test_of_two_who_replace_a_secret_one_is_told(shop: Shop) -> None:
+    (webhook,) = shop.do(AddWebhook("https://hooks.example/a", "sealed")).entities
+    late = ReplaceWebhookSecret(webhook, "sealed 3", replaces="sealed")
+    shop.do(ReplaceWebhookSecret(webhook, "sealed 2", replaces="sealed"))
+    assert shop.refusal(late).kind is RefusalKind.CONSTRAINT
+    missing = ReplaceWebhookSecret(ABSENT, "sealed 3", replaces="sealed")
+    assert shop.refusal(missing).kind is RefusalKind.NOT_FOUND
+    found = shop.books.entity(webhook)
+    assert isinstance(found, Webhook)
+    assert found.secret == "sealed 2"
 
 
 def test_what_a_head_lists_has_an_end(shop: Shop) -> None:

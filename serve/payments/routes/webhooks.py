@@ -2,9 +2,11 @@
 
 from msgspec.json import decode
 
-from actors.ledger.commands import AddWebhook, RemoveWebhook
+from actors.ledger.answers import Done
+from actors.ledger.commands import AddWebhook, RemoveWebhook, ReplaceWebhookSecret
 from actors.ledger.deliveries import DeadLetter, DeliveriesDown
 from actors.ledger.documents import moment
+from actors.ledger.entities import Webhook, entity_from
 from actors.ledger.rows import EntityRow
 from actors.ledger.values import EntityId
 from serve.payments import constraints
@@ -16,7 +18,7 @@ from serve.payments.ordering import RETRY_AFTER_S, reply_of
 from serve.payments.paging import read_list_query
 from serve.payments.rejections import NotFound, Unavailable
 from serve.payments.routing import About, Route
-from serve.payments.webhooks import webhook_url
+from serve.payments.webhooks import WebhookSecret, replaced, webhook_url
 from serve.payments.wire_in import read_query
 from serve.payments.wire_out import Reply, as_list, encode_json
 
@@ -34,7 +36,25 @@ async def add(desk: Desk, call: Call) -> Reply:
     scope = (call.caller.app, merchant.id, given) if given else ()
     secret = desk.mint.webhook_secret(*scope)
     command = AddWebhook(url, desk.secret_box.seal([secret], merchant.id))
-    done = await desk.order(call, merchant.id, command, body)
+    return _with_secret(await desk.order(call, merchant.id, command, body), secret)
+
+
+async def replace_secret(desk: Desk, call: Call) -> Reply:
+    """The secret before signs beside the new one for a day."""
+    row = await _webhook(desk, call)
+    webhook = entity_from(row)
+    assert isinstance(webhook, Webhook), "a webhook's row holds a webhook"
+    given = call.idempotency_key
+    scope = (call.caller.app, webhook.id, given) if given else ()
+    secret = desk.mint.webhook_secret(*scope)
+    known = desk.secret_box.open(webhook.secret, row.book)
+    sealed = desk.secret_box.seal(replaced(known, secret, desk.now_ms), row.book)
+    command = ReplaceWebhookSecret(webhook.id, sealed, webhook.secret)
+    return _with_secret(await desk.order(call, row.book, command, is_checked=True), secret)
+
+
+def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
+    """The books never show a secret, so it is put into the reply here, for the only time."""
     reply = decode(done.body, type=dict[str, dict[str, object]])
     reply["webhook"]["secret"] = secret.secret
     return reply_of(done, encode_json(reply))
@@ -133,6 +153,20 @@ ROUTES = (
         "/merchants/{merchantId}/webhooks/{webhookId}",
         remove,
         About("webhooks", "Remove a webhook", status=204, statuses=MEMBERS_ONLY),
+    ),
+    Route(
+        "POST",
+        "/merchants/{merchantId}/webhooks/{webhookId}/secrets",
+        replace_secret,
+        About(
+            "webhooks",
+            "Replace the secret of a webhook",
+            reply="WebhookCreated",
+            status=201,
+            statuses=MEMBERS_ONLY | {409},
+            description="The new secret is shown here and nowhere else. For a day calls carry a "
+            "`v1` of the secret before as well.",
+        ),
     ),
     Route(
         "GET",
