@@ -9,6 +9,7 @@ from hashlib import sha256
 from sqlalchemy import delete
 
 from actors.ledger.journal import delivery_tables
+from actors.ledger.journal.connections import Connection
 from actors.ledger.journal.engine import Database
 from actors.ledger.journal.migrating import open_database, upgrade
 from actors.ledger.journal.reading import SqlReadStore
@@ -53,6 +54,12 @@ class Storage:
         store = await self.untaken()
         await store.take_over(shard, "an incarnation")
         return store
+
+    async def writing(self) -> Connection:
+        """A connection; what is not committed on it when the scenario ends is not written."""
+        taken = await (await self.database()).writing()
+        self._closing.push_async_callback(taken.give_back, is_sound=False)
+        return taken.connection
 
     async def reads(self) -> SqlReadStore:
         return SqlReadStore(await self.database())
