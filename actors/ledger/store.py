@@ -20,8 +20,12 @@ class OutcomeUnknown(Exception):  # noqa: N818 - likewise
     """An I/O error during commit: it may or may not be durable. The process must end (F8)."""
 
 
+class StorageDown(Exception):  # noqa: N818 - likewise
+    """Storage could not be read; nothing is known about what is in it. Ask again later."""
+
+
 class JournalStore(Protocol):
-    """Durable writes of one shard."""
+    """Durable writes of one shard. Everything but `append` may raise StorageDown."""
 
     async def take_over(self, shard: str, incarnation: str) -> int:
         """Become the shard's owner; the new epoch, which later commits carry."""
@@ -75,7 +79,7 @@ class KeyOwner:
 
 
 class ReadStore(Protocol):
-    """What doors read. Never older than the last reply of a shard."""
+    """What doors read. Never older than the last reply of a shard. All may raise StorageDown."""
 
     async def key_owner(self, digest: str) -> KeyOwner | None: ...
 

@@ -22,6 +22,7 @@ from actors.ledger.journal.addresses import is_sqlite, shown, storage_url
 from actors.ledger.journal.connections import Connection
 from actors.ledger.journal.drivers import Readers, Taken, take
 from actors.ledger.journal.errors import FAILURES, StorageError, reason
+from actors.ledger.store import StorageDown
 
 # Of each kind: those on the hot path, and SQLAlchemy's own.
 READERS_MAX = 8
@@ -84,24 +85,30 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
-        """A reader, in which each query sees what is committed when it begins."""
-        async with self.readers.use() as connection:
-            yield connection
+        """A reader, in which each query sees what is committed when it begins.
+
+        Raises StorageDown.
+        """
+        try:
+            async with self.readers.use() as connection:
+                yield connection
+        except FAILURES as failure:
+            raise StorageDown(f"{shown(self.url)}: {reason(failure)}") from failure
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
         """A reader in which all queries see the same moment."""
-        async with self.readers.use() as connection:
+        async with self.reading() as connection:
             await connection.run(BEGIN_READING[self.dialect.name])
             yield connection
             await connection.run("ROLLBACK")
 
     async def writing(self) -> Taken:
-        """A writer, until it is given back. Raises StorageError."""
+        """A writer, until it is given back. Raises StorageDown."""
         try:
             return await take(self.writer)
         except FAILURES as failure:
-            raise _cannot_open(self.url, failure) from failure
+            raise StorageDown(f"{shown(self.url)}: {reason(failure)}") from failure
 
     @property
     def begin_writing(self) -> str:

@@ -141,6 +141,14 @@ keys = Table(
     Column("created_ms", Amount, nullable=False),
 )
 
+# When keys were used last: written beside the journal, and of no account to it.
+key_uses = Table(
+    "key_uses",
+    metadata,
+    Column("digest", Word, primary_key=True),
+    Column("used_ms", Amount, nullable=False),
+)
+
 heads = Table(
     "heads",
     metadata,

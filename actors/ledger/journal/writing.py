@@ -31,7 +31,7 @@ from actors.ledger.journal.schema import owners
 from actors.ledger.journal.state_reading import StateReader
 from actors.ledger.journal.statements import query
 from actors.ledger.rows import Commit, EntityRow, HeadRow, OperationRow
-from actors.ledger.store import Fenced, OutcomeUnknown
+from actors.ledger.store import Fenced, OutcomeUnknown, StorageDown
 from actors.ledger.values import BookId, EntityId
 
 
@@ -58,7 +58,7 @@ class SqlJournalStore:
     async def take_over(self, shard: str, incarnation: str) -> int:
         """Become the shard's owner; the new epoch, which later commits carry.
 
-        Raises StorageError, or what the driver raises.
+        Raises StorageDown.
         """
         if self._taken is None:
             self._taken = await self._database.writing()
@@ -69,8 +69,11 @@ class SqlJournalStore:
             set_={"epoch": owners.c.epoch + 1, "incarnation": first.excluded.incarnation},
         ).returning(owners.c.epoch)
         connection = self._taken.connection
-        async with transaction(connection, self._database.begin_writing):
-            row = await query(self._database.dialect, succession).first(connection)
+        try:
+            async with transaction(connection, self._database.begin_writing):
+                row = await query(self._database.dialect, succession).first(connection)
+        except FAILURES as failure:
+            raise StorageDown(f"{shard} was not taken over: {reason(failure)}") from failure
         self._shard, self._epoch = shard, int(row[0])
         return self._epoch
 
