@@ -2,6 +2,7 @@
 
 import click
 
+from scripts.benchmarks.ledger_machine import ledger_machine
 from scripts.benchmarks.ratelimit import ratelimit
 
 
@@ -11,6 +12,7 @@ def main() -> None:
 
 
 main.add_command(ratelimit)
+main.add_command(ledger_machine)
 
 if __name__ == "__main__":
     main()
