@@ -17,6 +17,7 @@ def problems(settings: Groups) -> Iterator[Problem]:
     yield from _stores(settings)
     yield from _ports(settings)
     yield from _mail(settings)
+    yield from _ledger(settings)
 
 
 def needs_of_grpcio(settings: Groups) -> tuple[str, ...]:
@@ -169,3 +170,13 @@ def _mail(settings: Groups) -> Iterator[Problem]:
             "way to read: set starttls or tls"
         )
         yield Problem(("SMTP_TLS", "SMTP_PASSWORD"), line)
+
+
+def _ledger(settings: Groups) -> Iterator[Problem]:
+    ledger = settings.ledger
+    if ledger.shards > 1 and not ledger.storage.startswith("postgresql://"):
+        line = (
+            f"{settings.spelled('LEDGER_SHARDS')}: {ledger.shards} shards cannot share an SQLite "
+            "file: set TOLLGATE_STORAGE_URL to a PostgreSQL database, or use 1"
+        )
+        yield Problem(("LEDGER_SHARDS", "TOLLGATE_STORAGE_URL"), line)

@@ -1,15 +1,16 @@
-"""The rows about the ledger: where its books are kept."""
+"""The rows about the ledger: where its books are kept, and by how many writers."""
 
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from serve.settings.rows import setting, without_credentials
-from serve.settings.values import BadValueError
+from serve.settings.values import BadValueError, whole_number
 
 # Below the data folder, when no storage is set.
 DEFAULT_FILE = Path("payments") / "ledger.sqlite"
 SQLITE_PREFIX = "sqlite:///"
+SHARDS_MAX = 256
 PREFIXES = (SQLITE_PREFIX, "postgresql://")
 
 
@@ -33,6 +34,10 @@ class LedgerSettings:
         "",
         "url of the ledger's SQLite file or PostgreSQL database; empty: a file in TOLLGATE_DATA",
         show=without_credentials,
+    )
+
+    shards: int = setting(
+        "LEDGER_SHARDS", whole_number(1, SHARDS_MAX), "1", "actors that share the ledger's books"
     )
 
     def storage_url(self, data: str) -> str:

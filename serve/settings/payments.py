@@ -28,6 +28,23 @@ class PaymentsSettings:
         "PAYMENTS_CONFIG", text, "", "folder of currencies, rates and fees; empty: the shipped one"
     )
 
+    is_on: bool = setting("PAYMENTS_ENABLED", boolean, "true", "serve the payments API")
+    replicas: int = setting(
+        "PAYMENTS_REPLICAS", whole_number(1, 64), "1", "processes that answer the payments API"
+    )
+    has_operator: bool = setting(
+        "PAYMENTS_OPERATOR_CALLS",
+        boolean,
+        "true",
+        "calls with the key of `tollgate payments operator-key`",
+    )
+    trusts_forwarded: bool = setting(
+        "PAYMENTS_TRUST_FORWARDED_FOR",
+        boolean,
+        "false",
+        "take callers' addresses from X-Forwarded-For: only behind a proxy that sets it",
+    )
+
     def secret_path(self, data: str) -> Path:
         """Where the secret is; `data` is the value of TOLLGATE_DATA."""
         return Path(self.secret_file) if self.secret_file else Path(data) / "payments" / "secret"

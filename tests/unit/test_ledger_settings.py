@@ -40,3 +40,10 @@ def test_other_storage_is_refused_without_showing_a_password(url: str) -> None:
 def test_the_password_is_masked() -> None:
     shown = {item.name: item for item in describe({"TOLLGATE_STORAGE_URL": POSTGRESQL})}
     assert shown["TOLLGATE_STORAGE_URL"].value == "postgresql://*****@db.example:5432/ledger"
+
+
+def test_an_sqlite_file_has_one_writer() -> None:
+    with pytest.raises(SettingsError, match="LEDGER_SHARDS: 2 shards cannot share an SQLite file"):
+        Settings.from_environment({"LEDGER_SHARDS": "2"})
+    several = {"LEDGER_SHARDS": "2", "TOLLGATE_STORAGE_URL": POSTGRESQL}
+    assert Settings.from_environment(several).ledger.shards == 2
