@@ -7,12 +7,13 @@ What a commit promises rests on these, so each is read back, and storage that do
 refused with what to set (F1, F8).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 from sqlalchemy import URL, event
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -198,17 +199,39 @@ def _prepare_sqlite_reader(connection: Any, record: object) -> None:
 
 
 def _postgresql(url: URL) -> Database:
-    arguments = {"timeout": CONNECT_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S}
-    writer = create_async_engine(url, pool_size=WRITERS_MAX, max_overflow=0, connect_args=arguments)
+    writer = create_async_engine(
+        url,
+        pool_size=WRITERS_MAX,
+        max_overflow=0,
+        connect_args={"async_creator_fn": _connector(url)},
+    )
     reader = create_async_engine(
         url,
         pool_size=2 * READERS_MAX,
         max_overflow=0,
         pool_pre_ping=True,
         pool_reset_on_return=None,
-        connect_args=arguments | {"server_settings": {"default_transaction_read_only": "on"}},
+        connect_args={
+            "async_creator_fn": _connector(url, default_transaction_read_only="on"),
+        },
     ).execution_options(isolation_level="AUTOCOMMIT")
     return _database(url, writer, reader)
+
+
+def _connector(url: URL, **settings: str) -> Callable[..., Awaitable[Any]]:
+    """The driver reads the url itself: it knows every parameter that PostgreSQL's own tools do
+    (`sslmode`, `sslrootcert`, several hosts), of which SQLAlchemy passes on a few."""
+    address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    async def connected(**_: object) -> Any:
+        return await asyncpg.connect(
+            address,
+            timeout=CONNECT_TIMEOUT_S,
+            command_timeout=COMMAND_TIMEOUT_S,
+            server_settings={"application_name": "tollgate", **settings},
+        )
+
+    return connected
 
 
 async def _check(database: Database) -> None:

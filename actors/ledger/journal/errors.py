@@ -22,6 +22,7 @@ FAILURES: tuple[type[Exception], ...] = (
     sqlite3.Error,
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     DBAPIError,
     OSError,
     TimeoutError,

@@ -103,8 +103,8 @@ def upgrade() -> None:
         "operations",
         ["app", "book", "key"],
         unique=True,
-        sqlite_where=sa.text("key != ''"),
-        postgresql_where=sa.text("key != ''"),
+        sqlite_where=sa.text("\"key\" != ''"),
+        postgresql_where=sa.text("\"key\" != ''"),
     )
     op.create_table(
         "owners",
