@@ -16,7 +16,7 @@ import psutil
 from serve.short_path import remove_short_path
 
 COMMAND = Path(sys.executable).parent / "tollgate"
-COMMAND_WITHIN_S = 180.0
+COMMAND_WITHIN_S = 330.0  # longer than `tollgate up` waits by itself
 # Below what the system hands out by itself, above what Ray takes for its workers.
 PORTS = range(20_000, 32_000)
 PORT_SETTINGS = (

@@ -19,7 +19,7 @@ from serve.rule_directory import RuleDirectory
 from serve.run_record import RunRecord, running
 from serve.settings import Settings, SettingsError, process_environment
 
-READY_WITHIN_S = 120.0
+READY_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.1
 
 
@@ -118,7 +118,8 @@ def _run_detached(
     record = _wait_until_ready(node, data, clock)
     if record is None:
         click.echo(log.read_text(errors="replace").rstrip(), err=True)
-        _refuse([f"did not start; the whole log is in {log}"])
+        late = f" within {READY_WITHIN_S:.0f} s" if node.poll() is None else ""
+        _refuse([f"did not start{late}; the whole log is in {log}"])
     for name, address in record.addresses.items():
         click.echo(f"  {name:<14}{address}")
     click.echo(f"Tollgate is running (pid {node.pid}), its log is {log}; stop: tollgate down")
