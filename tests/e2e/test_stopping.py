@@ -29,8 +29,8 @@ WATCHED_FOR_S = 120.0
 IN_FLIGHT = 16
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-# Why Envoy did not get an answer: it was late, nobody healthy was there to ask, or it was cut off.
-LATE = "cluster.tollgate.upstream_rq_timeout"
+# Why Envoy did not get a decision: nobody healthy was there to ask, or the call was cut off. Or it
+# was late; then Tollgate, which is told how long Envoy waits, may be the one to end the call.
 NOBODY = "cluster.tollgate.upstream_cx_none_healthy"
 CUT_OFF = (
     "cluster.tollgate.upstream_rq_rx_reset",
@@ -38,6 +38,7 @@ CUT_OFF = (
     "cluster.tollgate.upstream_cx_destroy_remote_with_active_rq",
 )
 ERROR = "cluster.service.ratelimit.error"
+ENVOY_WAITS_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,10 @@ class Stop:
 @pytest.fixture(scope="module")
 def stop(start_tollgate: StartTollgate, start_envoy: StartEnvoy) -> Iterator[Stop]:
     """A Tollgate of its own, stopped while gRPC clients, JSON clients and Envoy call it."""
+    # A partition that a busy machine slows down is not what this is about.
+    settings = {"DRAIN_GRACE": f"{GRACE_S:g}s", "COUNTER_DEADLINE": "5s"}
     with (
-        start_tollgate({"DRAIN_GRACE": f"{GRACE_S:g}s"}) as tollgate,
+        start_tollgate(settings) as tollgate,
         start_envoy(tollgate) as envoy,
     ):
         yield watched_stop(tollgate, envoy)
@@ -91,7 +94,7 @@ def watched_stop(tollgate: TollgateProcess, envoy: EnvoyProcess) -> Stop:
         until(lambda: not tollgate.living(), "every process has ended", GRACE_S + 60)
         ended_s = time.monotonic()
         through_envoy.next_call(lambda call: not call.error, "Envoy goes on without it")
-    statistics = {name: envoy.statistic(name) for name in (ERROR, LATE, NOBODY, *CUT_OFF)}
+    statistics = {name: envoy.statistic(name) for name in (ERROR, NOBODY, *CUT_OFF)}
     return Stop(
         asked_s,
         not_serving_s,
@@ -146,7 +149,10 @@ def test_envoy_leaves_before_the_door_closes(stop: Stop) -> None:
     seen = stop.envoy_statistics
     assert {name: seen[name] for name in CUT_OFF} == dict.fromkeys(CUT_OFF, 0)
     assert seen[NOBODY] > 0
-    assert seen[ERROR] == seen[LATE] + seen[NOBODY]
+    undecided = [call for call in stop.envoy if call.remaining < 0]
+    assert seen[ERROR] == len(undecided)
+    late = [call for call in undecided if call.took_s >= ENVOY_WAITS_S]
+    assert seen[ERROR] - seen[NOBODY] <= len(late), "whoever was asked answered, or was late"
 
 
 def test_nothing_is_left(stop: Stop) -> None:
