@@ -20,11 +20,13 @@ import ray
 from ray import serve as ray_serve
 from ray.exceptions import RayError, RayTaskError
 from ray.serve.handle import DeploymentHandle
+from ray.serve.schema import ApplicationStatus
 
 from actors.kernel.clock import SystemClock
 from actors.ratelimit.totals import Statistics
 from serve.logs import configure_logs
 from serve.operations.json_lines import NOTHING, json_lines
+from serve.payments import deployment as payments_deployment
 from serve.ratelimit.deployment import application
 from serve.run_record import RunRecord, remove_record, write_record
 from serve.settings import Settings, process_environment
@@ -35,6 +37,8 @@ from serve.wiring import NAMESPACE, RateLimitActors, new_run, rate_limit_actors
 LOG = logging.getLogger("tollgate.node")
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
 APPLICATION = "ratelimit"
+PAYMENTS_APPLICATION = "payments"
+SERVICES = {APPLICATION: "rate-limit", PAYMENTS_APPLICATION: "payments"}
 DRAIN_MARGIN_S = 5.0
 WATCH_EVERY_S = 1.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -104,9 +108,12 @@ class Node:
             )
             actors = creating.result()
         listening = actors.operations.begin.remote()
-        door = _opened(application(settings, run))
+        door = _opened(_applications(settings, run))
         addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}"}
         addresses["gRPC"] = door.describe.remote().result()["grpc"]
+        if settings.payments.is_on:
+            prefix = payments_deployment.ROUTE_PREFIX
+            addresses["payments"] = f"http://{addresses['HTTP']}{prefix} (to browse: /docs)"
         addresses |= ray.get(listening)
         addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
         self._tell(addresses, ray.get(actors.watcher.describe.remote()))
@@ -187,16 +194,34 @@ def _line_of(error: OSError | NotOpenedError) -> str:
     return reason.strerror or str(reason) if isinstance(reason, OSError) else str(reason)
 
 
-def _opened(door: ray_serve.Application) -> DeploymentHandle[Any]:
+def _applications(settings: Settings, run: str) -> list[ray_serve.RunTarget]:
+    """What Serve runs here; the rate limit is the first."""
+    ratelimit = ray_serve.RunTarget(application(settings, run), APPLICATION, "/")
+    if not settings.payments.is_on:
+        return [ratelimit]
+    payments = payments_deployment.application(settings, run)
+    prefix = payments_deployment.ROUTE_PREFIX
+    return [ratelimit, ray_serve.RunTarget(payments, PAYMENTS_APPLICATION, prefix)]
+
+
+def _opened(applications: list[ray_serve.RunTarget]) -> DeploymentHandle[Any]:
+    """The handle of the first application, once all of them are running."""
     try:
-        return ray_serve.run(door, name=APPLICATION, route_prefix="/")
+        return ray_serve.run_many(applications)[0]
     except RuntimeError as error:
-        # Serve's own error names no cause. Its status holds the replica's traceback: the last line
-        # says what happened there.
-        deployments = ray_serve.status().applications[APPLICATION].deployments.values()
-        said = "\n".join(each.message for each in deployments).strip() or str(error)
-        reason = said.splitlines()[-1]
-        raise NotOpenedError(f"the rate-limit service did not start: {reason}") from None
+        raise NotOpenedError(_reason(error)) from None
+
+
+def _reason(error: RuntimeError) -> str:
+    """Serve's own error names no cause. Its status holds the replica's traceback: the last line
+    says what happened there."""
+    for name, status in ray_serve.status().applications.items():
+        if status.status == ApplicationStatus.RUNNING:
+            continue
+        said = "\n".join(each.message for each in status.deployments.values()).strip()
+        if said:
+            return f"the {SERVICES[name]} service did not start: {said.splitlines()[-1]}"
+    return f"Tollgate did not start: {str(error).splitlines()[-1]}"
 
 
 def main() -> int:

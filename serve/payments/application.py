@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from serve.payments.door import ROUTES, Door, internal_error, request_id_in
+from serve.payments.door import ROUTES, Door, internal_error
 from serve.payments.openapi import document
 from serve.payments.rejections import NotFound, WrongMethod
 from serve.payments.wire_out import Reply, accepts_json, encode_json, rejected
@@ -94,7 +94,8 @@ class Pages:
 
     async def failed(self, request: Request, error: Exception) -> Response:
         del error  # (logged by whoever runs the application, where it arrives next)
-        return _response(internal_error(request.scope), request_id_in(request.scope))
+        request_id = self._door.request_id(request.scope)
+        return self._response(internal_error(request.scope, request_id), request_id)
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """What these pages refuse, in the API's words."""
@@ -104,14 +105,17 @@ class Pages:
         wants_json = accepts_json(request.headers.get("accept", ""))
         request_id = self._door.request_id(request.scope)
         reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
-        return _response(reply, request_id)
+        return self._response(reply, request_id)
 
     def _answer(self, request: Request, body: bytes, media_type: str) -> Response:
-        headers = _PAGE_HEADERS | {"X-Request-ID": self._door.request_id(request.scope)}
+        headers = _PAGE_HEADERS | self._added(self._door.request_id(request.scope))
         return Response(body, 200, headers, media_type)
 
+    def _response(self, reply: Reply, request_id: str) -> Response:
+        headers = {name.decode(): value.decode() for name, value in reply.headers}
+        media_type = reply.media_type.decode() if reply.body else None
+        return Response(reply.body, reply.status, headers | self._added(request_id), media_type)
 
-def _response(reply: Reply, request_id: str) -> Response:
-    headers = {name.decode(): value.decode() for name, value in reply.headers}
-    media_type = reply.media_type.decode() if reply.body else None
-    return Response(reply.body, reply.status, headers | {"X-Request-ID": request_id}, media_type)
+    def _added(self, request_id: str) -> dict[str, str]:
+        added = self._door.added(request_id)
+        return {"X-Request-ID": added} if added else {}

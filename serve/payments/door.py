@@ -56,14 +56,21 @@ class OperatorKey:
 
 class Door:
     """Answers the calls of the API. `operator` None: there is no operator's key, and his calls are
-    not there. `trusts_forwarded`: a proxy of ours says where calls come from."""
+    not there. `trusts_forwarded`: a proxy of ours says where calls come from. `adds_request_id`:
+    False where the server around it does so, as Serve's does."""
 
     def __init__(
-        self, desk: Desk, operator: OperatorKey | None = None, *, trusts_forwarded: bool = False
+        self,
+        desk: Desk,
+        operator: OperatorKey | None = None,
+        *,
+        trusts_forwarded: bool = False,
+        adds_request_id: bool = True,
     ) -> None:
         self._desk = desk
         self._operator = operator
         self._trusts_forwarded = trusts_forwarded
+        self._adds_request_id = adds_request_id
         self._routes: RouteTable[Desk] = RouteTable(ROUTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,11 +85,16 @@ class Door:
         except Rejection as rejection:
             wants_json = accepts_json(headers.accept)
             reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
-        await send_reply(send, reply, request_id)
+        await send_reply(send, reply, self.added(request_id))
 
     def request_id(self, scope: Scope) -> str:
-        """The id of a request that is answered beside the door."""
-        return request_id_of(read_headers(scope), self._desk.mint)
+        """The id of a request, also of one that is answered beside the door."""
+        known = scope.get(REQUEST_ID)
+        return str(known) if known else request_id_of(read_headers(scope), self._desk.mint)
+
+    def added(self, request_id: str) -> str:
+        """The request id as it is added to replies: empty when it is not."""
+        return request_id if self._adds_request_id else ""
 
     async def _answer(
         self, scope: Scope, receive: Receive, headers: Headers, request_id: str
@@ -122,17 +134,12 @@ def path_of(scope: Scope) -> str:
     return path[:-1] if path.endswith("/") and path != "/" else path
 
 
-def internal_error(scope: Scope) -> Reply:
+def internal_error(scope: Scope, request_id: str) -> Reply:
     """The reply to what nobody foresaw; it says nothing of it."""
     return error_reply(
         500,
         "INTERNAL",
         "this should not have happened; the request id finds it in the log",
         accepts_json=accepts_json(read_headers(scope).accept),
-        request_id=request_id_in(scope),
+        request_id=request_id,
     )
-
-
-def request_id_in(scope: Scope) -> str:
-    """The request id that a request was given on its way in."""
-    return str(scope.get(REQUEST_ID, ""))

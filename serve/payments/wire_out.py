@@ -112,8 +112,10 @@ def accepts_json(accept: str) -> bool:
 
 
 async def send_reply(send: Send, reply: Reply | Stream, request_id: str) -> None:
-    """Send a reply over ASGI."""
-    headers = [*_ALWAYS, *reply.headers, (b"x-request-id", request_id.encode("latin-1"))]
+    """Send a reply over ASGI, with this request id; empty: somebody else adds it."""
+    headers = [*_ALWAYS, *reply.headers]
+    if request_id:
+        headers.append((b"x-request-id", request_id.encode("latin-1")))
     if isinstance(reply, Stream):
         headers.append((b"content-type", reply.media_type))
         await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -121,7 +121,8 @@ def test_ray_starts_with_its_environment() -> None:
 def test_serve_accepts_the_applications() -> None:
     schema = ServeDeploySchema.model_validate(serve_config())
     assert schema.http_options.port == 8080
-    assert [(app.name, app.route_prefix) for app in schema.applications] == [("ratelimit", "/")]
+    prefixes = {app.name: app.route_prefix for app in schema.applications}
+    assert prefixes == {"ratelimit": "/", "payments": "/payments"}
 
 
 def test_serve_ignores_nothing_in_it() -> None:

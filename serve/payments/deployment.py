@@ -1,0 +1,118 @@
+"""The payments API as a Ray Serve deployment: one replica is one process that answers calls.
+
+Beside the calls it takes events to webhooks, sends letters that wait, writes down when keys were
+used, and hands on what its limits have counted. Several replicas share all of that by leases and
+by adding up; none of them owns anything.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+from collections.abc import Awaitable, Callable
+
+from fastapi import FastAPI
+from ray import get_runtime_context
+from ray import serve as ray_serve
+
+from actors.ledger.journal.errors import StorageError
+from actors.ratelimit.partitions.actor import GC_THRESHOLDS
+from serve.logs import configure_logs
+from serve.payments.wiring import PaymentsParts, payments_parts
+from serve.settings import Settings, process_environment
+from serve.settings.choices import Transport
+from serve.wiring import new_run, rate_limit_actors
+
+LOG = logging.getLogger("tollgate.payments")
+ROUTE_PREFIX = "/payments"
+ONGOING_REQUESTS_MAX = 4_096
+HAND_ON_EVERY_S = 0.5
+WRITE_USES_EVERY_S = 30.0
+SEND_LETTERS_EVERY_S = 60.0
+
+
+@ray_serve.deployment(
+    name="Payments",
+    max_ongoing_requests=ONGOING_REQUESTS_MAX,
+    ray_actor_options={"num_cpus": 0},
+    graceful_shutdown_timeout_s=10,
+    logging_config={"enable_access_log": False, "log_level": "WARNING"},
+)
+@ray_serve.ingress()
+class Payments:
+    """One process of the API."""
+
+    async def __init__(  # type: ignore[misc]  # (Serve awaits it)
+        self, settings: Settings, run: str
+    ) -> None:
+        configure_logs(settings)
+        self._settings = settings
+        self._actors = await asyncio.to_thread(rate_limit_actors, settings, run)
+        self._parts: PaymentsParts = await payments_parts(settings, self._actors)
+        self._work: list[asyncio.Task[None]] = []
+        loop = asyncio.get_running_loop()
+        for work in (
+            self._parts.pump.run(),
+            _every(HAND_ON_EVERY_S, self._hand_on),
+            _every(WRITE_USES_EVERY_S, self._write_uses),
+            _every(SEND_LETTERS_EVERY_S, self._send_letters),
+        ):
+            self._work.append(loop.create_task(work))
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+
+    def __serve_build_asgi_app__(self) -> FastAPI:
+        return self._parts.app
+
+    async def check_health(self) -> None:
+        """Raises when work beside the calls has ended, which it never does by itself."""
+        for task in self._work:
+            if task.done():
+                task.result()
+
+    async def __del__(self) -> None:
+        self._parts.pump.stop()
+        pump, *others = self._work
+        for task in others:
+            task.cancel()
+        await asyncio.wait([pump])
+        await self._write_uses()
+        await self._parts.sender.close()
+        await self._parts.database.close()
+
+    async def _hand_on(self) -> None:
+        delta = self._parts.tallies.drain()
+        if self._settings.statistics.transport is not Transport.DISABLED:
+            me = get_runtime_context().current_actor
+            self._actors.operations.absorb.remote(delta, os.getpid(), me)
+
+    async def _write_uses(self) -> None:
+        try:
+            await self._parts.key_uses.write_down()
+        except StorageError as error:
+            LOG.warning("%s", error)
+
+    async def _send_letters(self) -> None:
+        if sent := await self._parts.post.send_waiting():
+            LOG.warning("%d letters that had waited were sent", sent)
+
+
+async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await work()
+        await asyncio.sleep(seconds)
+
+
+def build(_: dict[str, str]) -> ray_serve.Application:
+    """The application, from the settings of the environment (see `configs/serve.yaml`)."""
+    return application(Settings.from_environment(process_environment()), new_run())
+
+
+def application(settings: Settings, run: str) -> ray_serve.Application:
+    """The application of one run."""
+    payments = Payments.options(  # type: ignore[attr-defined]
+        num_replicas=settings.payments.replicas
+    )
+    door: ray_serve.Application = payments.bind(settings, run)
+    return door
