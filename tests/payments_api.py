@@ -47,9 +47,9 @@ GOOD_CARD = {"number": "4100000000000000", "expiry": {"month": 8, "year": 2066},
 MERCHANT = {
     "company": {"country": "DK"},
     "currency": "DKK",
-    "email": "john@example.com",
+    "email": "shop@example.com",
     "website": "https://example.com",
-    "descriptor": "Coffee & John",
+    "descriptor": "Coffee & Cake",
     "test": True,
 }
 REFERENCE = load_reference(TABLES)

@@ -109,7 +109,7 @@ def email(value: object, field: str = "email") -> str | FieldError:
     try:
         validate_email(value, check_deliverability=False, test_environment=True, strict=True)
     except EmailNotValidError:
-        return FieldError(field, "must be an e-mail address, such as john@example.com")
+        return FieldError(field, "must be an e-mail address, such as shop@example.com")
     return value
 
 

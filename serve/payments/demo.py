@@ -11,12 +11,12 @@ Say = Callable[[str], None]
 TIMEOUT_S = 15.0
 CARD = {"number": "4100 0000 0000 0000", "expiry": {"month": 8, "year": 2066}, "code": "123"}
 MERCHANT = {
-    "name": "Coffee & John",
+    "name": "Coffee & Cake",
     "currency": "DKK",
     "test": True,
-    "email": "john@example.com",
+    "email": "shop@example.com",
     "website": "https://example.com",
-    "descriptor": "Coffee & John",
+    "descriptor": "Coffee & Cake",
     "company": {"country": "DK"},
 }
 FORM_LINE_MAX = 100

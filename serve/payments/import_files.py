@@ -7,9 +7,9 @@
       - id: …
         key: …                                  its public key
         currency: DKK
-        email: john@example.com
+        email: shop@example.com
         website: https://example.com
-        descriptor: Coffee & John
+        descriptor: Coffee & Cake
         company: {country: DK, number: "123"}   number, name, bank: optional
         bank: {iban: DK5000400440116243}
         apps: [ids]                             the first has created it

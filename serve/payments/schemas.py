@@ -39,10 +39,10 @@ FundingCurrency = Annotated[
 ]
 Descriptor = Annotated[
     str,
-    Field(max_length=DESCRIPTOR_LENGTH_MAX, pattern="^[ -~]*$", examples=["Coffee & John"]),
+    Field(max_length=DESCRIPTOR_LENGTH_MAX, pattern="^[ -~]*$", examples=["Coffee & Cake"]),
 ]
-Name = Annotated[str, Field(max_length=NAME_LENGTH_MAX, examples=["Coffee & John"])]
-Email = Annotated[str, Field(examples=["john@example.com"])]
+Name = Annotated[str, Field(max_length=NAME_LENGTH_MAX, examples=["Coffee & Cake"])]
+Email = Annotated[str, Field(examples=["shop@example.com"])]
 Text = Annotated[str, Field(max_length=TEXT_LENGTH_MAX)]
 Custom = Annotated[dict[str, Any], Field(description="any data, at most 50 KB and 32 levels")]
 

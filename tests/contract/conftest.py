@@ -93,7 +93,7 @@ def api(books_url: str) -> Iterator[PaymentsApi]:
 @pytest.fixture
 def shop(api: PaymentsApi) -> App:
     """An app."""
-    return api.new_app("Coffee & John")
+    return api.new_app("Coffee & Cake")
 
 
 @pytest.fixture

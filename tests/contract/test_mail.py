@@ -32,7 +32,7 @@ from serve.settings.payments import MailSettings
 
 CLOCK = ManualClock(1_800_000_000.0)
 SENDER = "Tollgate <tollgate@example.com>"
-INVITATION = Invitation("one@example.com", "Coffee & John", "Café")
+INVITATION = Invitation("one@example.com", "Coffee & Cake", "Café")
 
 
 class Server:
@@ -113,10 +113,10 @@ def test_an_invitation_reaches_its_reader(tmp_path: Path) -> None:
     letter = message_from_bytes(content, policy=default)
     assert letter["From"] == SENDER
     assert letter["To"] == "one@example.com"
-    assert letter["Subject"] == "You are invited to Coffee & John"
+    assert letter["Subject"] == "You are invited to Coffee & Cake"
     assert letter["Date"].datetime.timestamp() == CLOCK.now_s()
     assert letter["Message-ID"].endswith("@example.com>")
-    assert "Café has given you access to Coffee & John" in letter.get_content()
+    assert "Café has given you access to Coffee & Cake" in letter.get_content()
     assert letters_waiting(str(tmp_path)) == 0
 
 

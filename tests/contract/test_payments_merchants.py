@@ -41,9 +41,9 @@ def test_a_form_makes_the_same_merchant(api: PaymentsApi, shop: App) -> None:
     form = {
         "company[country]": "DK",
         "currency": "DKK",
-        "email": "john@example.com",
+        "email": "shop@example.com",
         "website": "example.com",
-        "descriptor": "Coffee & John",
+        "descriptor": "Coffee & Cake",
         "test": "yes",
         "bank[iban]": "DK5000400440116243",
     }
@@ -67,7 +67,7 @@ def test_everything_that_is_missing_is_named_at_once(api: PaymentsApi, shop: App
         ({"currency": "HRK"}, "currency"),
         ({"currency": "dkk"}, "currency"),
         ({"currency": 5}, "currency"),
-        ({"email": "john"}, "email"),
+        ({"email": "shop"}, "email"),
         ({"website": "not a site"}, "website"),
         ({"descriptor": "x" * 23}, "descriptor"),
         ({"descriptor": "Kaffé"}, "descriptor"),
@@ -144,7 +144,7 @@ def test_any_other_field_is_refused_by_name(
 
 def test_a_bad_change_changes_nothing(api: PaymentsApi, shop: App, merchant: Merchant) -> None:
     path = f"/merchants/{merchant['id']}"
-    body = {"name": "New", "email": "john", "descriptor": "x" * 23}
+    body = {"name": "New", "email": "shop", "descriptor": "x" * 23}
     assert sorted(fields_of(api.call("PUT", path, shop, json=body))) == ["descriptor", "email"]
     assert done(api.call("GET", path, shop))["merchant"] == merchant
 
@@ -159,7 +159,7 @@ def test_an_invited_user_is_there_at_once_and_gets_a_letter(
     assert user["email"] == "one@example.com"
     assert user.keys() == {"id", "email", "created"}
     (letter,) = api.invitations.sent
-    assert (letter.email, letter.invited_by) == ("one@example.com", "Coffee & John")
+    assert (letter.email, letter.invited_by) == ("one@example.com", "Coffee & Cake")
 
 
 def test_who_is_a_member_already_gets_no_second_letter(
@@ -182,7 +182,7 @@ def test_a_repeated_invitation_sends_no_second_letter(
     assert len(api.invitations.sent) == 1
 
 
-@pytest.mark.parametrize("body", [{}, {"email": "john"}, {"email": None}, {"email": ["a@b.c"]}])
+@pytest.mark.parametrize("body", [{}, {"email": "shop"}, {"email": None}, {"email": ["a@b.c"]}])
 def test_an_invitation_needs_an_address(
     api: PaymentsApi, shop: App, merchant: Merchant, body: dict[str, object]
 ) -> None:

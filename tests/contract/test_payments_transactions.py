@@ -26,7 +26,7 @@ def test_a_customer_s_transaction(api: PaymentsApi, shop: App, merchant: Merchan
         "created": "2026-01-01T00:00:00.001Z",
         "currency": "DKK",
         "amount": 300,
-        "descriptor": "Coffee & John",
+        "descriptor": "Coffee & Cake",
         "pendingAmount": 300,
         "capturedAmount": 0,
         "refundedAmount": 0,
@@ -60,7 +60,7 @@ def test_a_capture_answers_with_what_is_then_read(
     (line,) = api.listed(f"/merchants/{merchant['id']}/lines", shop)
     assert entry["capture"] is True
     assert (entry["amount"], entry["lineId"]) == (100, line["id"])
-    assert entry["descriptor"] == "Coffee & John"
+    assert entry["descriptor"] == "Coffee & Cake"
     assert entry["fee"]["flat"] + entry["fee"]["rate"] == line["fee"]
     assert entry["balance"] == line["balance"] == 100 - line["fee"]
 
@@ -133,7 +133,7 @@ def test_a_capture_s_currency_is_the_transaction_s(
 def test_a_descriptor_of_its_own(api: PaymentsApi, shop: App, paid: str, what: str) -> None:
     api.act(shop, paid, "captures", amount=50, descriptor="")
     acted = api.act(shop, paid, what, amount=50, descriptor="Own")
-    assert [entry["descriptor"] for entry in acted["trail"]] == ["Coffee & John", "Own"]
+    assert [entry["descriptor"] for entry in acted["trail"]] == ["Coffee & Cake", "Own"]
     path = f"/transactions/{paid}/{what}"
     bad = {"amount": 50, "descriptor": "x" * 23}
     assert fields_of(api.call("POST", path, shop, json=bad)) == ["descriptor"]

@@ -29,7 +29,7 @@ WHOLE = f"""{APPS}merchants:
   - id: 55006bdfe0308c4cbfdbd0e1
     key: public
     currency: DKK
-    email: john@example.com
+    email: shop@example.com
     website: example.com
     descriptor: Shop
     company: {{country: DK}}
@@ -105,7 +105,7 @@ BAD = [
     (WHOLE.replace("62a78e", "62a78d"), "29: merchants[0].transactions[1].trail[1].line: 560fd97a"),
     (WHOLE.replace("bdfe0308c", "bdf00308c"), "5: merchants[0].id: is of those that Tollgate"),
     (WHOLE.replace("currency: DKK\n    email", "currency: XXX\n    email"), "7: merchants[0].curr"),
-    (WHOLE.replace("john@example.com", "john"), "8: merchants[0].email: must be an e-mail"),
+    (WHOLE.replace("shop@example.com", "john"), "8: merchants[0].email: must be an e-mail"),
     (WHOLE.replace("example.com\n    descr", "a b\n    descr"), "9: merchants[0].website: must"),
     (WHOLE.replace("descriptor: Shop", f"descriptor: {'x' * 23}"), "10: merchants[0].descriptor"),
     (WHOLE.replace("country: DK", "country: NO"), "11: merchants[0].company.country: must be"),

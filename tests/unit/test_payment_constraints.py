@@ -87,7 +87,7 @@ def test_a_boolean_of_json(value: bool) -> None:
     assert field_of(constraints.boolean(int(value), "test")) == "test"
 
 
-@pytest.mark.parametrize("value", ["Coffee & John", "", "x" * 22, "~ !\"#'"])
+@pytest.mark.parametrize("value", ["Coffee & Cake", "", "x" * 22, "~ !\"#'"])
 def test_a_descriptor_is_taken(value: str) -> None:
     assert constraints.descriptor(value) == value
 
@@ -98,7 +98,7 @@ def test_a_descriptor_is_refused(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["john@example.com", "a+b@shop.example.org", "ü@exämple.de", "x@shop.test"]
+    "value", ["shop@example.com", "a+b@shop.example.org", "ü@exämple.de", "x@shop.test"]
 )
 def test_an_email_is_taken(value: str) -> None:
     assert constraints.email(value) == value
@@ -108,7 +108,7 @@ def test_an_email_is_taken(value: str) -> None:
     "value",
     [
         *("", "john", "john@", "@example.com", "a@b@example.com", "a b@example.com", 1, None),
-        *("John <john@example.com>", "john@example.com\r\nBcc: all@example.com", "a@localhost"),
+        *("John <shop@example.com>", "shop@example.com\r\nBcc: all@example.com", "a@localhost"),
         *("a" * 65 + "@example.com", "a@" + "b" * 250 + ".com", "a,b@example.com"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_website_is_refused(value: object) -> None:
 
 
 def test_names_lose_what_nobody_sees() -> None:
-    assert constraints.name(" Coffee\x00 \u202e& John\r\n\u2028 ") == "Coffee & John"
+    assert constraints.name(" Coffee\x00 \u202e& John\r\n\u2028 ") == "Coffee & Cake"
     assert constraints.name("Ærø 🙂 \u0627\u200c\u0628") == "Ærø 🙂 \u0627\u200c\u0628"
     assert field_of(constraints.name("x" * 257)) == "name"
     assert field_of(constraints.name(5, "app.name")) == "app.name"
