@@ -1,17 +1,19 @@
 """A batch of orders, decided one after another against what the ones before would have done.
 
     workspace = what was loaded (heads, entities, operations) + what this batch made of it so far
+                + what the batch before made, whose commit may still be on its way
 
-Deciding an order changes nothing but the workspace, which is thrown away when the commit fails: so
-nothing is ever applied that is not durable (F2). Of an entity or a head that several orders change,
-the last state is written once; entries and operations are written all.
+Deciding an order changes nothing but the workspace, which is thrown away when its commit fails, or
+that of the batch before: so nothing is ever applied that is not durable (F2). Of an entity or a
+head that several orders change, the last state is written once; entries and operations are written
+all.
 
 An order is the same one again when its operation id, or its app's idempotency key for this book,
-was used before: by what is stored, or by an order of this very batch (F4, F5). Then it is answered
+was used before: by what is stored, or by an order of these batches (F4, F5). Then it is answered
 like the first time, byte for byte; if it asks for something else, it is refused.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from actors.ledger.answers import Done, RefusalKind, Refused
 from actors.ledger.commands import Order
@@ -25,9 +27,11 @@ IdempotencyKey = tuple[EntityId, BookId, str]
 
 
 class Workspace:
-    """What one batch works on. `heads`, `entities`: None for what is known not to exist."""
+    """What one batch works on. `heads`, `entities`: None for what is known not to exist. `before`:
+    the workspace of the batch before, closed; None when all it made can be read elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: "Workspace | None" = None) -> None:
+        self.before = before
         self.heads: dict[BookId, Head | None] = {}
         self.entities: dict[EntityId, Entity | None] = {}
         self._operations: dict[str, OperationRow] = {}
@@ -51,9 +55,9 @@ class Workspace:
         A replay is marked when another request did it: asking again with the operation id of one
         request is how that request's own answer is fetched.
         """
-        row = self._operations.get(order.operation)
-        if row is None and order.idempotency_key:
-            row = self._by_key.get(idempotency_key(order))
+        row = self._row(order)
+        if row is None and self.before is not None:
+            row = self.before._row(order)
         if row is None:
             return None
         if (row.fingerprint, row.book) != (order.fingerprint, order.book):
@@ -62,6 +66,20 @@ class Workspace:
                 "the idempotency key was used for another request: take a new one for this one",
             )
         return Done(row.status, row.body, is_replay=row.operation != order.operation)
+
+    def _row(self, order: Order) -> OperationRow | None:
+        row = self._operations.get(order.operation)
+        if row is None and order.idempotency_key:
+            row = self._by_key.get(idempotency_key(order))
+        return row
+
+    def inherit(self, books: Iterable[BookId], entities: Iterable[EntityId]) -> None:
+        """What the batch before has of these is what holds now, not what is stored."""
+        if self.before is None:
+            return
+        heads, made = self.before.heads, self.before.entities
+        self.heads.update((book, heads[book]) for book in books if book in heads)
+        self.entities.update((each, made[each]) for each in entities if each in made)
 
     def decide(self, order: Order, now_ms: int) -> Done | Refused:
         """Decide an order that is new, whose head and entities are here; its effect stays here."""
@@ -105,8 +123,3 @@ class Workspace:
 def idempotency_key(order: Order) -> IdempotencyKey:
     """The scope of an idempotency key is the app and the book (C2)."""
     return order.origin.app, order.book, order.idempotency_key
-
-
-def missing(wanted: Collection[EntityId], workspace: Workspace) -> list[EntityId]:
-    """Which entities are not in the workspace yet, in a fixed order."""
-    return sorted(set(wanted) - workspace.entities.keys())

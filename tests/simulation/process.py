@@ -7,6 +7,7 @@ then nothing it was about to do happens, and nobody hears from it again.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 from actors.ledger.memory_store import MemoryStore, MemoryTables
@@ -19,9 +20,11 @@ from tests.simulation.virtual_loop import VirtualLoop
 
 EPOCH_S = 1_700_000_000
 # Small, so that everything overflows; but what was refused is remembered as long as in earnest.
-TIGHT = ShardBounds(mailbox_max=8, batch_max=4, books_max=1, entities_max=2)
+TIGHT = ShardBounds(mailbox_max=2, batch_max=3, books_max=1, entities_max=2)
 WIDE = ShardBounds(mailbox_max=16, batch_max=8, books_max=8, entities_max=64)
 STEP_S = 0.004
+# Several reads fit into one commit.
+COMMIT_S = 0.04
 PAUSE_S = 3.0
 FULL_S = 1.0
 FAREWELL_S = 0.05
@@ -50,6 +53,14 @@ class Disk:
         self.full_until_s = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """Why a shard ended, and whether another incarnation had taken over by then."""
+
+    error: BaseException
+    was_replaced: bool
+
+
 class Process:
     """`name`: the shard's. The world hears of its death by `is_alive`."""
 
@@ -75,7 +86,7 @@ class Process:
         self.is_alive = True
         self.epoch = 0
         self.shard: Shard | None = None
-        self.end: BaseException | None = None
+        self.end: End | None = None
         self._paused_until_s = 0.0
 
     async def start(self) -> None:
@@ -86,7 +97,7 @@ class Process:
         self.shard = Shard(store, self.clock, self._ended, self.bounds)
 
     def _ended(self, error: BaseException) -> None:
-        self.end = error
+        self.end = End(error, self.disk.tables.epochs[self.name] > self.epoch)
         self.loop.call_later(FAREWELL_S, self.die)
 
     def die(self) -> None:
@@ -140,6 +151,8 @@ class DiskStore:
         await process.step()
         self._refuse_when_full()
         dice, faults = process.chance.random, process.faults
+        await process.loop.rest(dice() * COMMIT_S)
+        await process.step()
         if dice() < faults.commit_late:
             # The connection breaks; the database may still commit what it was given, or not.
             loop = process.loop

@@ -5,7 +5,7 @@ import pytest
 from tests.simulation.planted_bugs import BUGS, Plant
 from tests.simulation.witness import judge
 
-SEEDS_MAX = 300
+SEEDS_MAX = 1_000
 
 
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)

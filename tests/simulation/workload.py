@@ -47,11 +47,11 @@ _RATES = {
     ("JPY", "EUR"): (62, 100),
     ("KWD", "EUR"): (305, 1_000),
     ("EUR", "DKK"): (74_605, 10_000),
-    ("USD", "DKK"): (67_155, 10_000),
+    ("USD", "DKK"): (6_715, 1_000),
     ("JPY", "DKK"): (445, 100),
-    ("KWD", "DKK"): (2_235, 1_000),
+    ("KWD", "DKK"): (22_345, 10_000),
 }
-AMOUNTS = (1, 50, 100, 100, 300, 995, 1_000, 1_000, 10_000, 10**15)
+AMOUNTS = (1, 50, 100, 100, 300, 995, 1_000, 3_000, 10**14, 10**15)
 CARD = CardSummary("410000", "0000", 4_102_444_799_999, Scheme.VISA, True)
 DECLINED = ProcessingError(7, "insufficient funds", is_client=True, is_merchant=False)
 PRICINGS = {
@@ -115,11 +115,11 @@ class Workload:
         )
         return self.order(book, command, app, now_s)
 
-    def next(self, shop: Shop, now_s: float) -> Order:
+    def next(self, shop: Shop, now_s: float, *, refunds_only: bool = False) -> Order:
         """An order for a shop: often with a key, now and then with one that was used before."""
         chance = self._chance
-        app = shop.apps[-1] if chance.random() < 0.1 else shop.apps[0]
-        order = self.order(shop.book, self._command(shop), app, now_s)
+        app = shop.apps[-1] if chance.random() < 0.25 else shop.apps[0]
+        order = self.order(shop.book, self._command(shop, refunds_only), app, now_s)
         dice = chance.random()
         if shop.keys and dice < 0.15:
             key, earlier = chance.choice(shop.keys)
@@ -133,19 +133,19 @@ class Workload:
             shop.keys.append((key, order))
         return replace(order, is_checked=chance.random() < 0.3)
 
-    def _command(self, shop: Shop) -> Command:
+    def _command(self, shop: Shop, refunds_only: bool) -> Command:
         chance = self._chance
-        dice = chance.random()
+        dice = 0.7 if refunds_only else chance.random()
         if not shop.transactions or dice < 0.22:
             return self._authorise(shop)
-        if dice < 0.27:
+        if dice < 0.30:
             return self._about_the_shop(shop)
-        if dice < 0.32:
+        if dice < 0.34:
             return PayOut(chance.choice((1, 100, 1_000)), "payout")
         if shop.disputes and dice < 0.40:
             return DecideDispute(chance.choice(shop.disputes), chance.random() < 0.6)
         transaction, currency, amount = chance.choice(shop.transactions[-3:])
-        part = max(1, amount // chance.choice((1, 1, 2, 3, 4)))
+        part = max(1, amount // chance.choice((1, 2, 3, 4, 4)))
         if dice < 0.65:
             named = chance.choice((None, None, currency, "SEK"))
             return Capture(

@@ -31,7 +31,7 @@ from actors.ledger.routing import ShardMap
 from actors.ledger.values import DIRECTORY, NOBODY, BookId, EntityId
 from tests.simulation.faults import NONE, faults_of
 from tests.simulation.network import Line
-from tests.simulation.process import TIGHT, WIDE, Disk, JumpingClock, Process
+from tests.simulation.process import TIGHT, WIDE, Disk, End, JumpingClock, Process
 from tests.simulation.virtual_loop import VirtualLoop
 from tests.simulation.workload import PATIENCE_S, Shop, Workload, operator
 
@@ -62,7 +62,7 @@ class Testimony:
 
     disk: Disk
     deeds: list[Deed] = field(default_factory=list)
-    ends: list[BaseException] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
     accidents: list[str] = field(default_factory=list)
     orders: int = 0
 
@@ -74,7 +74,7 @@ class World:
         self._chance = Random(seed)
         self._loop = loop
         self._faults = faults_of(self._chance)
-        self._bounds = self._chance.choice((TIGHT, WIDE))
+        self._bounds = self._chance.choice((TIGHT, WIDE, WIDE))
         self._shards = ShardMap(self._chance.choice((1, 1, 2)))
         self._processes: list[Process] = []
         self._current: dict[str, Process] = {}
@@ -92,7 +92,7 @@ class World:
         clients = [self._client(clock) for _ in range(2)]
         shops = [await self._open(clients[0], clock, currency) for currency in ("EUR", "DKK")]
         self._storm()
-        users = self._chance.randint(2, 5)
+        users = self._chance.randint(3, 5)
         await asyncio.gather(
             *(self._user(clients, clock, self._chance.choice(shops)) for _ in range(users))
         )
@@ -132,7 +132,7 @@ class World:
                 if self._chance.random() < 0.5:
                     process.pause()
                 self._start(name)
-                self._chance.choice(self._lines).look_again()
+                self._chance.choice(self._lines[-self._shards.count :]).look_again()
 
     def _storm(self) -> None:
         self._is_storm = True
@@ -184,20 +184,24 @@ class World:
 
     async def _user(self, clients: Sequence[LedgerClient], clock: JumpingClock, shop: Shop) -> None:
         chance = self._chance
+        # Some only ask for their money back, mostly at a web process of their own.
+        refunds_only = chance.random() < 0.4
+        home = clients[0] if refunds_only or chance.random() < 0.2 else clients[1]
         for _ in range(chance.randint(6, 12)):
             await self._loop.rest(chance.random() * THINKING_S)
-            order = self._workload.next(shop, clock.now_s())
+            order = self._workload.next(shop, clock.now_s(), refunds_only=refunds_only)
             if isinstance(order.command, OPERATORS) and chance.random() < 0.3:
                 order = operator(order)
             copies = [order]
-            if order.idempotency_key and chance.random() < 0.2:
-                copies += [self._once_more(order) for _ in range(chance.randint(1, 3))]
+            if order.idempotency_key and chance.random() < 0.3:
+                copies += [self._once_more(order) for _ in range(chance.randint(1, 5))]
+            places = [home, *(chance.choice((home, *clients)) for _ in copies[1:])]
             answers = await asyncio.gather(
-                *(self._place(chance.choice(clients), copy) for copy in copies)
+                *(self._place(place, copy) for place, copy in zip(places, copies, strict=True))
             )
             if isinstance(answers[0], Indefinite | Busy | None) and chance.random() < 0.6:
                 again = self._once_more(order, clock.now_s())
-                answers.append(await self._place(chance.choice(clients), again))
+                answers.append(await self._place(home, again))
             for answer in answers:
                 _learn(shop, order, answer)
 
