@@ -6,13 +6,15 @@ it: a checkpoint that was changed is not taken for a start.
 """
 
 import json
+from dataclasses import dataclass
 from hashlib import sha256
 
+from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
 
 from actors.ledger.journal.connections import Connection
 from actors.ledger.journal.schema import checkpoints
-from actors.ledger.journal.statements import insert
+from actors.ledger.journal.statements import insert, query
 from actors.ledger.journal.sums import BalanceReader, encode
 from actors.ledger.rows import Commit
 from actors.ledger.values import BookId
@@ -41,6 +43,50 @@ class CheckpointWriter:
                 at_ms = last_ms[head.book]
                 row = (head.book, head.seq, at_ms, head.hash, head.state, encode(balances))
                 await self._insert.run(connection, [(*row, seal(*row))])
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A row of the table."""
+
+    book: BookId
+    seq: int
+    at_ms: int
+    hash: str
+    state: str
+    balances: str
+    seal: str
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it is as it was written."""
+        content = (self.book, self.seq, self.at_ms, self.hash, self.state, self.balances)
+        return self.seal == seal(*content)
+
+
+class CheckpointReader:
+    """Its queries, in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        table = checkpoints
+        mine = select(table).where(table.c.book == bindparam("book"))
+        self._between = query(
+            dialect,
+            mine.where(
+                table.c.seq >= bindparam("first"), table.c.seq <= bindparam("last")
+            ).order_by(table.c.seq),
+        )
+        self._newest_first = query(dialect, mine.order_by(table.c.seq.desc()))
+
+    async def between(
+        self, connection: Connection, book: BookId, first: int, last: int
+    ) -> list[Checkpoint]:
+        """Those at entries from `first` to `last`."""
+        rows = await self._between.rows(connection, book=book, first=first, last=last)
+        return [Checkpoint(*row) for row in rows]
+
+    async def newest_first(self, connection: Connection, book: BookId) -> list[Checkpoint]:
+        return [Checkpoint(*row) for row in await self._newest_first.rows(connection, book=book)]
 
 
 def seal(book: str, seq: int, at_ms: int, hash_: str, state: str, balances: str) -> str:

@@ -44,14 +44,13 @@ class JournalReader:
             legs.setdefault((in_book, seq), []).append(leg)
         return [entry(row, legs.get((row[0], row[1]), ())) for row in rows]
 
-    async def all_entries(
-        self, connection: Connection, book: BookId | None, after_seq: int = 0
-    ) -> AsyncIterator[Entry]:
-        """Every entry of a snapshot."""
+    async def pieces(
+        self, connection: Connection, book: BookId | None = None, after_seq: int = 0
+    ) -> AsyncIterator[list[Entry]]:
+        """Every entry of a snapshot, or those of one book behind a number."""
         place = (str(book or ""), after_seq)
         while piece := await self.piece(connection, book, place):
-            for each in piece:
-                yield each
+            yield piece
             place = (piece[-1].book, piece[-1].seq)
 
 

@@ -1,0 +1,49 @@
+"""What a verification found, and its report."""
+
+from dataclasses import dataclass, field
+
+# Of one broken thing, many follow: the first ones tell.
+FINDINGS_SHOWN_MAX = 100
+
+# (account, currency, minor units)
+Total = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class Findings:
+    """One line each; beyond the maximum they are only counted."""
+
+    shown: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, line: str) -> None:
+        self.count += 1
+        if len(self.shown) < FINDINGS_SHOWN_MAX:
+            self.shown.append(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`totals`: the trial balance. `findings`: what is wrong, of `findings_count` in all."""
+
+    books: int
+    entries: int
+    totals: tuple[Total, ...]
+    findings: tuple[str, ...]
+    findings_count: int
+
+    @property
+    def is_sound(self) -> bool:
+        return self.findings_count == 0
+
+
+def unbalanced(totals: tuple[Total, ...]) -> list[str]:
+    """Currencies in which all accounts of all books together are not zero (M8)."""
+    sums: dict[str, int] = {}
+    for _, currency, amount in totals:
+        sums[currency] = sums.get(currency, 0) + amount
+    return [
+        f"all accounts together hold {amount} {currency}, not 0 (M8)"
+        for currency, amount in sums.items()
+        if amount
+    ]
