@@ -36,7 +36,7 @@ from serve.ratelimit.front_guard import guarded
 from serve.ratelimit.front_health import HealthService, ReflectionService
 from serve.ratelimit.health import Component
 
-QUIET_S = 0.25
+QUIET_S = 1.0  # callers that ask for health once a second have heard by then
 QUIET_CHECK_S = 0.025
 # `close` wakes only one of the threads that wait for calls, so none may wait for ever.
 RECEIVE_TIMEOUT_MS = 100
