@@ -60,7 +60,7 @@ class Line:
             async with asyncio.timeout(TIMEOUT_S):
                 return await reply
         except (TimeoutError, ConnectionError) as error:
-            if dice() < 0.7:
+            if self._faults is NONE or dice() < 0.7:
                 self._process = None
             raise Unanswered(str(error)) from error
 
@@ -90,7 +90,7 @@ class Line:
             return
         await process.step()
         answers = await process.shard.execute(orders)
-        await process.step()
+        await process.go_on()
         if self._chance.random() < self._faults.lost_reply:
             return
         await process.loop.rest(self._latency_s(0.05))

@@ -123,7 +123,11 @@ class Process:
             self.pause()
         if faults.clock_jump and dice() < faults.clock_jump:
             self.clock.error_s = self.chance.choice((0.0, 0.0, -3600.0, -2.0, 2.0, 60.0))
-        if faults.crash and dice() < faults.crash:
+        await self.go_on()
+
+    async def go_on(self) -> None:
+        """The end of an await: does it come to that?"""
+        if self.faults.crash and self.chance.random() < self.faults.crash:
             self.die()
         while self.is_alive and self._paused_until_s > self.loop.now_s:
             await self.loop.rest(self._paused_until_s - self.loop.now_s)
@@ -164,7 +168,7 @@ class DiskStore:
                 await self._write(commit)
             raise OutcomeUnknown("input/output error")
         await self._write(commit)
-        await process.step()
+        await process.go_on()
 
     def _refuse_when_full(self) -> None:
         process, disk = self._process, self._process.disk
@@ -186,18 +190,18 @@ class DiskStore:
     async def check_epoch(self) -> None:
         await self._process.step()
         await self._store.check_epoch()
-        await self._process.step()
+        await self._process.go_on()
 
     async def heads(self, books: Sequence[BookId]) -> dict[BookId, HeadRow]:
         await self._process.step()
         found = await self._store.heads(books)
-        await self._process.step()
+        await self._process.go_on()
         return found
 
     async def entities(self, ids: Sequence[EntityId]) -> dict[EntityId, EntityRow]:
         await self._process.step()
         found = await self._store.entities(ids)
-        await self._process.step()
+        await self._process.go_on()
         return found
 
     async def operations(
@@ -205,5 +209,5 @@ class DiskStore:
     ) -> list[OperationRow]:
         await self._process.step()
         found = await self._store.operations(operations, keys)
-        await self._process.step()
+        await self._process.go_on()
         return found

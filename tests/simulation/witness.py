@@ -155,8 +155,8 @@ def _is_refused(order: Order, account: Account, deed: Deed) -> bool:
 
 def judge(seed: int) -> Testimony:
     """The run of a seed, checked. Raises AssertionError that says how to see it again."""
-    testimony = run(seed)
     try:
+        testimony = run(seed)
         check(testimony)
     except AssertionError as error:
         raise AssertionError(f"seed {seed} (scripts/simulate --seed {seed}): {error}") from error

@@ -51,6 +51,7 @@ _RATES = {
     ("JPY", "DKK"): (445, 100),
     ("KWD", "DKK"): (22_345, 10_000),
 }
+RENAMING = ChangeMerchant(name="Shop 2")
 AMOUNTS = (1, 50, 100, 100, 300, 995, 1_000, 3_000, 10**14, 10**15)
 CARD = CardSummary("410000", "0000", 4_102_444_799_999, Scheme.VISA, True)
 DECLINED = ProcessingError(7, "insufficient funds", is_client=True, is_merchant=False)
@@ -188,7 +189,7 @@ class Workload:
     def _about_the_shop(self, shop: Shop) -> Command:
         guest = shop.apps[-1]
         return self._chance.choice(
-            (AddApp(guest, "guest", 0), RevokeApp(guest), ChangeMerchant(name="Shop 2"))
+            (AddApp(guest, "guest", 0), AddApp(guest, "guest", 0), RevokeApp(guest), RENAMING)
         )
 
 

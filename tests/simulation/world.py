@@ -129,10 +129,11 @@ class World:
                 await self._loop.rest(self._chance.random() * RESTART_S)
                 self._start(name)
             elif self._is_storm and self._chance.random() < self._faults.partition:
-                if self._chance.random() < 0.5:
+                if self._chance.random() < 0.3:
                     process.pause()
                 self._start(name)
-                self._chance.choice(self._lines[-self._shards.count :]).look_again()
+                # One of the two web processes hears of it.
+                self._lines[self._shards.names.index(name) - self._shards.count].look_again()
 
     def _storm(self) -> None:
         self._is_storm = True
