@@ -1,6 +1,5 @@
 """The rows about the ledger: where its books are kept, and by how many writers."""
 
-
 from dataclasses import dataclass
 from pathlib import Path
 

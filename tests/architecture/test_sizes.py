@@ -51,7 +51,13 @@ def find_banned_names(path: str) -> list[str]:
 
 
 def test_files_and_functions_are_small(modules: dict[str, str]) -> None:
-    findings = [line for path, text in modules.items() for line in find_oversize(path, text)]
+    findings = [
+        line
+        for path, text in modules.items()
+        # A migration is one list of tables, kept as it once ran.
+        if "/migrations/versions/" not in path
+        for line in find_oversize(path, text)
+    ]
     assert not findings, "\n".join(findings)
 
 

@@ -57,7 +57,9 @@ def test_queries(case: Case) -> None:
 
 def test_a_body_has_an_end() -> None:
     room = BODY_BYTES_MAX - len('{"a":""}')
-    assert len(str(read_body("application/json", b'{"a":"%b"}' % (b"x" * room)).fields["a"])) == room
+    assert (
+        len(str(read_body("application/json", b'{"a":"%b"}' % (b"x" * room)).fields["a"])) == room
+    )
     with pytest.raises(BadRequest, match="larger than 1048576 bytes"):
         read_body("application/json", b'{"a":"%b"}' % (b"x" * (room + 1)))
 

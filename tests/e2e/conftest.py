@@ -54,8 +54,10 @@ class HasOutput(Protocol):
 RUNNING = pytest.StashKey[list[HasOutput]]()
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    session.stash[RUNNING] = []
+def running(session: pytest.Session) -> list[HasOutput]:
+    """What runs at this moment. (Made when asked for: a run of the whole tree has begun before this
+    file is read.)"""
+    return session.stash.setdefault(RUNNING, [])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,7 +67,7 @@ def pytest_runtest_makereport(
     """Put the output of everything that runs behind the report of a test that failed."""
     report = yield
     if report.failed:
-        for peer in item.session.stash[RUNNING]:
+        for peer in running(item.session):
             report.sections.append((type(peer).__name__, peer.output()))
     return report
 
@@ -78,12 +80,12 @@ def start_tollgate(request: pytest.FixtureRequest) -> StartTollgate:
     def start(settings: Mapping[str, str]) -> Iterator[TollgateProcess]:
         with tempfile.TemporaryDirectory(prefix="tollgate-") as folder:
             tollgate = TollgateProcess(Path(folder), settings)
-            request.session.stash[RUNNING].append(tollgate)
+            running(request.session).append(tollgate)
             try:
                 tollgate.up()
                 yield tollgate
             finally:
-                request.session.stash[RUNNING].remove(tollgate)
+                running(request.session).remove(tollgate)
                 tollgate.end()
 
     return start
@@ -124,13 +126,13 @@ def start_envoy(
     def start(tollgate: TollgateProcess) -> Iterator[EnvoyProcess]:
         folder = tmp_path_factory.mktemp("envoy") / "run"
         envoy = EnvoyProcess(envoy_binary, folder, tollgate.ports["GRPC_PORT"])
-        request.session.stash[RUNNING].append(envoy)
+        running(request.session).append(envoy)
         try:
             envoy.start()
             yield envoy
         finally:
             envoy.end()
-            request.session.stash[RUNNING].remove(envoy)
+            running(request.session).remove(envoy)
 
     return start
 
