@@ -97,7 +97,7 @@ class KeyDigests:
         return self._digest("" if key is None else key)
 
     def _digest(self, key: str) -> str:
-        return hmac.new(self.__pepper, key.encode(), "sha256").hexdigest()
+        return hmac.digest(self.__pepper, key.encode(), "sha256").hex()
 
 
 def is_same_digest(digest: str, other: str) -> bool:
