@@ -15,6 +15,7 @@ COMMANDS = {
     "explain": ("serve.commands.explain", "explain"),
     "client": ("serve.commands.client", "client"),
     "payments": ("serve.commands.payments", "payments"),
+    "ledger": ("serve.commands.ledger", "ledger"),
 }
 
 
