@@ -1,6 +1,7 @@
 """What is loaded on demand: the entities that commands need, and how their rows keep them.
 
 A command may name what is not there: then the entity is None, which is known as well as any other.
+What a row keeps is read by every later version: a field that is added needs a default.
 """
 
 from msgspec import Struct

@@ -73,6 +73,7 @@ class Transaction(Struct, frozen=True):
     error: ProcessingError | None
     tds: str
     source: EntityId | None
+    failures: int
     pending: int
     captured: int = 0
     refunded: int = 0
@@ -80,7 +81,6 @@ class Transaction(Struct, frozen=True):
     disputed: int = 0
     trail: tuple[Action, ...] = ()
     lots: tuple[Lot, ...] = ()
-    failures: int = 0
 
     @property
     def is_successful(self) -> bool:

@@ -101,6 +101,15 @@ def test_what_was_changed_with_its_hash_is_found(
         replayed([*log[:2], forged])
 
 
+@pytest.mark.parametrize("earlier_ms", [0, 1])
+def test_a_time_that_does_not_rise_is_found(shop: Shop, earlier_ms: int) -> None:
+    log = entries(shop)
+    forged = amended(log[2], at_ms=log[1].at_ms - earlier_ms)
+    forged = replace(forged, hash=hash_of(log[1].hash, forged))
+    with pytest.raises(BrokenJournal, match=f"is not after {log[1].at_ms}"):
+        replayed([*log[:2], forged])
+
+
 def test_a_gap_is_found(shop: Shop) -> None:
     log = entries(shop)
     with pytest.raises(BrokenJournal, match=f"entry 3 of book {shop.book}: found after entry 1 of"):
