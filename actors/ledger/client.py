@@ -115,9 +115,11 @@ class LedgerClient:
         loop = asyncio.get_running_loop()
         waiter = _Waiter(order, loop.create_future())
         waiter.deadline = loop.call_later(left_s, _expire, waiter)
+        if not lane.waiting:
+            # Soon, not now: what else this turn of the loop brings comes along. Where somebody
+            # waits already, something will send them: a turn like this one, a call that returns.
+            loop.call_soon(self._send, lane)
         lane.waiting.append(waiter)
-        # Soon, not now: what else this turn of the loop brings comes along.
-        loop.call_soon(self._send, lane)
         return waiter
 
     def _send(self, lane: _Lane) -> None:

@@ -49,14 +49,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def run(self, main: Coroutine[Any, Any, Result]) -> Result:
         """The result of `main`; what is still going on then is cancelled."""
-        asyncio.events._set_running_loop(None)
         try:
             return self.run_until_complete(main)
         finally:
             left = asyncio.all_tasks(self)
             for task in left:
                 task.cancel()
-            self.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            if left:
+                self.run_until_complete(asyncio.wait(left))
             self.close()
 
     def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

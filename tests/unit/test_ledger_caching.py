@@ -1,0 +1,37 @@
+"""What was used longest ago makes room."""
+
+import pytest
+
+from actors.ledger.caching import LruCache
+
+
+def test_the_least_recently_used_goes() -> None:
+    cache: LruCache[str, int] = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert [cache.get(key) for key in "abc"] == [1, None, 3]
+    assert len(cache) == 2
+
+
+def test_a_value_is_replaced() -> None:
+    cache: LruCache[str, int] = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    cache.put("a", 3)
+    cache.put("c", 4)
+    assert [cache.get(key) for key in "abc"] == [3, None, 4]
+
+
+def test_a_value_is_taken_out() -> None:
+    cache: LruCache[str, int] = LruCache(2)
+    cache.put("a", 1)
+    cache.discard("a")
+    cache.discard("b")
+    assert cache.get("a") is None
+
+
+def test_it_holds_something() -> None:
+    with pytest.raises(AssertionError, match="at least one"):
+        LruCache(0)
