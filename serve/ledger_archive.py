@@ -81,6 +81,7 @@ class LedgerArchive:
             previous = _digest(files[-1]) if files else NO_SEGMENT
             header = Header(FORMAT, number, previous, newest_revision(), now_ms)
             draft = self._folder / f".segment-{number:06}.draft"
+            draft.unlink(missing_ok=True)
             entries, books = await self._write(draft, header, database, progress)
             if not books:
                 draft.unlink()

@@ -16,7 +16,13 @@ from actors.ledger.journal.connections import Connection, Tuple, transaction
 from actors.ledger.journal.engine import Database
 from actors.ledger.journal.errors import FAILURES, StorageError, reason
 from actors.ledger.journal.rebuilding import Rebuilder
-from actors.ledger.journal.segments import Position, Record, Scalar, StateRow
+from actors.ledger.journal.segments import (
+    BrokenSegment,
+    Position,
+    Record,
+    Scalar,
+    StateRow,
+)
 from actors.ledger.journal.shipping import STATE_TABLES
 from actors.ledger.journal.statements import insert, query
 from actors.ledger.rows import Entry, OperationRow
@@ -47,8 +53,13 @@ async def restore(
         async with transaction(taken.connection, database.begin_writing):
             await _refuse_if_used(database, taken.connection)
             restoring = _Restoring(database, taken.connection, progress)
-            async for record in records:
-                await restoring.take(record)
+            try:
+                async for record in records:
+                    await restoring.take(record)
+            except BrokenSegment:
+                # If it is an entry that was changed, this says which one.
+                await restoring.flush()
+                raise
             restored = await restoring.end()
         is_sound = True
     except FAILURES as failure:
@@ -87,7 +98,7 @@ class _Restoring:
     async def take(self, record: Record) -> None:
         if record.entry is not None:
             if self._entries and self._entries[-1].book != record.entry.book:
-                await self._flush()
+                await self.flush()
             self._entries.append(record.entry)
         elif record.operation is not None:
             self._operations.append(record.operation)
@@ -99,10 +110,10 @@ class _Restoring:
             # Of the tables that are shipped whole, the last segment's holds.
             self._rows.clear()
         if max(len(self._entries), len(self._operations)) >= BATCH_MAX:
-            await self._flush()
+            await self.flush()
 
     async def end(self) -> Restored:
-        await self._flush()
+        await self.flush()
         await self._check_heads()
         for table in STATE_TABLES:
             rows: list[Tuple] = [
@@ -113,7 +124,7 @@ class _Restoring:
             await insert(self._dialect, table).run(self._connection, rows)
         return self._restored
 
-    async def _flush(self) -> None:
+    async def flush(self) -> None:
         """What has gathered: entries of one book, and operations."""
         entries, self._entries = self._entries, []
         operations, self._operations = self._operations, []

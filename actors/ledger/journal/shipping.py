@@ -52,10 +52,11 @@ async def ship(
                 yield record
                 progress(count)
         for table in STATE_TABLES if heads else ():
-            names = [column.name for column in table.columns]
+            # (names are SQLAlchemy's own kind of text, which no encoder knows)
+            names = [str(column.name) for column in table.columns]
             async for row in Tables(database.dialect, connection).rows(table):
                 values = dict(zip(names, row, strict=True))
-                yield Record(row=StateRow(table.name, values))
+                yield Record(row=StateRow(str(table.name), values))
 
 
 class _Shipper:
