@@ -11,6 +11,7 @@ process ends as well, once the waiters have been told; Ray starts the next incar
 """
 
 import asyncio
+import gc
 import logging
 import os
 import pickle
@@ -31,6 +32,8 @@ from actors.ledger.store import JournalStore
 
 LOG = logging.getLogger("tollgate.ledger")
 PENDING_CALLS_MAX = 1_000
+# Young generations only: what orders leave forms no cycles, and a full collection would stall all.
+GC_THRESHOLDS = (50_000, 50, 1_000_000)
 # Time for the replies of the last batch to leave the process.
 FAREWELL_S = 0.1
 
@@ -59,6 +62,8 @@ class LedgerShard:
         self._incarnation = f"{ray.get_runtime_context().get_actor_id()}/{os.getpid()}"
         self._epoch = 0
         self._taking_over: asyncio.Task[Shard] | None = None
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
 
     async def execute(self, call: bytes) -> bytes:
         """Pickled orders in; their answers out, pickled, in order."""
