@@ -1,18 +1,19 @@
 """A shard on books in memory, whose disk a test can hold up and break. Time is made up."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from actors.kernel.clock import ManualClock
-from actors.ledger.answers import Answer
-from actors.ledger.commands import Command, Order
+from actors.ledger.answers import Answer, Done
+from actors.ledger.commands import Capture, Command, Order, Void
 from actors.ledger.memory_store import MemoryStore, MemoryTables
 from actors.ledger.rows import Commit, EntityRow, HeadRow, OperationRow
 from actors.ledger.shard import Shard, ShardBounds
 from actors.ledger.values import BookId, EntityId
-from tests.ledger_books import NOW_MS, Books, Shop, open_shop
+from tests.ledger_books import NOW_MS, Books, Shop, authorise, open_shop
 from tests.simulation.virtual_loop import VirtualLoop
 
 SHARD = "shard"
@@ -133,3 +134,17 @@ def _all_of(books: Books) -> Commit:
         keys=list(books.live_keys.values()),
         heads=list(books.heads.values()),
     )
+
+
+def void(transaction: EntityId, amount: int = 100) -> Void:
+    return Void(transaction, amount)
+
+
+def capture(transaction: EntityId, amount: int) -> Capture:
+    return Capture(transaction, amount, None, "", None, None)
+
+
+async def authorised(writer: Writer, amount: int = 1_000) -> EntityId:
+    answer = await writer.do(authorise(amount))
+    assert isinstance(answer, Done)
+    return EntityId(json.loads(answer.body)["transaction"]["id"])

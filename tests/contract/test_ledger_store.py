@@ -309,6 +309,33 @@ def test_after_a_take_over_nothing_of_the_older_one_is_written(run: Run) -> None
     run(scenario)
 
 
+@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
+def test_a_take_over_waits_for_the_commit_that_has_checked_its_epoch(run: Run) -> None:
+    """On SQLite, writing itself is locked; a server holds the row of the epoch."""
+
+    async def scenario(storage: Storage) -> None:
+        older, newer = await storage.store(), await storage.untaken()
+        other = await storage.writing()
+        await other.run("BEGIN; LOCK TABLE operations IN ACCESS EXCLUSIVE MODE")
+
+        async def until_waiting(count: int, task: asyncio.Task[Any]) -> None:
+            blocked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            while len(await other.fetch(blocked)) < count and not task.done():
+                await asyncio.sleep(0)
+
+        append = asyncio.create_task(older.append(Book().commit()))
+        await until_waiting(1, append)
+        take_over = asyncio.create_task(newer.take_over("shard-0", "newer"))
+        await until_waiting(2, take_over)
+        assert not take_over.done()
+        await other.roll_back()
+        await append
+        assert await take_over == 2
+        assert (await newer.heads([BOOK]))[BOOK].seq == 1
+
+    run(scenario)
+
+
 # Balances
 
 

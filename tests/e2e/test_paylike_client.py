@@ -1,4 +1,4 @@
-"""The npm client `paylike` 2.0.2 against a running Tollgate: its own test file, as it was published.
+"""The npm client `paylike` 2.0.2 against a running Tollgate: its own test file, as published.
 
 Only its base URL is another one, and what the file expects to find was imported.
 """

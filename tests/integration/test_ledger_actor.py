@@ -4,9 +4,8 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,78 +14,16 @@ import pytest
 import ray
 from ray.exceptions import RayError
 
-from actors.kernel.clock import SystemClock
 from actors.ledger.answers import Answer, Done, Indefinite, Refused
-from actors.ledger.client import LedgerClient, Unanswered
-from actors.ledger.commands import Capture, Command, CreateApp, Order, ReserveMerchant
-from actors.ledger.values import DIRECTORY, NOBODY, BookId, EntityId, Origin
+from actors.ledger.client import Unanswered
+from actors.ledger.commands import Capture, Order
 from tests.integration.conftest import kill, pid_of
-from tests.ledger_actors import Ledger, start_ledger
-from tests.ledger_books import EUR, PRICING, authorise, opening
-from tests.simulation.auditor import BookAuditor
+from tests.ledger_actors import Desk, Ledger, start_ledger
+from tests.ledger_books import authorise
 from tests.waiting import until
 
-PATIENCE_S = 60
 CALLERS = 100
 UNDER_LOAD = 600
-
-
-class Desk:
-    """Gives orders to one shop of a ledger, and remembers them."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
-        self.given: dict[str, Order] = {}
-        self._numbers = count()
-        app = self._id(DIRECTORY, CreateApp("Till", "digest", "ab12"), NOBODY, "app")
-        self.app = EntityId(app)
-        self.book = BookId(self._id(DIRECTORY, ReserveMerchant(), self.app, "merchant"))
-        self._id(self.book, opening(self.app, EUR, PRICING, is_test=True), self.app, "merchant")
-
-    def order(
-        self,
-        command: Command,
-        book: BookId | None = None,
-        app: EntityId | None = None,
-        key: str = "",
-    ) -> Order:
-        number = next(self._numbers)
-        order = Order(
-            operation=f"operation-{number}",
-            book=self.book if book is None else book,
-            command=command,
-            origin=Origin(self.app if app is None else app, "ab12", "192.0.2.1", f"r-{number}"),
-            deadline_ms=int((SystemClock().now_s() + PATIENCE_S) * 1000),
-            idempotency_key=key,
-            fingerprint="print" if key else "",
-        )
-        self.given[order.operation] = order
-        return order
-
-    def give(self, *orders: Order) -> list[Answer]:
-        """Each in a request of its own, all at once."""
-        return asyncio.run(_together(self.ledger.client(), orders))
-
-    def authorised(self, amount: int) -> EntityId:
-        return EntityId(self._id(self.book, authorise(amount), self.app, "transaction"))
-
-    def _id(self, book: BookId, command: Command, app: EntityId, what: str) -> str:
-        (answer,) = self.give(self.order(command, book, app))
-        assert isinstance(answer, Done), answer
-        return str(json.loads(answer.body)[what]["id"])
-
-    def audit(self) -> BookAuditor:
-        """The shop's book, gone through by the simulation's auditor."""
-        auditor = BookAuditor(self.book, self.given)
-        for entry in self.ledger.journal(self.book):
-            auditor.read(entry)
-        auditor.finish()
-        return auditor
-
-
-async def _together(client: LedgerClient, orders: Sequence[Order]) -> list[Answer]:
-    answers = await asyncio.gather(*(client.execute([order]) for order in orders))
-    return [answer for (answer,) in answers]
 
 
 @pytest.fixture
