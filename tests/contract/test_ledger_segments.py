@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.json import decode
 
 from actors.ledger.chain import BrokenJournal
-from actors.ledger.journal.segments import BrokenSegment
+from actors.ledger.journal.errors import StorageError
+from actors.ledger.journal.segments import BrokenSegment, Record, SegmentText
 from actors.ledger.rows import Commit
 from serve.ledger_archive import ArchiveError, LedgerArchive
 from tests.ledger_backups import backed_up, empty_tables, restored, tables_of, told
@@ -121,3 +123,42 @@ def test_segments_form_a_chain(ledger_url: str, archive: LedgerArchive, tmp_path
     with pytest.raises(ArchiveError, match=r"segment-000002.ndjson: is missing, and later"):
         archive.segments()
     assert three.exists()
+
+
+@only_sqlite
+def test_a_book_that_does_not_end_where_its_head_says_is_not_restored(
+    ledger_url: str, archive: LedgerArchive, tmp_path: Path
+) -> None:
+    """A segment that somebody wrote anew, hashes and all, without the last entry of a book."""
+    shipment = backed_up(told(ledger_url), archive)
+    assert shipment is not None
+    lines = shipment.file.read_bytes().splitlines()
+    del lines[max(nr for nr, line in enumerate(lines) if line.startswith(b'{"entry"'))]
+    text = SegmentText()
+    forged = [text.line(decode(line, type=Record)) for line in lines[:-1]]
+    shipment.file.write_bytes(b"".join([*forged, text.end()]))
+    there = empty_tables(tmp_path)
+    empty = tables_of(there)
+    with pytest.raises(StorageError, match=r"book \w+: the backup ends with entry \d+, hash"):
+        restored(there, archive)
+    assert tables_of(there) == empty
+
+
+@only_sqlite
+def test_of_what_is_shipped_whole_the_last_segment_holds(
+    ledger_url: str, archive: LedgerArchive, tmp_path: Path
+) -> None:
+    backed_up(told(ledger_url, *story()[:-3]), archive)
+
+    async def go_on(storage: Storage) -> None:
+        await write(await storage.store(), story()[-3:])
+        connection = await storage.writing()
+        await connection.run("UPDATE webhook_cursors SET cursor = 'later', failures = 0")
+        await connection.run("DELETE FROM webhook_dead_letters")
+
+    runner(ledger_url)(go_on)
+    backed_up(ledger_url, archive)
+    there = empty_tables(tmp_path)
+    restored(there, archive)
+    assert tables_of(there) == tables_of(ledger_url)
+    assert tables_of(there)["webhook_cursors"][0][1] == "later"

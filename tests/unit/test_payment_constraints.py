@@ -108,7 +108,7 @@ def test_an_email_is_taken(value: str) -> None:
     "value",
     [
         *("", "john", "john@", "@example.com", "a@b@example.com", "a b@example.com", 1, None),
-        *("John <shop@example.com>", "shop@example.com\r\nBcc: all@example.com", "a@localhost"),
+        *("Cake <shop@example.com>", "shop@example.com\r\nBcc: all@example.com", "a@localhost"),
         *("a" * 65 + "@example.com", "a@" + "b" * 250 + ".com", "a,b@example.com"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_website_is_refused(value: object) -> None:
 
 
 def test_names_lose_what_nobody_sees() -> None:
-    assert constraints.name(" Coffee\x00 \u202e& John\r\n\u2028 ") == "Coffee & Cake"
+    assert constraints.name(" Coffee\x00 \u202e& Cake\r\n\u2028 ") == "Coffee & Cake"
     assert constraints.name("Ærø 🙂 \u0627\u200c\u0628") == "Ærø 🙂 \u0627\u200c\u0628"
     assert field_of(constraints.name("x" * 257)) == "name"
     assert field_of(constraints.name(5, "app.name")) == "app.name"
