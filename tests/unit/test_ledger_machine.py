@@ -6,10 +6,14 @@ import pytest
 
 from actors.ledger.answers import RefusalKind
 from actors.ledger.commands import (
+    AddWebhook,
     Authorise,
     Capture,
+    Command,
     DecideDispute,
     InviteUser,
+    OpenDispute,
+    PayOut,
     Refund,
     ReportFraud,
     RotateKey,
@@ -27,9 +31,11 @@ from tests.ledger_books import (
     EUR,
     FREE,
     NOW_MS,
+    Books,
     Shop,
     authorise,
     open_shop,
+    opening,
 )
 
 
@@ -129,6 +135,34 @@ def test_a_reply_is_the_next_read(shop: Shop) -> None:
         assert step.reply.status == 201
         (row,) = (row for row in shop.books.tables.values() if row.id == transaction)
         assert step.reply.body.decode() == f'{{"transaction":{row.document}}}'
+
+
+def test_what_is_made_is_answered_with_201(shop: Shop) -> None:
+    transaction = shop.captured(300)
+    disputed = OpenDispute(transaction, 100, 4837, "No authorisation", NOW_MS, None)
+    dispute = max(shop.do(disputed, OPERATOR).entities)
+    commands: list[tuple[Command, str]] = [
+        (authorise(300), "transaction"),
+        (SaveCard(transaction, ""), "card"),
+        (OpenDispute(transaction, 1, 4837, "", NOW_MS, None), "dispute"),
+        (DecideDispute(dispute, is_won=True), "dispute"),
+        (ReportFraud(transaction, None, None), "fraud"),
+        (PayOut(1, ""), "line"),
+        (AddWebhook("https://hooks.example", "sealed"), "webhook"),
+    ]
+    for command, name in commands:
+        reply = shop.do(command, OPERATOR).reply
+        assert (reply.status, reply.is_replay) == (201, False)
+        assert json.loads(reply.body).keys() == {name}
+
+
+def test_an_opened_merchant_is_answered_with_its_document() -> None:
+    shop = open_shop()
+    books = Books()
+    step = books.do(shop.book, opening(shop.app, EUR, FREE, is_test=True), shop.app)
+    assert step.reply.status == 201
+    document = books.document("merchant", shop.book)
+    assert json.loads(step.reply.body) == {"merchant": document}
 
 
 def test_a_checked_order_has_lost_a_race(shop: Shop) -> None:
