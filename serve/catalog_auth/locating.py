@@ -1,0 +1,243 @@
+"""Finds the authentication fields of a document in one walk over the official places.
+
+Members with the prefix `auth:` in any other place (strays) can be anywhere, so that looking for
+them means to visit everything. Nearly every document has none, and the bytes prove it: when the
+text `"auth:` occurs exactly as often as official places hold such a member, there is no other one.
+(A name could hide from that count behind an escape; all of those begin with `\\u00`.)
+"""
+
+from collections.abc import Mapping
+
+from serve.catalog_auth.document import (
+    MISSING,
+    NO_ANCESTORS,
+    PREFIX,
+    REFS,
+    SCHEMES,
+    Access,
+    Ancestors,
+    Document,
+    Holder,
+    HolderKind,
+    Kind,
+    Misshapen,
+    Path,
+    References,
+    Scheme,
+)
+from serve.catalog_auth.strays import find_strays
+from serve.catalog_auth.versions import VERSIONS_BY_IDENTIFIER, Version, is_meant
+
+_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
+
+
+def locate(
+    root: Mapping[str, object],
+    ancestors: Ancestors = NO_ANCESTORS,
+    version: Version | None = None,
+    raw: bytes | None = None,
+) -> Document:
+    """The document as the rules look at it. `version` is the caller's, if there is one; `raw`,
+    the bytes of `root` and nothing else, saves the search for strays."""
+    type_ = root.get("type")
+    kind = _KINDS.get(type_, Kind.OTHER) if isinstance(type_, str) else Kind.OTHER
+    walk = _Walk(root, kind, _inherited(ancestors))
+    declared = _declared(root.get("stac_extensions"))
+    versions = tuple(
+        VERSIONS_BY_IDENTIFIER[text] for text in declared if text in VERSIONS_BY_IDENTIFIER
+    )
+    if version is None and versions:
+        version = max(versions, key=_rank)
+    is_whole = raw is not None and raw.count(b'"auth:') == walk.fields and b"\\u00" not in raw
+    return Document(
+        root,
+        kind,
+        declared,
+        versions,
+        version,
+        walk.schemes_path,
+        walk.schemes_value,
+        walk.schemes,
+        walk.inherited,
+        walk.holders,
+        list(walk.references.values()),
+        list(walk.accesses.values()),
+        walk.malformed,
+        walk.misshapen,
+        () if is_whole else find_strays(root, kind),
+        ancestors,
+    )
+
+
+def _rank(version: Version) -> int:
+    return version.rank
+
+
+def _declared(extensions: object) -> tuple[str, ...]:
+    if isinstance(extensions, str):  # (somebody forgot the brackets, and is told so)
+        extensions = [extensions]
+    if not isinstance(extensions, list):
+        return ()
+    return tuple(
+        text
+        for text in extensions
+        if isinstance(text, str) and (text in VERSIONS_BY_IDENTIFIER or is_meant(text))
+    )
+
+
+def _inherited(ancestors: Ancestors) -> Mapping[str, Scheme]:
+    """The schemes of the ancestors by name; the collection is nearer than the catalog."""
+    found: dict[str, Scheme] = {}
+    for root in (ancestors.catalog, ancestors.collection):
+        value = root.get(SCHEMES) if root is not None else None
+        for scheme in _schemes(value, (SCHEMES,)):
+            found[scheme.name] = scheme
+    return found
+
+
+def _schemes(value: object, path: Path) -> tuple[Scheme, ...]:
+    if not isinstance(value, dict):
+        return ()
+    found = []
+    for name, scheme in value.items():
+        if isinstance(scheme, dict):
+            type_ = scheme.get("type")
+            text = type_ if isinstance(type_, str) else None
+            found.append(Scheme(name, (*path, name), scheme, text))
+    return tuple(found)
+
+
+class _Walk:
+    """What one walk gathers; `fields` counts the `auth:` members in official places."""
+
+    def __init__(
+        self, root: Mapping[str, object], kind: Kind, inherited: Mapping[str, Scheme]
+    ) -> None:
+        self.inherited = inherited
+        self.fields = 0
+        self.holders: list[Holder] = []
+        self.references: dict[tuple[str, ...], References] = {}
+        self.accesses: dict[tuple[tuple[str, ...] | None, str], Access] = {}
+        self.malformed: list[Holder] = []
+        self.misshapen: list[Misshapen] = []
+        self._find_schemes(root, kind)
+        if kind is Kind.ITEM_COLLECTION:
+            return
+        is_catalog = kind is Kind.CATALOG
+        if "assets" in root:
+            self._assets(HolderKind.ASSET, "assets", root["assets"], not is_catalog)
+        if "item_assets" in root and kind is not Kind.ITEM:
+            is_official = kind is Kind.COLLECTION
+            self._assets(HolderKind.ITEM_ASSET, "item_assets", root["item_assets"], is_official)
+        if "links" in root:
+            self._links(root["links"])
+
+    def _find_schemes(self, root: Mapping[str, object], kind: Kind) -> None:
+        owner: object = root
+        self.schemes_path: Path = (SCHEMES,)
+        if kind is Kind.ITEM:
+            self.schemes_path = ("properties", SCHEMES)
+            owner = root.get("properties")
+            if not isinstance(owner, dict) and "properties" in root:
+                self.misshapen.append(Misshapen(("properties",), owner, "object"))
+        value = owner.get(SCHEMES, MISSING) if isinstance(owner, dict) else MISSING
+        self.schemes_value = value
+        self.schemes = _schemes(value, self.schemes_path)
+        self._by_name = {scheme.name: scheme for scheme in self.schemes}
+        if value is not MISSING:
+            self.fields += 1
+            for scheme in self.schemes:
+                if REFS in scheme.value:
+                    self.fields += 1
+
+    def _assets(self, kind: HolderKind, where: str, assets: object, is_official: bool) -> None:
+        if not isinstance(assets, dict):
+            if is_official:
+                self.misshapen.append(Misshapen((where,), assets, "object"))
+            return
+        for name, asset in assets.items():
+            path = (where, name)
+            if not isinstance(asset, dict):
+                if is_official:
+                    self.misshapen.append(Misshapen(path, asset, "object"))
+                continue
+            self._holder(kind, name, path, asset, is_official)
+            if "alternate" in asset:
+                self._alternates(path, asset["alternate"], is_official)
+
+    def _alternates(self, path: Path, alternates: object, is_official: bool) -> None:
+        path = (*path, "alternate")
+        if not isinstance(alternates, dict):
+            if is_official:
+                self.misshapen.append(Misshapen(path, alternates, "object"))
+            return
+        for name, alternate in alternates.items():
+            # (whatever an `auth:` member of the map itself is, it is no alternate)
+            if isinstance(alternate, dict) and not name.startswith(PREFIX):
+                here = (*path, name)
+                self._holder(HolderKind.ALTERNATE, name, here, alternate, is_official)
+
+    def _links(self, links: object) -> None:
+        if not isinstance(links, list):
+            self.misshapen.append(Misshapen(("links",), links, "array"))
+            return
+        for index, link in enumerate(links):
+            path = ("links", index)
+            if isinstance(link, dict):
+                self._holder(HolderKind.LINK, str(index), path, link, True)
+            else:
+                self.misshapen.append(Misshapen(path, link, "object"))
+
+    def _holder(
+        self, kind: HolderKind, name: str, path: Path, value: Mapping[str, object], is_ok: bool
+    ) -> None:
+        refs = value.get(REFS, MISSING)
+        href = value.get("href")
+        if not isinstance(href, str):
+            href = None
+        holder = Holder(kind, name, path, value, refs, href, is_ok)
+        self.holders.append(holder)
+        names: tuple[str, ...] | None = None
+        references = None
+        if refs is not MISSING:
+            self.fields += 1
+            if isinstance(refs, list) and all(isinstance(ref, str) for ref in refs):
+                names = tuple(refs)
+                references = self.references.get(names)
+                if references is None:
+                    references = self.references[names] = self._resolved(names)
+                references.holders.append(holder)
+            else:
+                self.malformed.append(holder)
+        if href is not None:
+            key = (names, _place(href))
+            access = self.accesses.get(key)
+            if access is None:
+                self.accesses[key] = Access(href, references, [holder])
+            else:
+                access.holders.append(holder)
+
+    def _resolved(self, names: tuple[str, ...]) -> References:
+        schemes = []
+        inherited = []
+        missing = []
+        for name in dict.fromkeys(names):
+            if (own := self._by_name.get(name)) is not None:
+                schemes.append(own)
+            elif (above := self.inherited.get(name)) is not None:
+                schemes.append(above)
+                inherited.append(name)
+            else:
+                missing.append(name)
+        return References(names, tuple(schemes), tuple(inherited), tuple(missing), [])
+
+
+def _place(href: str) -> str:
+    """What hrefs of one access have in common: all before the path, or everything."""
+    if "?" in href or "#" in href:
+        return href
+    colon = href.find("://")
+    if colon < 0:
+        return href if ":" in href or href[:2] == "//" else ""
+    slash = href.find("/", colon + 3)
+    return href if slash < 0 else href[: slash + 1]

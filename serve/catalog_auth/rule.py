@@ -1,0 +1,185 @@
+"""What a rule is, and the report that its check writes to.
+
+A rule looks at one kind of subject. The runner hands its check every subject of that kind, and a
+`Report` that knows the document and the rule that runs. One check belongs to one rule; what several
+rules need of a subject is computed once, in the subject.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from serve.catalog_auth.document import Document
+from serve.catalog_auth.findings import (
+    REDACTED_LENGTH,
+    Finding,
+    Fix,
+    Path,
+    Severity,
+    redacted,
+)
+from serve.catalog_auth.versions import Version
+
+
+class Subject(Enum):
+    """What a check is called with, besides the report (classes of `document`)."""
+
+    DOCUMENT = "document"  # Document, once
+    SCHEME = "scheme"  # Scheme, each that is an object, of the document itself
+    FLOW = "flow"  # Flow, each that is an object, of schemes of type oauth2
+    SIGNED_FLOW = "signed flow"  # Flow, the same of schemes of type signedUrl
+    PARAMETER = "parameter"  # Parameter, each that is an object, of signed flows
+    REFERENCES = "references"  # References, each distinct list
+    ACCESS = "access"  # Access, each
+    GATED_ACCESS = "gated access"  # Access, each that has references
+
+
+class Profile(StrEnum):
+    """Which rules run, and how bad their findings are (part C)."""
+
+    SCHEMA = "schema"
+    DEFAULT = "default"
+    STRICT = "strict"
+    CEOS = "ceos"
+    PORTOLAN = "portolan"
+
+
+_NO_PROFILES: Mapping[Profile, Severity] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of the catalogue.
+
+    `types` are the scheme types it looks at (None: all), for subjects that have one. `profiles` has
+    the severity where it is another than usual; a rule that is off by default runs only in those.
+    `since` is the version whose text first demands it: in a document of an older one its findings
+    are warnings at most. `example` is a whole document that has this finding, and `context` its
+    ancestors when the rule needs them; a rule about raw text has it in `example_text` instead.
+    """
+
+    id: str
+    name: str
+    severity: Severity
+    subject: Subject
+    says: str
+    why: str
+    source: str
+    repair: str
+    check: Callable[[Any, "Report"], None]
+    example: Mapping[str, object]
+    types: frozenset[str] | None = None
+    profiles: Mapping[Profile, Severity] = field(default_factory=lambda: _NO_PROFILES)
+    is_on_by_default: bool = True
+    since: Version | None = None
+    example_collection: Mapping[str, object] | None = None
+    example_text: bytes | None = None
+
+    def severity_in(self, profile: Profile) -> Severity | None:
+        """How bad its findings are in this profile; None when it does not run."""
+        if profile is Profile.SCHEMA and not self.is_in_schema_profile:
+            return None
+        if profile in self.profiles:
+            return self.profiles[profile]
+        return self.severity if self.is_on_by_default else None
+
+    @property
+    def is_in_schema_profile(self) -> bool:
+        """The structure, and the identifier."""
+        return self.id[0] == "S" or self.id in ("E01", "E03", "E07")
+
+
+class Report:
+    """What the checks find in one document."""
+
+    __slots__ = (
+        "_forced",
+        "_hidden",
+        "_severity",
+        "document",
+        "findings",
+        "profile",
+        "raw",
+        "rule",
+    )
+
+    def __init__(self, document: Document, profile: Profile, raw: bytes | None) -> None:
+        self.document = document
+        self.profile = profile
+        # The document's own text, if there is one: no part of a larger one.
+        self.raw = raw
+        self.findings: list[Finding] = []
+        self._hidden: list[str] = []
+
+    def begin(self, rule: Rule, severity: Severity | None, is_forced: bool) -> None:
+        """The findings to come are this rule's. None: nobody wants them. `is_forced`: the caller
+        has said how bad they are, whatever the check thinks of the single case."""
+        self.rule = rule
+        self._severity = severity
+        self._forced = is_forced
+
+    def add(
+        self, path: Path, message: str, fix: Fix | None = None, severity: Severity | None = None
+    ) -> None:
+        """A finding at `path`, from the document's root. `severity` is for the case at hand, where
+        it is not the rule's."""
+        worst = self._severity
+        if worst is None:
+            return
+        if severity is not None and not self._forced:
+            worst = severity
+        rule = self.rule
+        if (
+            worst is Severity.ERROR
+            and rule.since is not None
+            and self.document.version is not None
+            and self.document.version.rank < rule.since.rank
+        ):
+            worst = Severity.WARNING
+        self.findings.append(Finding(rule.id, worst, path, message, fix))
+
+    def hide(self, secret: str) -> None:
+        """No message and no fix shows this text, of whatever rule."""
+        self._hidden.append(secret)
+
+    def finished(self) -> list[Finding]:
+        """The findings, without what is hidden, in the order of their places."""
+        findings = self.findings
+        if self._hidden:
+            findings = [self._without_hidden(finding) for finding in findings]
+        return sorted(findings, key=_order)
+
+    def _without_hidden(self, finding: Finding) -> Finding:
+        message = finding.message
+        fix = finding.fix
+        for secret in sorted(self._hidden, key=len, reverse=True):
+            message = _covered(message, secret)
+            if fix is not None and any(_holds(step.value, secret) for step in fix):
+                fix = None
+        return msgspec.structs.replace(finding, message=message, fix=fix)
+
+
+def _order(finding: Finding) -> tuple[list[str], str]:
+    """(indices and names never stand beside each other, but they may be compared)"""
+    steps = [step if isinstance(step, str) else f"{step:09}" for step in finding.path]
+    return steps, finding.rule
+
+
+def _covered(message: str, secret: str) -> str:
+    """The message without the secret, nor with what a cut has left of it."""
+    if len(secret) <= REDACTED_LENGTH:
+        return message
+    message = message.replace(secret, redacted(secret))
+    for length in range(len(secret) - 1, REDACTED_LENGTH, -1):
+        if (rest := f"{secret[:length]}…") in message:
+            return message.replace(rest, redacted(secret))
+    return message
+
+
+def _holds(value: object, secret: str) -> bool:
+    """Whether the text is anywhere in a value of a fix."""
+    return value is not None and secret in msgspec.json.encode(value).decode()

@@ -1,0 +1,1 @@
+"""The rules of the catalogue, a file for each subject; each ends with its RULES."""

@@ -1,0 +1,63 @@
+"""The versions of the authentication extension, and how a document declares one (part A).
+
+A document declares a version by listing its identifier in `stac_extensions`, to the letter: a
+validator that follows the identifiers fetches exactly that URL.
+"""
+
+import re
+from enum import StrEnum
+
+NAMESPACE = "https://stac-extensions.github.io/authentication/"
+
+
+class Version(StrEnum):
+    """The accepted versions, in the order of their release."""
+
+    V1_0_0 = "1.0.0"
+    V1_1_0 = "1.1.0"
+    V1_2_0 = "1.2.0"
+
+    @property
+    def identifier(self) -> str:
+        return f"{NAMESPACE}v{self}/schema.json"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+
+_RANKS = {version: rank for rank, version in enumerate(Version)}
+LATEST = Version.V1_2_0
+VERSIONS_BY_IDENTIFIER = {version.identifier: version for version in Version}
+
+# An identifier as it should be, of a version that may not exist.
+WELL_FORMED = re.compile(re.escape(NAMESPACE) + r"v(\d{1,4}\.\d{1,4}\.\d{1,4})/schema\.json")
+# What somebody wrote who meant this extension: its short name, or a URL with that name in its path.
+_MEANT = re.compile(
+    r"(?i)\s*authentication\s*(?:v?\d[\d.]*)?\s*"
+    r"|.*(?:stac-extensions|github).{0,40}/authentication(?:[/#?@].*|)",
+    re.DOTALL,
+)
+_VERSION_WITHIN = re.compile(r"v?(\d{1,4}\.\d{1,4}\.\d{1,4})")
+# Longer texts are no identifiers of anything.
+IDENTIFIER_LENGTH_MAX = 400
+
+
+def is_meant(text: str) -> bool:
+    """Whether this entry of `stac_extensions` means the authentication extension, well or badly
+    written."""
+    # (nearly every entry belongs to another extension, and this is asked of every one)
+    return (
+        "uthentication" in text.lower()
+        and len(text) <= IDENTIFIER_LENGTH_MAX
+        and _MEANT.fullmatch(text) is not None
+    )
+
+
+def suggested(text: str) -> Version:
+    """The version to suggest in the place of a malformed identifier: the one it speaks of, if
+    that exists, else the latest but one, which every document that names no version can meet."""
+    named = _VERSION_WITHIN.search(text[:IDENTIFIER_LENGTH_MAX])
+    if named is not None and named[1] in _RANKS:
+        return Version(named[1])
+    return Version.V1_1_0
