@@ -1,7 +1,7 @@
 """Settings: every environment variable of the service, typed and checked, in one place.
 
 To add a variable, add one field to its group in `service.py` (the service itself), `ledger.py` and
-`payments.py` (payments), or `peers.py` (servers it connects to):
+`payments.py` (payments), `catalog_auth.py`, or `peers.py` (servers it connects to):
 
     deadline_s: float = setting("COUNTER_DEADLINE", duration("1ms", "1m"), "100ms", "its meaning")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, is_dataclass
 from typing import Any, get_type_hints
 
 from serve.settings import peers, service
+from serve.settings.catalog_auth import CatalogSettings, CrawlSettings
 from serve.settings.ledger import LedgerSettings
 from serve.settings.mogrifiers import Mogrifier
 from serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
@@ -38,6 +39,8 @@ class Groups:
     payments: PaymentsSettings = field(default_factory=PaymentsSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     mail: MailSettings = field(default_factory=MailSettings)
+    catalog: CatalogSettings = field(default_factory=CatalogSettings)
+    crawl: CrawlSettings = field(default_factory=CrawlSettings)
     mogrifiers: tuple[Mogrifier, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

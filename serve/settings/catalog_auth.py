@@ -1,0 +1,120 @@
+"""The rows about catalog auth: its processes, its bounds, crawling, and signing.
+
+A field is a row of the table (`serve/settings/__init__.py` says how to add one).
+"""
+# ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
+
+import re
+from dataclasses import dataclass
+
+from serve.settings.rows import setting
+from serve.settings.values import (
+    BadValueError,
+    Pairs,
+    boolean,
+    duration,
+    one_of,
+    pairs,
+    text,
+    whole_number,
+)
+
+MEBIBYTE = 1024 * 1024
+BYTES_MAX = 2**31 - 1
+PROFILES = ("schema", "default", "strict", "ceos", "portolan")
+SEVERITIES = ("error", "warning", "info", "off")
+_RULE_ID = re.compile(r"[A-Z]\d\d")
+_PUBLIC_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+
+
+def rule_severities(value: str) -> Pairs:
+    """`R04=off,H04=error`: severities in the place of the rules' own."""
+    found = pairs("=")(value)
+    for rule, severity in found:
+        if not _RULE_ID.fullmatch(rule) or severity not in SEVERITIES:
+            raise BadValueError(f"is not written RULE={'|'.join(SEVERITIES)}, as in R04=off")
+    return found
+
+
+def public_url(value: str) -> str:
+    """The address of the service as callers know it, without a slash at its end; or empty."""
+    if value and not _PUBLIC_URL.fullmatch(value):
+        raise BadValueError("is not an address such as https://example.com/catalog-auth")
+    return value.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """What every process of the catalog-auth service needs."""
+
+    is_on: bool = setting("CATALOG_ENABLED", boolean, "true", "serve catalog auth")
+    replicas: int = setting(
+        "CATALOG_REPLICAS", whole_number(1, 64), "1", "processes that answer catalog auth"
+    )
+    document_bytes_max: int = setting(
+        "CATALOG_DOCUMENT_BYTES_MAX",
+        whole_number(1_024, BYTES_MAX),
+        str(8 * MEBIBYTE),
+        "bytes of a body, and of a line of a bulk call, without compression",
+    )
+    bulk_calls_max: int = setting(
+        "CATALOG_BULK_CALLS_MAX",
+        whole_number(1, 1_024),
+        "8",
+        "bulk calls and crawls that a process answers at the same time",
+    )
+    profile: str = setting(
+        "CATALOG_PROFILE",
+        one_of({profile: profile for profile in PROFILES}),
+        "default",
+        "profile of calls that name none",
+    )
+    severities: Pairs = setting(
+        "CATALOG_RULES",
+        rule_severities,
+        "",
+        "severities other than the rules' own, as R04=off,H04=error",
+    )
+    public_url: str = setting(
+        "CATALOG_PUBLIC_URL",
+        public_url,
+        "",
+        "address of the service for callers, in what it says of itself; empty: as it is called",
+    )
+    signing: str = setting(
+        "CATALOG_SIGNING",
+        text,
+        "",
+        "file that says which objects are signed for whom; empty: nothing is signed",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSettings:
+    """Following the links of a catalog (specification of catalog auth, part D)."""
+
+    is_on: bool = setting("CATALOG_CRAWL", boolean, "false", "follow the links of catalogs")
+    allows_http: bool = setting(
+        "CATALOG_CRAWL_ALLOW_HTTP", boolean, "false", "catalogs may be without https"
+    )
+    allows_private: bool = setting(
+        "CATALOG_CRAWL_ALLOW_PRIVATE", boolean, "false", "catalogs may be at private addresses"
+    )
+    documents_max: int = setting(
+        "CATALOG_CRAWL_DOCUMENTS_MAX", whole_number(1, 1_000_000), "1000", "documents of a crawl"
+    )
+    depth_max: int = setting(
+        "CATALOG_CRAWL_DEPTH_MAX", whole_number(0, 100), "8", "links from the first document"
+    )
+    bytes_max: int = setting(
+        "CATALOG_CRAWL_BYTES_MAX",
+        whole_number(1_024, BYTES_MAX),
+        str(256 * MEBIBYTE),
+        "bytes that a crawl fetches in all",
+    )
+    duration_max_s: float = setting(
+        "CATALOG_CRAWL_TIMEOUT", duration("1s", "1h"), "2m", "longest time of a crawl"
+    )
+    fetch_timeout_s: float = setting(
+        "CATALOG_CRAWL_FETCH_TIMEOUT", duration("100ms", "5m"), "10s", "longest wait for a document"
+    )
