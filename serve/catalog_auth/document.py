@@ -198,3 +198,29 @@ class Document(Struct, frozen=True, gc=False):
         return bool(
             self.schemes_value is not MISSING or self.strays or self.references or self.malformed
         )
+
+
+def flows_of(scheme: Scheme) -> list[Flow]:
+    """The flows of a scheme that are objects."""
+    flows = scheme.value.get("flows")
+    if not isinstance(flows, dict):
+        return []
+    path = (*scheme.path, "flows")
+    return [
+        Flow(name, (*path, name), flow, scheme)
+        for name, flow in flows.items()
+        if isinstance(flow, dict)
+    ]
+
+
+def parameters_of(flow: Flow) -> list[Parameter]:
+    """The parameters of a signed-URL flow that are objects."""
+    parameters = flow.value.get("parameters")
+    if not isinstance(parameters, dict):
+        return []
+    path = (*flow.path, "parameters")
+    return [
+        Parameter(name, (*path, name), parameter, flow)
+        for name, parameter in parameters.items()
+        if isinstance(parameter, dict)
+    ]

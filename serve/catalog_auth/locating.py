@@ -32,13 +32,18 @@ _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
 
 
 def locate(
-    root: Mapping[str, object],
+    root: object,
     ancestors: Ancestors = NO_ANCESTORS,
     version: Version | None = None,
     raw: bytes | None = None,
 ) -> Document:
-    """The document as the rules look at it. `version` is the caller's, if there is one; `raw`,
+    """The document as the rules look at it; what is no object is an empty one that is misshapen at
+    its root. `version` is the caller's, if there is one; `raw`,
     the bytes of `root` and nothing else, saves the search for strays."""
+    misshapen = []
+    if not isinstance(root, dict):
+        misshapen.append(Misshapen((), root, "object"))
+        root = {}
     type_ = root.get("type")
     kind = _KINDS.get(type_, Kind.OTHER) if isinstance(type_, str) else Kind.OTHER
     walk = _Walk(root, kind, _inherited(ancestors))
@@ -48,7 +53,7 @@ def locate(
     )
     if version is None and versions:
         version = max(versions, key=_rank)
-    is_whole = raw is not None and raw.count(b'"auth:') == walk.fields and b"\\u00" not in raw
+    is_proven = raw is not None and raw.count(b'"auth:') == walk.fields and b"\\u00" not in raw
     return Document(
         root,
         kind,
@@ -63,8 +68,8 @@ def locate(
         list(walk.references.values()),
         list(walk.accesses.values()),
         walk.malformed,
-        walk.misshapen,
-        () if is_whole else find_strays(root, kind),
+        misshapen + walk.misshapen,
+        () if is_proven else find_strays(root, kind),
         ancestors,
     )
 
@@ -122,6 +127,8 @@ class _Walk:
         self.misshapen: list[Misshapen] = []
         self._find_schemes(root, kind)
         if kind is Kind.ITEM_COLLECTION:
+            if not isinstance(features := root.get("features"), list):
+                self.misshapen.append(Misshapen(("features",), features, "array"))
             return
         is_catalog = kind is Kind.CATALOG
         if "assets" in root:

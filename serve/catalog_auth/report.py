@@ -4,31 +4,21 @@ The verdict has two answers that are never merged: what the official schema of t
 says (`schema_valid`), and whether there is a finding as bad as the caller fears (`valid`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
 
 import msgspec
 
-from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.decoding import decode
-from serve.catalog_auth.document import (
-    NO_ANCESTORS,
-    Ancestors,
-    Document,
-    Flow,
-    Kind,
-    Parameter,
-    Scheme,
-)
+from serve.catalog_auth.document import NO_ANCESTORS, Ancestors, Document, Kind
 from serve.catalog_auth.findings import Finding, JsonValue, Operation, Path, Severity
 from serve.catalog_auth.locating import locate
-from serve.catalog_auth.rule import Profile, Report, Rule, Subject
+from serve.catalog_auth.rule import FINDINGS_MAX, Profile, Report
+from serve.catalog_auth.running import plan, run
+from serve.catalog_auth.schema_validity.official import is_schema_valid
 from serve.catalog_auth.versions import Version
 
-# Plans of so many different options are remembered.
-PLANS_MAX = 256
 _AS_USUAL: Mapping[str, Severity | None] = MappingProxyType({})
 
 
@@ -45,8 +35,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`schema_valid` is None when no version is declared: then no official schema is asked.
-    `declared_versions` are those that exist, as declared."""
+    """`schema_valid` is None when no version is declared: then no official schema is asked. Of an
+    item collection that declares none itself, it is that of its features together.
+    `declared_versions` are those that exist, as declared. `findings` are at most FINDINGS_MAX, in
+    the order of their places; `counts` has them all."""
 
     valid: bool
     schema_valid: bool | None
@@ -57,9 +49,6 @@ class Verdict:
 
 
 DEFAULT_OPTIONS = Options()
-
-# A rule as it runs: how bad its findings are (None: unheard), and whether the caller said so.
-_Step = tuple[Rule, Severity | None, bool]
 
 
 def validate_raw(
@@ -81,51 +70,67 @@ def validate(
 ) -> Verdict:
     """The verdict on a decoded document, or on an item collection with all of its features.
 
-    `raw` is the text that `root` was decoded from: repeated members show only there.
+    `raw` is the text that `root` was decoded from: repeated members show only there, and it is
+    faster with it.
     """
-    if not isinstance(root, dict):
-        root, raw = {"": root}, None
     document = locate(root, ancestors, options.version, raw)
-    plan = _plan(options.profile, frozenset(options.severities.items()))
-    findings = _findings(document, plan, options.profile, raw)
-    schema_valid = None
+    report = _reported(document, options, raw)
+    findings = report.finished()
+    counts = report.counts
+    schema_valid = is_schema_valid(document, options.version)
     if document.kind is Kind.ITEM_COLLECTION:
-        schema_valid = _validate_features(root, options, ancestors, plan, findings)
-    counts = dict.fromkeys(Severity, 0)
-    for finding in findings:
-        counts[finding.severity] += 1
+        answers = _validate_features(document, options, findings, counts)
+        if schema_valid is None:
+            schema_valid = answers
+    feared = options.fail_on.rank
     return Verdict(
-        not any(
-            count and severity.rank >= options.fail_on.rank for severity, count in counts.items()
-        ),
+        not any(count and severity.rank >= feared for severity, count in counts.items()),
         schema_valid,
         document.kind,
         document.versions,
         tuple(findings),
-        MappingProxyType(counts),
+        counts,
     )
 
 
+def _reported(document: Document, options: Options, raw: bytes | None) -> Report:
+    report = Report(document, options.profile, raw)
+    # (a mapping cannot be hashed, what is in it can)
+    severities = frozenset(options.severities.items()) if options.severities else frozenset()
+    run(plan(options.profile, severities), report)
+    return report
+
+
 def _validate_features(
-    root: Mapping[str, object],
+    collection: Document,
     options: Options,
-    ancestors: Ancestors,
-    plan: "_Plan",
     findings: list[Finding],
+    counts: dict[Severity, int],
 ) -> bool | None:
-    """Adds the findings of the features; whether the official schemas take all that declare one."""
-    features = root.get("features")
+    """Adds what is found in the features; whether the official schemas take all that declare a
+    version, None when none does."""
+    features = collection.root.get("features")
     if not isinstance(features, list):
         return None
-    answers: set[bool | None] = set()
+    answer: bool | None = None
     for index, feature in enumerate(features):
-        if not isinstance(feature, dict):
-            continue
-        document = locate(feature, ancestors, options.version)
-        inner = _findings(document, plan, options.profile, None)
+        document = locate(feature, collection.ancestors, options.version, _encoded(feature))
+        report = _reported(document, options, None)
+        inner = report.finished()[: FINDINGS_MAX - len(findings)]
         findings += [_moved(finding, ("features", index)) for finding in inner]
-        answers.add(None)
-    return None if answers <= {None} else False not in answers
+        for severity, count in report.counts.items():
+            counts[severity] += count
+        if (one := is_schema_valid(document, options.version)) is not None:
+            answer = one and answer is not False
+    return answer
+
+
+def _encoded(feature: JsonValue) -> bytes | None:
+    """A text of a feature's own; None when it is too deep to be written."""
+    try:
+        return msgspec.json.encode(feature)
+    except RecursionError:
+        return None
 
 
 def _moved(finding: Finding, below: Path) -> Finding:
@@ -142,106 +147,3 @@ def _moved(finding: Finding, below: Path) -> Finding:
             for step in fix
         )
     return msgspec.structs.replace(finding, path=(*below, *finding.path), fix=fix)
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The rules that run, by what they look at; those of schemes, by the scheme's type too."""
-
-    by_subject: Mapping[Subject, tuple[_Step, ...]]
-    by_type: Mapping[Subject, Mapping[str, tuple[_Step, ...]]]
-
-    def of_scheme(self, subject: Subject, type_: str | None) -> tuple[_Step, ...]:
-        found = None if type_ is None else self.by_type[subject].get(type_)
-        return self.by_subject[subject] if found is None else found
-
-
-_TYPED = (Subject.SCHEME, Subject.FLOW, Subject.SIGNED_FLOW, Subject.PARAMETER)
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def _plan(profile: Profile, severities: frozenset[tuple[str, Severity | None]]) -> _Plan:
-    overrides = dict(severities)
-    steps: list[_Step] = []
-    for rule in RULES.values():
-        severity = overrides.get(rule.id, rule.severity_in(profile))
-        # Rules about secrets always run: the messages of all others are redacted by them.
-        if severity is not None or rule.id[0] == "X":
-            steps.append((rule, severity, rule.id in overrides))
-    types = {type_ for rule in RULES.values() for type_ in rule.types or ()}
-    by_type = {
-        subject: {
-            type_: tuple(
-                step
-                for step in steps
-                if step[0].subject is subject and type_ in (step[0].types or (type_,))
-            )
-            for type_ in types
-        }
-        for subject in _TYPED
-    }
-    by_subject = {
-        subject: tuple(
-            step
-            for step in steps
-            if step[0].subject is subject and (subject not in _TYPED or step[0].types is None)
-        )
-        for subject in Subject
-    }
-    return _Plan(by_subject, by_type)
-
-
-def _findings(
-    document: Document, plan: _Plan, profile: Profile, raw: bytes | None
-) -> list[Finding]:
-    report = Report(document, profile, raw)
-    _run(plan.by_subject[Subject.DOCUMENT], (document,), report)
-    for scheme in document.schemes:
-        _run(plan.of_scheme(Subject.SCHEME, scheme.type), (scheme,), report)
-        if scheme.type == "oauth2":
-            flows = _flows(scheme)
-            _run(plan.of_scheme(Subject.FLOW, scheme.type), flows, report)
-        elif scheme.type == "signedUrl":
-            flows = _flows(scheme)
-            _run(plan.of_scheme(Subject.SIGNED_FLOW, scheme.type), flows, report)
-            parameters = [parameter for flow in flows for parameter in _parameters(flow)]
-            _run(plan.of_scheme(Subject.PARAMETER, scheme.type), parameters, report)
-    _run(plan.by_subject[Subject.REFERENCES], document.references, report)
-    _run(plan.by_subject[Subject.ACCESS], document.accesses, report)
-    gated = [access for access in document.accesses if access.references is not None]
-    _run(plan.by_subject[Subject.GATED_ACCESS], gated, report)
-    return report.finished()
-
-
-def _run(steps: tuple[_Step, ...], subjects: Sequence[object], report: Report) -> None:
-    if not subjects:
-        return
-    for rule, severity, is_forced in steps:
-        report.begin(rule, severity, is_forced)
-        check = rule.check
-        for subject in subjects:
-            check(subject, report)
-
-
-def _flows(scheme: Scheme) -> list[Flow]:
-    flows = scheme.value.get("flows")
-    if not isinstance(flows, dict):
-        return []
-    path = (*scheme.path, "flows")
-    return [
-        Flow(name, (*path, name), flow, scheme)
-        for name, flow in flows.items()
-        if isinstance(flow, dict)
-    ]
-
-
-def _parameters(flow: Flow) -> list[Parameter]:
-    parameters = flow.value.get("parameters")
-    if not isinstance(parameters, dict):
-        return []
-    path = (*flow.path, "parameters")
-    return [
-        Parameter(name, (*path, name), parameter, flow)
-        for name, parameter in parameters.items()
-        if isinstance(parameter, dict)
-    ]

@@ -48,6 +48,8 @@ class Profile(StrEnum):
     PORTOLAN = "portolan"
 
 
+# Of one document, so many findings are told; the rest is only counted.
+FINDINGS_MAX = 10_000
 _NO_PROFILES: Mapping[Profile, Severity] = MappingProxyType({})
 
 
@@ -100,6 +102,7 @@ class Report:
         "_forced",
         "_hidden",
         "_severity",
+        "counts",
         "document",
         "findings",
         "profile",
@@ -112,7 +115,9 @@ class Report:
         self.profile = profile
         # The document's own text, if there is one: no part of a larger one.
         self.raw = raw
+        # The first FINDINGS_MAX; `counts` has them all.
         self.findings: list[Finding] = []
+        self.counts = dict.fromkeys(Severity, 0)
         self._hidden: list[str] = []
 
     def begin(self, rule: Rule, severity: Severity | None, is_forced: bool) -> None:
@@ -140,7 +145,9 @@ class Report:
             and self.document.version.rank < rule.since.rank
         ):
             worst = Severity.WARNING
-        self.findings.append(Finding(rule.id, worst, path, message, fix))
+        self.counts[worst] += 1
+        if len(self.findings) < FINDINGS_MAX:
+            self.findings.append(Finding(rule.id, worst, path, message, fix))
 
     def hide(self, secret: str) -> None:
         """No message and no fix shows this text, of whatever rule."""

@@ -1,75 +1,72 @@
 """Members with the prefix `auth:` outside their places (part B1), wherever in the document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from serve.catalog_auth.document import PREFIX, REFS, SCHEMES, Kind, Place, Stray
 from serve.catalog_auth.findings import Path
+from serve.catalog_auth.trails import Trail, path_of
 
 
-def find_strays(root: Mapping[str, object], kind: Kind) -> tuple[Stray, ...]:
-    """All of them, in the order of the document. Takes no stack: documents may be deep."""
+def find_strays(root: Mapping[str, object], kind: Kind) -> list[Stray]:
+    """All of them, in no order. Takes no stack and no room for paths: documents may be deep."""
     found: list[Stray] = []
-    schemes_path = _schemes_path(kind)
-    rest: list[tuple[Path, object]] = [((), root)]
+    rest: list[tuple[Trail, int, object]] = [(None, 0, root)]
     while rest:
-        path, value = rest.pop()
+        trail, depth, value = rest.pop()
         if isinstance(value, dict):
-            if not _has_free_names(path, schemes_path):
-                for name, inner in value.items():
-                    if name.startswith(PREFIX) and not _is_official(path, name, kind):
-                        found.append(Stray((*path, name), inner, _place(path, kind)))
-            names = reversed(_members(path, value, schemes_path, kind))
-            rest += [((*path, name), value[name]) for name in names if _opens(value[name])]
+            place, names_are_free, into = _look(trail, depth, value, kind)
+            if not names_are_free:
+                found += [
+                    Stray(path_of((trail, name)), member, place)
+                    for name, member in value.items()
+                    if name.startswith(PREFIX) and not _is_official(name, place, kind)
+                ]
+            inner = [(name, value[name]) for name in into]
+            rest += [((trail, name), depth + 1, item) for name, item in inner if _opens(item)]
         elif isinstance(value, list):
-            rest += [
-                ((*path, i), value[i]) for i in reversed(range(len(value))) if _opens(value[i])
-            ]
-    return tuple(found)
-
-
-def _schemes_path(kind: Kind) -> Path:
-    return ("properties", SCHEMES) if kind is Kind.ITEM else (SCHEMES,)
-
-
-def _has_free_names(path: Path, schemes_path: Path) -> bool:
-    """Whether the members at `path` are named by the author: schemes, flows, assets, alternates.
-
-    (What an `auth:` member of a map of alternates is, the official schema has an opinion on.)
-    """
-    if path[: len(schemes_path)] == schemes_path:
-        return len(path) in (len(schemes_path), len(schemes_path) + 2)
-    return path in (("assets",), ("item_assets",))
-
-
-def _members(path: Path, value: Mapping[str, object], schemes_path: Path, kind: Kind) -> list[str]:
-    """The members to go into. Below a flow, names belong to the author: scopes, parameters. The
-    features of an item collection are documents of their own."""
-    if not path and kind is Kind.ITEM_COLLECTION:
-        return [name for name in value if name != "features"]
-    if path[: len(schemes_path)] == schemes_path:
-        depth = len(path) - len(schemes_path)
-        if depth == 1:
-            return ["flows"] if "flows" in value else []
-        if depth > 2:
-            return []
-    return list(value)
+            steps = enumerate(value)
+            rest += [((trail, index), depth + 1, item) for index, item in steps if _opens(item)]
+    return found
 
 
 def _opens(value: object) -> bool:
     return isinstance(value, dict | list)
 
 
-def _is_official(path: Path, name: str, kind: Kind) -> bool:
-    """Whether the extension gives a member of this name a meaning in the object at `path`."""
-    if name == SCHEMES:
-        return path == (("properties",) if kind is Kind.ITEM else ())
-    if name != REFS:
-        return False
-    return _place(path, kind) in (Place.HOLDER, Place.ALTERNATE, Place.SCHEME)
+# No place with a meaning is deeper: properties, auth:schemes, a name, flows, a name.
+_DEPTH_MAX = 5
+
+
+def _look(
+    trail: Trail, depth: int, value: Mapping[str, object], kind: Kind
+) -> tuple[Place, bool, Iterator[str] | list[str]]:
+    """What the object is, whether its names are the author's to choose, and where to look on."""
+    if depth > _DEPTH_MAX:
+        return Place.ELSEWHERE, False, iter(value)
+    path = path_of(trail)
+    schemes_path: Path = ("properties", SCHEMES) if kind is Kind.ITEM else (SCHEMES,)
+    if path[: len(schemes_path)] == schemes_path:
+        return _look_at_schemes(path[len(schemes_path) :], value)
+    if not path and kind is Kind.ITEM_COLLECTION:  # (its features are documents of their own)
+        return Place.TOP, False, [name for name in value if name != "features"]
+    return _place(path, kind), path in (("assets",), ("item_assets",)), iter(value)
+
+
+def _look_at_schemes(
+    path: Path, value: Mapping[str, object]
+) -> tuple[Place, bool, Iterator[str] | list[str]]:
+    """Schemes, flows, parameters and scopes are named by the author: what is below a flow says
+    nothing of access."""
+    match len(path):
+        case 1:
+            return Place.SCHEME, False, ["flows"] if "flows" in value else []
+        case 3:
+            return Place.ELSEWHERE, False, []
+        case _:
+            return Place.ELSEWHERE, True, iter(value)
 
 
 def _place(path: Path, kind: Kind) -> Place:
-    """What the object at `path` is."""
     match path:
         case ():
             return Place.ITEM_TOP if kind is Kind.ITEM else Place.TOP
@@ -83,8 +80,13 @@ def _place(path: Path, kind: Kind) -> Place:
             return Place.HOLDER
         case ("assets" | "item_assets", str(), "alternate"):
             return Place.ALTERNATE_MAP
-        case ("assets" | "item_assets", str(), "alternate", str()):
+        case ("assets" | "item_assets", str(), "alternate", str(name)) if name[:5] != PREFIX:
             return Place.ALTERNATE
-        case (*above, str()) if tuple(above) == _schemes_path(kind):
-            return Place.SCHEME
     return Place.ELSEWHERE
+
+
+def _is_official(name: str, place: Place, kind: Kind) -> bool:
+    """Whether the extension gives a member of this name a meaning there."""
+    if name == SCHEMES:
+        return place is (Place.PROPERTIES if kind is Kind.ITEM else Place.TOP)
+    return name == REFS and place in (Place.HOLDER, Place.ALTERNATE, Place.SCHEME)

@@ -1,0 +1,1 @@
+"""What the official schemas say of a document, without the schemas: bug for bug, and offline."""
