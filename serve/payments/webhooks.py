@@ -19,13 +19,14 @@ from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from errno import EACCES
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import ip_address
 from socket import socket
 from typing import Any, Protocol
 
 import aiohttp
 from yarl import URL
 
+from serve.internet_addresses import Address, is_public
 from serve.payments.constraints import FieldError
 
 TOLERANCE_S = 300
@@ -35,10 +36,6 @@ SIGNATURE_HEADER = "Tollgate-Signature"
 EVENT_HEADER = "Tollgate-Event"
 ROLLOVER_MS = 24 * 3_600_000
 _SECRET_PREFIX = "whsec_"
-_NAT64 = IPv6Network("64:ff9b::/96")
-_GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that is handed out
-
-Address = IPv4Address | IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +67,6 @@ def webhook_url(value: object, policy: TargetPolicy, field: str = "url") -> str 
     if address is not None and not policy.allows_private and not is_public(address):
         return FieldError(field, "must not be a private address")
     return value
-
-
-def is_public(address: Address) -> bool:
-    """Whether an address can be anybody's on the internet: neither private, loopback, link-local,
-    multicast, reserved, nor one of these in the clothes of IPv6."""
-    if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if inner is None and address in _NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-        if address.teredo is not None or address not in _GLOBAL_UNICAST:
-            return False
-    return address.is_global and not address.is_multicast
 
 
 def _address(host: str) -> Address | None:

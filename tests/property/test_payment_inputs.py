@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.ledger.values import AMOUNT_MAX, Currency
+from serve.internet_addresses import is_public
 from serve.payments import constraints
 from serve.payments.cards import PlainCard, read_card
 from serve.payments.constraints import FieldError
@@ -20,13 +21,7 @@ from serve.payments.keys import KeyDigests, has_checksum, is_key, new_app_key, r
 from serve.payments.master_secret import MasterSecret, SealBroken
 from serve.payments.simulated_behaviour import Behaviour, read_behaviour
 from serve.payments.strict_json import JsonError, canonical_json, read_json
-from serve.payments.webhooks import (
-    TargetPolicy,
-    is_public,
-    is_signed,
-    signature,
-    webhook_url,
-)
+from serve.payments.webhooks import TargetPolicy, is_signed, signature, webhook_url
 
 SECRET = MasterSecret(b"s" * 32)
 CODES = [Currency(code) for code in ("EUR", "DKK", "JPY", "BHD")]

@@ -5,6 +5,7 @@ from ipaddress import ip_address
 import pytest
 
 from actors.ledger.values import BookId
+from serve.internet_addresses import is_public
 from serve.payments.constraints import FieldError
 from serve.payments.master_secret import MasterSecret, SealBroken
 from serve.payments.webhook_secrets import SecretBox
@@ -13,7 +14,6 @@ from serve.payments.webhooks import (
     TOLERANCE_S,
     TargetPolicy,
     WebhookSecret,
-    is_public,
     is_signed,
     live,
     new_webhook_secret,
