@@ -22,7 +22,7 @@ _BUCKET = "{bucket}"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a scheme a URL is: the bucket when the host told it, and what is left of the path."""
+    """Where at a platform a URL is: the bucket if the host told it, and the rest of the path."""
 
     endpoint: str
     bucket: str | None

@@ -1,0 +1,68 @@
+"""No secret leaves in a resolution: what looks like one is taken out of the texts that go in.
+
+Everything that a resolution says is made of an href, of schemes and of storage schemes; these are
+read here first. Taken out are user names and passwords in URLs, the values of query parameters that
+carry signatures, tokens and keys, and texts that are shaped like a known kind of token.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from serve.catalog_auth.document import Scheme
+
+WITHHELD = "withheld"
+_TOKEN = re.compile(
+    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"  # JSON Web Token
+    r"|(?:AKIA|ASIA)[0-9A-Z]{12,}"  # Amazon access key
+    r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{20,}"  # GitHub
+    r"|xox[abeprs]-[A-Za-z0-9-]{8,}"  # Slack
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{8,}"  # Stripe
+    r"|AIza[A-Za-z0-9_-]{30,}"  # Google
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    re.DOTALL,
+)
+_USER = re.compile(
+    r"(?P<before>\b(?!abfss?:|wasbs?:)[a-z][a-z0-9+.-]*://)[^/?#@\s]*@", re.IGNORECASE
+)
+_STORE_PASSWORD = re.compile(
+    r"(?P<before>\b(?:abfss?|wasbs?)://[^/?#@\s:]*):[^/?#@\s]*@", re.IGNORECASE
+)
+_QUERY = re.compile(
+    r"(?P<before>[?&;](?:x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid"
+    r"|signature|sig|(?:[a-z_-]*[_-])?(?:token|secret|passw(?:or)?d|api[_-]?key|jwt)"
+    r"|subscription-key)=)[^&#;\s]+",
+    re.IGNORECASE,
+)
+
+
+def withheld(text: str) -> str:
+    """The text with what looks like a secret taken out."""
+    text = _TOKEN.sub(WITHHELD, text)
+    if "://" not in text and "?" not in text:
+        return text
+    text = _STORE_PASSWORD.sub(r"\g<before>@", text)
+    text = _USER.sub(r"\g<before>", text)
+    return _QUERY.sub(rf"\g<before>{WITHHELD}", text)
+
+
+def withheld_value(value: object) -> object:
+    """The same for every text in a decoded value, names of members included."""
+    if isinstance(value, str):
+        return withheld(value)
+    if isinstance(value, Mapping):
+        return {withheld(str(name)): withheld_value(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [withheld_value(inner) for inner in value]
+    return value
+
+
+def withheld_mapping(value: Mapping[str, object]) -> Mapping[str, object]:
+    found = withheld_value(value)
+    assert isinstance(found, dict), "an object stays one"
+    return found
+
+
+def withheld_scheme(scheme: Scheme) -> Scheme:
+    return msgspec.structs.replace(scheme, value=withheld_mapping(scheme.value))
