@@ -1,0 +1,106 @@
+"""The flows of OAuth 2.0 as this extension names them, and what people write instead (B2)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from serve.catalog_auth.versions import Version
+
+
+@dataclass(frozen=True, slots=True)
+class FlowKind:
+    """A predefined flow: the URLs it needs, and those of the fields it has no use for."""
+
+    name: str
+    required: frozenset[str]
+    unused: frozenset[str]
+    since: Version = Version.V1_0_0
+
+
+PREDEFINED: Mapping[str, FlowKind] = {
+    kind.name: kind
+    for kind in (
+        FlowKind("authorizationCode", frozenset({"authorizationUrl", "tokenUrl"}), frozenset()),
+        FlowKind(
+            "implicit",
+            frozenset({"authorizationUrl"}),
+            frozenset({"tokenUrl", "refreshUrl"}),
+        ),
+        FlowKind("password", frozenset({"tokenUrl"}), frozenset({"authorizationUrl"})),
+        FlowKind("clientCredentials", frozenset({"tokenUrl"}), frozenset({"authorizationUrl"})),
+        FlowKind(
+            "tokenExchange",
+            frozenset({"tokenUrl"}),
+            frozenset({"authorizationUrl"}),
+            Version.V1_2_0,
+        ),
+    )
+}
+SUBJECT_TOKEN_TYPE = "subjectTokenType"
+# The fields of a flow that hold URLs.
+OAUTH_URLS = ("authorizationUrl", "tokenUrl", "refreshUrl")
+OAUTH_FIELDS = frozenset({*OAUTH_URLS, "scopes", SUBJECT_TOKEN_TYPE})
+SIGNED_FIELDS = frozenset({"method", "authorizationApi", "parameters", "responseField"})
+
+# Names from OpenAPI 2, from `grant_type`, and shorter ones.
+_ALIASES = {
+    "accesscode": "authorizationCode",
+    "authcode": "authorizationCode",
+    "code": "authorizationCode",
+    "application": "clientCredentials",
+    "clientcredential": "clientCredentials",
+    "resourceownerpassword": "password",
+    "ropc": "password",
+}
+_BY_PLAIN_NAME = {name.lower(): name for name in PREDEFINED} | _ALIASES
+_REPEATED = re.compile(f"(?:{'|'.join(PREDEFINED)}){{2,}}")
+_NO_LETTERS = re.compile(r"[\W_]+")
+# Longer names are nobody's mistake for one of these.
+NAME_LENGTH_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Misnamed:
+    """`meant` is the flow's right name, if one can be told. `is_grave`: the official schema reads
+    the name in a way of its own, or it is none at all."""
+
+    meant: str | None
+    is_grave: bool
+
+
+def misnamed(name: str) -> Misnamed | None:
+    """What is wrong with the name of a flow; None for a predefined one and for one's own."""
+    if name in PREDEFINED or len(name) > NAME_LENGTH_MAX:
+        return None
+    plain = _NO_LETTERS.sub("", name).lower()
+    if not plain:
+        return Misnamed(None, is_grave=True)
+    if _REPEATED.fullmatch(name):
+        first = next(known for known in PREDEFINED if name.startswith(known))
+        is_same = not name.replace(first, "")
+        return Misnamed(first if is_same else None, is_grave=True)
+    meant = _BY_PLAIN_NAME.get(plain) or _BY_PLAIN_NAME.get(plain.removesuffix("flow"))
+    if meant is None:
+        meant = next((known for known in PREDEFINED if is_near(plain, known.lower())), None)
+    return None if meant is None else Misnamed(meant, is_grave=name.strip() == meant)
+
+
+def is_near(one: str, other: str) -> bool:
+    """Whether two different words are one slip apart: a letter too many, missing, wrong, or two
+    letters changed places. Short words are not compared: `code` is no slip for `mode`."""
+    if min(len(one), len(other)) < NEAR_LENGTH_MIN or abs(len(one) - len(other)) > 1:
+        return False
+    if len(one) > len(other):
+        one, other = other, one
+    start = 0
+    while start < len(one) and one[start] == other[start]:
+        start += 1
+    if len(one) < len(other):
+        return one[start:] == other[start + 1 :]
+    is_swapped = one[start : start + 2] == other[start : start + 2][::-1]
+    return one[start + 1 :] == other[start + 1 :] or (
+        is_swapped and one[start + 2 :] == other[start + 2 :]
+    )
+
+
+NEAR_LENGTH_MIN = 5

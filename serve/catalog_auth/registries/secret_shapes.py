@@ -1,0 +1,185 @@
+"""What secrets look like: shapes of well-known tokens, names that secrets go by in queries, and
+the marks of presigned URLs. Data, with the functions that read it.
+
+A shape counts only with its mark (`ghp_`, `AKIA`, `eyJ`), never for mere randomness: file names,
+checksums and identifiers in catalogs are random too. A name counts only with a value that is
+neither empty, nor a placeholder, nor a plain word.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from serve.catalog_auth.urls import is_placeholder, query_items
+
+# Longer texts are searched up to here.
+TEXT_LENGTH_MAX = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Something that should not be published: the words it is called by, and itself."""
+
+    what: str
+    value: str
+
+
+# Each begins with a mark of its own, so that one look at a text rules out nearly all of them.
+_SHAPES: Mapping[str, tuple[str, str]] = {
+    "jwt": ("a JSON Web Token", r"eyJ[\w-]{5,}\.eyJ[\w-]{5,}\.[\w-]*"),
+    "aws": ("an AWS access key id", r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    "github": ("a GitHub token", r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})"),
+    "gitlab": ("a GitLab token", r"glpat-[\w-]{20,}"),
+    "slack": ("a Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    "stripe": ("a Stripe key", r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}"),
+    "google": ("a Google API key", r"AIza[\w-]{35}(?![\w-])"),
+    "google_client": ("a Google client secret", r"GOCSPX-[\w-]{20,}"),
+    "mapbox": ("a secret Mapbox token", r"sk\.eyJ[\w-]{20,}\.[\w-]{10,}"),
+    "sendgrid": ("a SendGrid key", r"SG\.[\w-]{16,}\.[\w-]{16,}"),
+    "npm": ("an npm token", r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    "hugging_face": ("a Hugging Face token", r"hf_[A-Za-z]{34}(?![A-Za-z])"),
+    "azure": ("an Azure account key", r"AccountKey=[A-Za-z0-9+/]{40,}={0,2}"),
+    "pem": ("a private key", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----[^-]*"),
+}
+_MARKS = re.compile(
+    r"eyJ|AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|[sr]k_(?:live|test)_|AIza|GOCSPX-"
+    r"|SG\.|npm_|hf_|AccountKey=|-----BEGIN "
+)
+_ANY_SHAPE = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    + "|".join(f"(?P<{name}>{pattern})" for name, (_, pattern) in _SHAPES.items())
+    + ")"
+)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Names that say by themselves that the value is a secret …
+_SECRET_NAMES = _names(
+    """
+    access_token accesstoken api_key api_token apikey apitoken app_key auth_token authtoken bearer
+    bearer_token client_secret id_token jwt oauth_token pass passwd password private_token pwd
+    refresh_token sas_token secret secret_key session_token subscription_key token x_api_key
+    """
+)
+# … and names that go by other meanings as well: these want a value that looks random.
+_DOUBTFUL_NAMES = _names(
+    "auth authorization code credential credentials key passphrase sid sig signature"
+)
+_PLAIN_WORDS = _names("anonymous anon default demo false free guest public sample test true user")
+SECRET_LENGTH_MIN = 6
+RANDOM_LENGTH_MIN = 16
+
+# (what it is, parameters that must all be there in lower case, of which one at least must be there,
+# parameters that go when the signature goes). A query with these opens its object for everybody.
+_AWS_4 = "x-amz-algorithm x-amz-credential x-amz-date x-amz-expires x-amz-signedheaders"
+_GOOGLE_4 = "x-goog-algorithm x-goog-credential x-goog-date x-goog-expires x-goog-signedheaders"
+_AZURE = "se st sp sv sr spr sip si srt ss skoid sktid skt ske sks skv sdd ses rscc rscd rsce rscl"
+
+
+@dataclass(frozen=True, slots=True)
+class Presigning:
+    """A way to sign URLs. `marks` are all in such a query and, if `one_of` has any, one of those;
+    `secrets` are the parameters that open the door, `rest` those without use when it is shut."""
+
+    what: str
+    marks: frozenset[str]
+    one_of: frozenset[str]
+    secrets: frozenset[str]
+    rest: frozenset[str]
+
+
+def _presigning(what: str, marks: str, one_of: str, secrets: str, rest: str) -> Presigning:
+    return Presigning(
+        what, _names(marks), _names(one_of), _names(f"{marks} {secrets}"), _names(rest)
+    )
+
+
+PRESIGNINGS = (
+    _presigning("AWS (signature version 4)", "x-amz-signature", "", "x-amz-security-token", _AWS_4),
+    _presigning(
+        "AWS (signature version 2)",
+        "awsaccesskeyid signature",
+        "",
+        "x-amz-security-token",
+        "expires",
+    ),
+    _presigning("Google Cloud Storage", "x-goog-signature", "", "", _GOOGLE_4),
+    _presigning("Google Cloud Storage (V2)", "googleaccessid signature", "", "", "expires"),
+    _presigning("Azure (shared access signature)", "sig", "se st sp", "", _AZURE),
+    _presigning("CloudFront", "key-pair-id", "", "signature policy", "expires hash-algorithm"),
+)
+_PRESIGNED = re.compile(
+    r"(?i)(?:^|[&?])(?:x-amz-signature|x-goog-signature|signature|sig|key-pair-id)="
+)
+
+
+def find_secret(text: str) -> Secret | None:
+    """The first well-known secret inside a text."""
+    if _MARKS.search(text, 0, TEXT_LENGTH_MAX) is None:
+        return None
+    found = _ANY_SHAPE.search(text, 0, TEXT_LENGTH_MAX)
+    if found is None or found.lastgroup is None:
+        return None
+    return Secret(_SHAPES[found.lastgroup][0], found[0])
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a value of this name is a secret, whatever it looks like."""
+    return _plain(name) in _SECRET_NAMES
+
+
+def secret_named(name: str, value: str) -> bool:
+    """Whether a value is a secret because of its name; `value` as it is written in a URL."""
+    plain = _plain(name)
+    if plain in _SECRET_NAMES:
+        word = value.lower()
+        return (
+            len(value) >= SECRET_LENGTH_MIN
+            and word not in _PLAIN_WORDS
+            and not is_placeholder(value)
+        )
+    return plain in _DOUBTFUL_NAMES and looks_random(value)
+
+
+def looks_random(value: str) -> bool:
+    """Whether a text looks made by chance: long, one piece, letters and digits, no placeholder."""
+    return (
+        len(value) >= RANDOM_LENGTH_MIN
+        and _RANDOM.fullmatch(value) is not None
+        and any(c.isdigit() for c in value)
+        and any(c.isalpha() for c in value)
+        and not is_placeholder(value)
+    )
+
+
+_RANDOM = re.compile(r"[A-Za-z0-9+/_=~%-]+")
+
+
+def find_presigning(query: str) -> Presigning | None:
+    """How the URL of this raw query was signed; None when it was not."""
+    if _PRESIGNED.search(query) is None:
+        return None
+    names = {name.lower() for name, value in query_items(query) if value}
+    for presigning in PRESIGNINGS:
+        if presigning.marks <= names and (not presigning.one_of or presigning.one_of & names):
+            return presigning
+    return None
+
+
+def find_named_secret(query: str, except_for: Iterable[str] = ()) -> tuple[str, Secret] | None:
+    """(name, secret) of the first parameter of a raw query that carries one."""
+    for name, value in query_items(query):
+        if name in except_for or not value:
+            continue
+        if (secret := find_secret(value)) is not None:
+            return name, secret
+        if secret_named(name, value):
+            return name, Secret("a secret", value)
+    return None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_").replace(".", "_")
