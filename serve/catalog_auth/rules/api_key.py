@@ -4,7 +4,7 @@ from serve.catalog_auth.document import Access, Scheme
 from serve.catalog_auth.findings import Operation, Severity, redacted, shown
 from serve.catalog_auth.registries.http_schemes import is_token
 from serve.catalog_auth.rule import Report, Rule, Subject
-from serve.catalog_auth.rules.examples import item
+from serve.catalog_auth.rules.protected_items import item
 from serve.catalog_auth.urls import is_placeholder, query_items, query_of, without_parameters
 
 _API_KEY = frozenset({"apiKey"})

@@ -8,7 +8,7 @@ from serve.catalog_auth.findings import Operation, Path, Severity, shown
 from serve.catalog_auth.registries.hosts import Exposure, exposure_of
 from serve.catalog_auth.registries.oauth_flows import OAUTH_URLS
 from serve.catalog_auth.rule import Profile, Report, Rule, Subject
-from serve.catalog_auth.rules.examples import client_credentials, item, signed
+from serve.catalog_auth.rules.protected_items import client_credentials, item, signed
 from serve.catalog_auth.urls import http_url, shown_url
 
 _LOGINS = frozenset({"oauth2", "openIdConnect"})

@@ -5,7 +5,7 @@ from serve.catalog_auth.findings import Operation, Severity, shown
 from serve.catalog_auth.registries.hosts import Exposure, exposure_of
 from serve.catalog_auth.registries.http_schemes import OBSOLETE_ELSEWHERE, REGISTERED, is_token
 from serve.catalog_auth.rule import Profile, Report, Rule, Subject
-from serve.catalog_auth.rules.examples import item
+from serve.catalog_auth.rules.protected_items import item
 from serve.catalog_auth.urls import host_of, origin_of, scheme_of, shown_url
 
 _HTTP = frozenset({"http"})
