@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from serve.catalog_auth.rule import Rule
-from serve.catalog_auth.rules import structure
+from serve.catalog_auth.rules import (
+    chains,
+    declaration,
+    flow_structure,
+    inheritance,
+    placement,
+    references,
+    structure,
+)
 
 
 def _joined(*groups: tuple[Rule, ...]) -> Mapping[str, Rule]:
@@ -15,4 +23,12 @@ def _joined(*groups: tuple[Rule, ...]) -> Mapping[str, Rule]:
 
 
 # Every rule by its id.
-RULES: Mapping[str, Rule] = _joined(structure.RULES)
+RULES: Mapping[str, Rule] = _joined(
+    chains.RULES,
+    declaration.RULES,
+    flow_structure.RULES,
+    inheritance.RULES,
+    placement.RULES,
+    references.RULES,
+    structure.RULES,
+)

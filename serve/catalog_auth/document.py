@@ -165,7 +165,8 @@ class Document(Struct, frozen=True, gc=False):
     `declared` are the entries of `stac_extensions` that mean this extension, as written; `versions`
     the ones among them that exist, in that order. `version` is the one to judge by: the caller's,
     or the newest declared, or None when there is none. `schemes_path` is where `auth:schemes`
-    belongs, and `schemes_value` what is there (MISSING: nothing).
+    belongs, and `schemes_value` what is there (MISSING: nothing). `is_exact`: as many `auth:`
+    members were located as there are in the text; false when there is no text to count in.
     """
 
     root: Mapping[str, object]
@@ -183,6 +184,7 @@ class Document(Struct, frozen=True, gc=False):
     malformed: Sequence[Holder]
     misshapen: Sequence[Misshapen]
     strays: Sequence[Stray]
+    is_exact: bool
     ancestors: Ancestors
 
     def scheme(self, name: str) -> Scheme | None:
@@ -198,6 +200,14 @@ class Document(Struct, frozen=True, gc=False):
         return bool(
             self.schemes_value is not MISSING or self.strays or self.references or self.malformed
         )
+
+
+def inputs_of(scheme: Scheme) -> tuple[str, ...]:
+    """The schemes that this one names as its own input (v1.2.0); what is no text is left out."""
+    refs = scheme.value.get(REFS)
+    if isinstance(refs, list):
+        return tuple(ref for ref in refs if isinstance(ref, str))
+    return ()
 
 
 def flows_of(scheme: Scheme) -> list[Flow]:

@@ -53,7 +53,7 @@ def locate(
     )
     if version is None and versions:
         version = max(versions, key=_rank)
-    is_proven = raw is not None and raw.count(b'"auth:') == walk.fields and b"\\u00" not in raw
+    is_exact = raw is not None and raw.count(b'"auth:') == walk.fields and b"\\u00" not in raw
     return Document(
         root,
         kind,
@@ -69,7 +69,8 @@ def locate(
         list(walk.accesses.values()),
         walk.malformed,
         misshapen + walk.misshapen,
-        () if is_proven else find_strays(root, kind),
+        () if is_exact else find_strays(root, kind),
+        is_exact,
         ancestors,
     )
 
@@ -151,6 +152,7 @@ class _Walk:
         self.schemes_value = value
         self.schemes = _schemes(value, self.schemes_path)
         self._by_name = {scheme.name: scheme for scheme in self.schemes}
+        self._names = value if isinstance(value, dict) else ()
         if value is not MISSING:
             self.fields += 1
             for scheme in self.schemes:
@@ -234,7 +236,7 @@ class _Walk:
             elif (above := self.inherited.get(name)) is not None:
                 schemes.append(above)
                 inherited.append(name)
-            else:
+            elif name not in self._names:  # (one that is no object is bad enough)
                 missing.append(name)
         return References(names, tuple(schemes), tuple(inherited), tuple(missing), [])
 

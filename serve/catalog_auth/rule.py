@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -47,6 +47,8 @@ class Profile(StrEnum):
     CEOS = "ceos"
     PORTOLAN = "portolan"
 
+
+T = TypeVar("T")
 
 # Of one document, so many findings are told; the rest is only counted.
 FINDINGS_MAX = 10_000
@@ -102,6 +104,7 @@ class Report:
         "_forced",
         "_hidden",
         "_severity",
+        "_shared",
         "counts",
         "document",
         "findings",
@@ -119,6 +122,7 @@ class Report:
         self.findings: list[Finding] = []
         self.counts = dict.fromkeys(Severity, 0)
         self._hidden: list[str] = []
+        self._shared: dict[Callable[[Document], object], object] = {}
 
     def begin(self, rule: Rule, severity: Severity | None, is_forced: bool) -> None:
         """The findings to come are this rule's. None: nobody wants them. `is_forced`: the caller
@@ -148,6 +152,13 @@ class Report:
         self.counts[worst] += 1
         if len(self.findings) < FINDINGS_MAX:
             self.findings.append(Finding(rule.id, worst, path, message, fix))
+
+    def shared(self, compute: Callable[[Document], T]) -> T:
+        """What `compute` makes of the document, made once for all rules that ask."""
+        if compute not in self._shared:
+            self._shared[compute] = compute(self.document)
+        found: Any = self._shared[compute]
+        return cast(T, found)
 
     def hide(self, secret: str) -> None:
         """No message and no fix shows this text, of whatever rule."""

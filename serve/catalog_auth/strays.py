@@ -6,9 +6,13 @@ from serve.catalog_auth.document import PREFIX, REFS, SCHEMES, Kind, Place, Stra
 from serve.catalog_auth.findings import Path
 from serve.catalog_auth.trails import Trail, path_of
 
+# Of those in places without meaning, which do no harm, so many are told.
+STRAYS_MAX = 1_000
+
 
 def find_strays(root: Mapping[str, object], kind: Kind) -> list[Stray]:
-    """All of them, in no order. Takes no stack and no room for paths: documents may be deep."""
+    """All of them where the extension has an opinion, up to STRAYS_MAX of the rest; in no order.
+    Takes no stack and no room for paths: documents may be deep."""
     found: list[Stray] = []
     rest: list[tuple[Trail, int, object]] = [(None, 0, root)]
     while rest:
@@ -16,11 +20,14 @@ def find_strays(root: Mapping[str, object], kind: Kind) -> list[Stray]:
         if isinstance(value, dict):
             place, names_are_free, into = _look(trail, depth, value, kind)
             if not names_are_free:
-                found += [
-                    Stray(path_of((trail, name)), member, place)
-                    for name, member in value.items()
+                names = [
+                    name
+                    for name in value
                     if name.startswith(PREFIX) and not _is_official(name, place, kind)
                 ]
+                if place is Place.ELSEWHERE:
+                    names = names[: STRAYS_MAX - len(found)] if len(found) < STRAYS_MAX else []
+                found += [Stray(path_of((trail, name)), value[name], place) for name in names]
             inner = [(name, value[name]) for name in into]
             rest += [((trail, name), depth + 1, item) for name, item in inner if _opens(item)]
         elif isinstance(value, list):

@@ -32,12 +32,8 @@ VERSIONS_BY_IDENTIFIER = {version.identifier: version for version in Version}
 
 # An identifier as it should be, of a version that may not exist.
 WELL_FORMED = re.compile(re.escape(NAMESPACE) + r"v(\d{1,4}\.\d{1,4}\.\d{1,4})/schema\.json")
-# What somebody wrote who meant this extension: its short name, or a URL with that name in its path.
-_MEANT = re.compile(
-    r"(?i)\s*authentication\s*(?:v?\d[\d.]*)?\s*"
-    r"|.*(?:stac-extensions|github).{0,40}/authentication(?:[/#?@].*|)",
-    re.DOTALL,
-)
+# The extension's short name, perhaps with a version.
+_SHORT_NAME = re.compile(r"\s*authentication\s*(?:v?\d[\d.]*)?\s*")
 _VERSION_WITHIN = re.compile(r"v?(\d{1,4}\.\d{1,4}\.\d{1,4})")
 # Longer texts are no identifiers of anything.
 IDENTIFIER_LENGTH_MAX = 400
@@ -47,11 +43,13 @@ def is_meant(text: str) -> bool:
     """Whether this entry of `stac_extensions` means the authentication extension, well or badly
     written."""
     # (nearly every entry belongs to another extension, and this is asked of every one)
-    return (
-        "uthentication" in text.lower()
-        and len(text) <= IDENTIFIER_LENGTH_MAX
-        and _MEANT.fullmatch(text) is not None
-    )
+    if "uthentication" not in text and "UTHENTICATION" not in text:
+        return False
+    plain = text[: IDENTIFIER_LENGTH_MAX + 1].lower()
+    if len(plain) > IDENTIFIER_LENGTH_MAX:
+        return False
+    is_url = "/authentication" in plain and ("stac-extensions" in plain or "github" in plain)
+    return is_url or _SHORT_NAME.fullmatch(plain) is not None
 
 
 def suggested(text: str) -> Version:

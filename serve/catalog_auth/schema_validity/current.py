@@ -9,19 +9,10 @@ import re
 from collections.abc import Mapping
 
 from serve.catalog_auth.document import REFS, SCHEMES, Document, Kind
+from serve.catalog_auth.fields import FIELDS_BY_TYPE, TYPED_FIELDS
 from serve.catalog_auth.schema_validity.metaschema import is_schema
 from serve.catalog_auth.schema_validity.shapes import are_strings, has_no_other, is_string_list
 from serve.catalog_auth.versions import Version
-
-# The fields that belong to single types: no other type may have them, nor may a custom one.
-FIELDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
-    "apiKey": ("name", "in"),
-    "http": ("scheme",),
-    "oauth2": ("flows",),
-    "signedUrl": ("flows",),
-    "openIdConnect": ("openIdConnectUrl",),
-}
-TYPED_FIELDS = ("name", "in", "scheme", "flows", "openIdConnectUrl")
 
 _SCHEME_NAME = re.compile(r"^.*$")
 _NEEDS_AUTHORIZATION_URL = re.compile(r"^(implicit|authorizationCode)*$")
@@ -29,6 +20,17 @@ _NEEDS_TOKEN_URL = {
     Version.V1_1_0: re.compile(r"^(password|clientCredentials|authorizationCode)*$"),
     Version.V1_2_0: re.compile(r"^(password|clientCredentials|authorizationCode|tokenExchange)*$"),
 }
+
+
+def needed_urls(flow_name: str, version: Version) -> tuple[str, ...]:
+    """The URLs that the schema of this version (v1.1.0 or later) wants of an oauth2 flow with this
+    key, slips of its patterns included."""
+    needed = []
+    if _NEEDS_AUTHORIZATION_URL.search(flow_name):
+        needed.append("authorizationUrl")
+    if _NEEDS_TOKEN_URL[version].search(flow_name):
+        needed.append("tokenUrl")
+    return tuple(needed)
 
 
 def takes(document: Document, version: Version) -> bool:
@@ -120,8 +122,7 @@ def _is_oauth2_flow(name: str, flow: object, version: Version) -> bool:
         and all(isinstance(meaning, str) for meaning in scopes.values())
         and are_strings(flow, "authorizationUrl", "tokenUrl", "refreshUrl")
         and (version is not Version.V1_2_0 or are_strings(flow, "subjectTokenType"))
-        and ("authorizationUrl" in flow or not _NEEDS_AUTHORIZATION_URL.search(name))
-        and ("tokenUrl" in flow or not _NEEDS_TOKEN_URL[version].search(name))
+        and all(url in flow for url in needed_urls(name, version))
     )
 
 

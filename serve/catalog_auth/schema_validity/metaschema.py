@@ -143,3 +143,18 @@ def _schemas_of(of: _Of, value: object) -> list[tuple[str | int | None, object]]
     if of is _Of.DEPENDENCIES:
         value = {name: inner for name, inner in value.items() if not _are_names(inner)}
     return list(value.items())
+
+
+def inner_schemas(schema: object) -> Iterator[tuple[Trail, Mapping[str, object]]]:
+    """Every (way to it, object) of a schema and the schemas within it."""
+    rest: list[tuple[Trail, object]] = [(None, schema)]
+    while rest:
+        trail, value = rest.pop()
+        if not isinstance(value, dict):
+            continue
+        yield trail, value
+        for keyword, inner in value.items():
+            of = _INNER.get(keyword)
+            schemas = None if of is None else _schemas_of(of, inner)
+            here = (trail, keyword)
+            rest += [(here if step is None else (here, step), one) for step, one in schemas or ()]

@@ -1,0 +1,30 @@
+"""Which fields the extension gives to which type of scheme, flow and parameter (part B2)."""
+
+from collections.abc import Mapping
+
+# Each is required for its own types and forbidden for all others, custom ones too.
+FIELDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
+    "http": ("scheme",),
+    "s3": (),
+    "signedUrl": ("flows",),
+    "oauth2": ("flows",),
+    "apiKey": ("name", "in"),
+    "openIdConnect": ("openIdConnectUrl",),
+}
+TYPED_FIELDS = ("name", "in", "scheme", "flows", "openIdConnectUrl")
+
+# What a flow may have, by the type of its scheme.
+FLOW_FIELDS: Mapping[str, frozenset[str]] = {
+    "oauth2": frozenset(
+        {"authorizationUrl", "tokenUrl", "refreshUrl", "scopes", "subjectTokenType"}
+    ),
+    "signedUrl": frozenset({"method", "authorizationApi", "parameters", "responseField"}),
+}
+# Of an oauth2 flow: the URLs that each predefined key has to have.
+FLOW_URLS: Mapping[str, tuple[str, ...]] = {
+    "authorizationCode": ("authorizationUrl", "tokenUrl"),
+    "implicit": ("authorizationUrl",),
+    "password": ("tokenUrl",),
+    "clientCredentials": ("tokenUrl",),
+    "tokenExchange": ("tokenUrl",),
+}
