@@ -19,7 +19,7 @@ from actors.ratelimit.watching.watcher import Watcher
 from serve.logs import configure_logs
 from serve.operations.actor import start_operations
 from serve.ratelimit.answers import decoded, encoded, wire_answers
-from serve.ratelimit.codec import current_limit_bytes
+from serve.ratelimit.codec.answers import current_limit_bytes
 from serve.ratelimit.front import Door, Front, NativeTuning, ServerTls, Service, choose_front
 from serve.ratelimit.health import Health
 from serve.rule_archive import FileArchive

@@ -12,7 +12,7 @@ import grpc
 from grpc_health.v1 import health_pb2
 
 from actors.kernel.clock import SystemClock
-from serve.ratelimit.codec import METHOD_PATH
+from serve.ratelimit.codec.messages import METHOD_PATH
 from serve.ratelimit.front import Answer, Door, Front, NativeTuning, Service, choose_front
 from serve.ratelimit.health import Health
 from serve.settings.choices import GrpcFront

@@ -10,14 +10,13 @@ from actors.ratelimit.decision import Decider
 from actors.ratelimit.descriptors import DEFAULT_BOUNDS, Bounds, Request
 from actors.ratelimit.refusals import Refusal, RefusalKind
 from actors.ratelimit.verdict import Decision
-from serve.ratelimit.codec import (
+from serve.ratelimit.codec.answers import (
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
-    MalformedRequest,
-    decode_request,
     response_bytes,
     status_bytes,
 )
+from serve.ratelimit.codec.requests import MalformedRequest, decode_request
 from serve.ratelimit.front import Answer, DecideBatch, Refused, StatusCode
 
 PRECISE_CODES = {

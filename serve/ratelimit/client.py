@@ -8,12 +8,8 @@ from typing import Any
 import grpc
 
 from actors.ratelimit.descriptors import Entries
-from serve.ratelimit.codec import (
-    METHOD_PATH,
-    REMAINING_UNLIMITED,
-    RequestMessage,
-    ResponseMessage,
-)
+from serve.ratelimit.codec.answers import REMAINING_UNLIMITED
+from serve.ratelimit.codec.messages import METHOD_PATH, RequestMessage, ResponseMessage
 
 CALL_TIMEOUT_S = 10.0
 

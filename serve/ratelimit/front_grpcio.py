@@ -6,7 +6,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from serve.ratelimit.codec import METHOD_NAME, SERVICE_NAME
+from serve.ratelimit.codec.messages import METHOD_NAME, SERVICE_NAME
 from serve.ratelimit.front import Answer, Door, Refused, Service
 from serve.ratelimit.front_aio import AioServer
 from serve.ratelimit.front_guard import guarded

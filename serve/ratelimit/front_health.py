@@ -15,7 +15,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from serve.ratelimit.codec import MESSAGE_POOL, SERVICE_NAME
+from serve.ratelimit.codec.messages import MESSAGE_POOL, SERVICE_NAME
 from serve.ratelimit.front import Service
 
 HEALTH_NAME = "ratelimit"

@@ -20,7 +20,7 @@ from threading import Thread
 
 from pygrpc_native import NativeGrpcFront
 
-from serve.ratelimit.codec import METHOD_NAME, METHOD_PATH
+from serve.ratelimit.codec.messages import METHOD_NAME, METHOD_PATH
 from serve.ratelimit.front import (
     BATCH_MAX,
     STREAMS_PER_CONNECTION_MAX,

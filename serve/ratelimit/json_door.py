@@ -17,7 +17,8 @@ from starlette.responses import Response
 
 from actors.ratelimit.descriptors import REQUEST_BYTES_MAX
 from actors.ratelimit.verdict import OK, OVER_LIMIT
-from serve.ratelimit.codec import MalformedRequest, request_from_json, response_to_json
+from serve.ratelimit.codec.json_form import request_from_json, response_to_json
+from serve.ratelimit.codec.requests import MalformedRequest
 from serve.ratelimit.front import Answer, Refused, StatusCode
 from serve.ratelimit.health import Health
 

@@ -35,7 +35,7 @@ TABLE = (
     ),
     Row(
         rf"(grpc|grpc_health|grpc_reflection|pygrpc_native|.+_pb2(_grpc)?){ANYWHERE_BELOW}",
-        r"serve/ratelimit/(codec|front_\w+|client|xds\w*)\.py|serve/commands/client\.py",
+        r"serve/ratelimit/(codec/\w+|front_\w+|client|xds\w*)\.py|serve/commands/client\.py",
         "gRPC and its messages only in the codec, the fronts, the xDS source and the client",
     ),
     Row(
@@ -218,7 +218,7 @@ ALLOWED = [
     ("serve/ratelimit/deployment.py", "from ray import serve as ray_serve"),
     ("serve/ratelimit/json_routes.py", "from starlette.requests import Request"),
     ("serve/ratelimit/front_grpcio.py", "import grpc\nfrom grpc_health.v1 import health_pb2"),
-    ("serve/ratelimit/codec.py", "from envoy.service.ratelimit.v3 import rls_pb2"),
+    ("serve/ratelimit/codec/messages.py", "from envoy.service.ratelimit.v3 import rls_pb2"),
     ("serve/commands/client.py", "import grpc"),
     ("serve/ratelimit/xds_source.py", "import grpc"),
     ("actors/ledger/journal/engine.py", "import sqlite3"),

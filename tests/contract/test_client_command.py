@@ -11,15 +11,15 @@ import trustme
 from actors.ratelimit.descriptors import Descriptor, Request
 from actors.ratelimit.windows import Unit
 from serve.commands.client import client
-from serve.ratelimit.codec import (
+from serve.ratelimit.codec.answers import (
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
-    ResponseMessage,
     current_limit_bytes,
-    decode_request,
     response_bytes,
     status_bytes,
 )
+from serve.ratelimit.codec.messages import ResponseMessage
+from serve.ratelimit.codec.requests import decode_request
 from serve.ratelimit.front import Answer, Door, Front, Refused, ServerTls, StatusCode
 from serve.settings.choices import GrpcFront
 from tests.grpc_peers import World

@@ -17,7 +17,8 @@ from actors.ratelimit.decision import Decider
 from actors.ratelimit.descriptors import Request
 from actors.ratelimit.tallies import Tallies
 from serve.ratelimit.answers import decoded, encoded, wire_answers
-from serve.ratelimit.codec import RequestMessage, ResponseMessage, current_limit_bytes
+from serve.ratelimit.codec.answers import current_limit_bytes
+from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
 from serve.ratelimit.front import Answer
 from tests.conformance.decision_cases import Case, Step, cases, request
 from tests.engine import RecordedCounters, rules_from

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from actors.ratelimit.descriptors import REQUEST_BYTES_MAX
-from serve.ratelimit.codec import METHOD_PATH, SERVICE_NAME
+from serve.ratelimit.codec.messages import METHOD_PATH, SERVICE_NAME
 from serve.ratelimit.front import Answer, Front, Refused
 from serve.settings.choices import GrpcFront
 from tests.grpc_peers import GRACE_S, PATIENCE_S, Caller, World, caller, send_by_hand

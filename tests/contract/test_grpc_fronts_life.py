@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pb2
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from serve.ratelimit.codec import SERVICE_NAME
+from serve.ratelimit.codec.messages import SERVICE_NAME
 from serve.ratelimit.front import Door, Front
 from serve.ratelimit.health import Component, Health
 from serve.settings.choices import GrpcFront

@@ -17,7 +17,7 @@ from actors.ratelimit.rule_building import load_rules
 from actors.ratelimit.rule_files import RuleFile
 from actors.ratelimit.tallies import Tallies
 from serve.ratelimit.answers import decoded, encoded, wire_answers
-from serve.ratelimit.codec import current_limit_bytes, response_bytes
+from serve.ratelimit.codec.answers import current_limit_bytes, response_bytes
 from serve.ratelimit.front import Answer, Refused, StatusCode
 from serve.ratelimit.health import Component, Health
 from serve.ratelimit.json_door import JsonDoor, json_reply

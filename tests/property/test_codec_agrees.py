@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 
 from actors.ratelimit.descriptors import ENTRY_BYTES_MAX, Descriptor, Override, Request
 from actors.ratelimit.windows import Unit
-from serve.ratelimit.codec import (
-    MalformedRequest,
-    RequestMessage,
-    ResponseMessage,
-    current_limit_bytes,
-    decode_request,
-    request_from_json,
-    response_bytes,
-    response_to_json,
-    status_bytes,
-)
+from serve.ratelimit.codec.answers import current_limit_bytes, response_bytes, status_bytes
+from serve.ratelimit.codec.json_form import request_from_json, response_to_json
+from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from serve.ratelimit.codec.requests import MalformedRequest, decode_request
 
 UINT32 = st.integers(0, 2**32 - 1)
 UINT64 = st.integers(0, 2**64 - 1)

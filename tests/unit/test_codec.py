@@ -15,22 +15,21 @@ from actors.ratelimit.descriptors import (
     Request,
 )
 from actors.ratelimit.windows import Unit
-from serve.ratelimit.codec import (
-    JSON_COMPLAINT_CHARS_MAX,
+from serve.ratelimit.codec.answers import (
     REMAINING_UNLIMITED,
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
-    MalformedRequest,
-    RequestMessage,
-    RequestOutOfBounds,
-    ResponseMessage,
     current_limit_bytes,
-    decode_request,
-    request_from_json,
     response_bytes,
-    response_to_json,
     status_bytes,
 )
+from serve.ratelimit.codec.json_form import (
+    JSON_COMPLAINT_CHARS_MAX,
+    request_from_json,
+    response_to_json,
+)
+from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from serve.ratelimit.codec.requests import MalformedRequest, RequestOutOfBounds, decode_request
 
 OK, OVER_LIMIT = ResponseMessage.OK, ResponseMessage.OVER_LIMIT
 

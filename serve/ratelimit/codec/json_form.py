@@ -1,0 +1,95 @@
+"""The proto3 JSON forms of question and answer, as the HTTP door takes and gives them (B16)."""
+
+import json
+import re
+from typing import NoReturn
+
+from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor as MessageDescriptor
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from serve.ratelimit.codec.requests import MalformedRequest
+
+JSON_COMPLAINT_CHARS_MAX = 200
+_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+
+
+def request_from_json(body: bytes) -> bytes:
+    """The serialised RateLimitRequest for a proto3 JSON one; strict, as B16 wants it.
+
+    Raises MalformedRequest for anything else. The caller bounds the body.
+    """
+    try:
+        document = json.loads(
+            body.decode(), object_pairs_hook=_object_without_duplicates, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError) as error:
+        raise MalformedRequest(_short(f"body is not JSON: {error}")) from error
+    _check_message(document, RequestMessage.DESCRIPTOR, "request")
+    message: Message = RequestMessage()
+    try:
+        json_format.ParseDict(document, message)
+    except (json_format.ParseError, OverflowError) as error:
+        raise MalformedRequest(_short(f"body is not a RateLimitRequest: {error}")) from error
+    return message.SerializeToString()
+
+
+def _short(complaint: str) -> str:
+    """One line of bounded length: a complaint may quote what the caller sent."""
+    return " ".join(complaint.split())[:JSON_COMPLAINT_CHARS_MAX]
+
+
+def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("an object names a field twice")
+    return fields
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _check_message(value: object, descriptor: MessageDescriptor, where: str) -> None:
+    """Refuses what protobuf's reader lets pass: lists or strings in an object's place, a field by
+    both its names, and strings like "1_0" for numbers. What passes is no deeper than a request."""
+    if not isinstance(value, dict):
+        raise MalformedRequest(f"{where} is not an object")
+    names_seen: set[str] = set()
+    for name, item in value.items():
+        field = descriptor.fields_by_camelcase_name.get(name) or descriptor.fields_by_name.get(name)
+        if field is None:
+            raise MalformedRequest(_short(f"{where} has no field {name!r}"))
+        if field.name in names_seen:
+            raise MalformedRequest(f"{where} names the field {field.name} twice")
+        names_seen.add(field.name)
+        if item is not None:
+            items = item if field.is_repeated and isinstance(item, list) else [item]
+            for element in items:
+                _check_field(element, field, f"{where}.{name}")
+
+
+def _check_field(value: object, field: FieldDescriptor, where: str) -> None:
+    message = field.message_type
+    is_wrapper = message is not None and message.full_name == "google.protobuf.UInt64Value"
+    is_number = is_wrapper or field.cpp_type == FieldDescriptor.CPPTYPE_UINT32
+    if message is not None and not is_wrapper:
+        _check_message(value, message, where)
+    elif field.enum_type is not None:
+        is_known_name = isinstance(value, str) and value in field.enum_type.values_by_name
+        if not is_known_name and type(value) is not int:
+            raise MalformedRequest(f"{where} is neither a known name nor a number")
+    elif is_number and isinstance(value, str) and not _JSON_NUMBER.fullmatch(value):
+        raise MalformedRequest(f"{where} is not a number")
+
+
+def response_to_json(payload: bytes) -> bytes:
+    """The proto3 JSON form of a serialised RateLimitResponse, fields in the order of B16."""
+    document = json_format.MessageToDict(ResponseMessage.FromString(payload))
+    for status in document.get("statuses", ()):
+        limit = status.get("currentLimit")
+        if limit and "name" in limit:
+            status["currentLimit"] = {"name": limit.pop("name"), **limit}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
