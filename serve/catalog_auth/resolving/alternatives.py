@@ -97,10 +97,11 @@ def planned(chain: Chain, store: Store | None, aimed: Aim, holdings: Holdings) -
 def planned_public(aimed: Aim, store: Store | None) -> Plan:
     """No scheme is needed: a plain GET, and no signatures for a store's own client."""
     plan = Plan(aimed, Holdings())
-    url = plan.url
+    url: str | None = plan.url
     if store is not None and not store.location.is_guess:
         plan.steps.append(environment_step(plan.name("environment"), store, None))
-        url = https_url(store.location) if not url.startswith("http") else url
+        if not plan.url.startswith("http"):
+            url = https_url(store.location)
         if store.is_requester_pays:
             plan.findings.append("T05")
     if url is None:

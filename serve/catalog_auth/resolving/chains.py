@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from serve.catalog_auth.document import REFS, Document, Scheme
+from serve.catalog_auth.near_misses import nearest
 from serve.catalog_auth.resolving.steps import Unresolved
 
 CHAIN_LENGTH_MAX = 8
@@ -53,13 +54,8 @@ def dangling(document: Document, found: list[Chain]) -> list[Unresolved]:
 
 
 def suggested(document: Document, ref: str) -> str | None:
-    """The name that was probably meant: equal up to case and blanks, or one letter away (R07)."""
-    names = [*(scheme.name for scheme in document.schemes), *document.inherited][:REFS_MAX]
-    plain = ref.strip().casefold()
-    for name in names:
-        if name.strip().casefold() == plain:
-            return name
-    return next((name for name in names if _is_near(plain, name.strip().casefold())), None)
+    """The name that was probably meant (R07)."""
+    return nearest(ref, [*(scheme.name for scheme in document.schemes), *document.inherited])
 
 
 def flows_of(scheme: Scheme) -> list[str | None]:
@@ -102,14 +98,3 @@ def _refs(scheme: Scheme) -> list[str]:
     if not isinstance(refs, list):
         return []
     return list(dict.fromkeys(ref for ref in refs[:REFS_MAX] if isinstance(ref, str)))
-
-
-def _is_near(one: str, other: str) -> bool:
-    """Whether one letter more, less or other makes them equal."""
-    if len(one) > len(other):
-        one, other = other, one
-    if len(other) - len(one) > 1 or one == other:
-        return False
-    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
-    rest = one[at + 1 :] if len(one) == len(other) else one[at:]
-    return rest == other[at + 1 :]

@@ -206,6 +206,7 @@ def _posted(
     if url is None:
         return Unusable("its `tokenUrl` is not an http(s) URL")
     step = names("token")
+    inputs: tuple[str, ...]
     if scope := _scope(flow):
         form["scope"] = scope
     if has_secret:
@@ -235,13 +236,12 @@ def _exchanged(
         return Unusable("its `tokenUrl` is not an http(s) URL")
     step = names("exchange")
     needs: Mapping[str, Need] = {"subject_token": Need(scheme.name, "subject_token")}
-    subject: str | None = place(step, "subject_token")
-    subject_type = ACCESS_TOKEN
+    subject, subject_type = place(step, "subject_token"), ACCESS_TOKEN
     if input_ is not None:
-        needs, subject = input_.needs, input_.token(step)
-        if subject is None or input_.token_type is None:
+        token = input_.token(step)
+        if token is None or input_.token_type is None:
             return Unusable(f"{input_.of} gives no token that could be exchanged")
-        subject_type = input_.token_type
+        needs, subject, subject_type = input_.needs, token, input_.token_type
     stated = flow.get("subjectTokenType")
     form = {
         "grant_type": TOKEN_EXCHANGE,
@@ -264,13 +264,12 @@ def _token_step(
     warnings: tuple[str, ...] = (),
 ) -> Obtained:
     produces = (Produced("/access_token", "access_token"),)
-    if refresh is not None:
-        produces += (Produced("/refresh_token", "refresh_token"),)
+    more = () if refresh is None else (Produced("/refresh_token", "refresh_token"),)
     of = tuple(dict.fromkeys((scheme.name, *(need.scheme for need in needs.values()))))
     post = HttpStep(
         id=step,
         request=request,
-        produces=produces,
+        produces=produces + more,
         needs=needs,
         derives=derives,
         credentials=CredentialRule(of, hosts_of(request.url)),

@@ -1,6 +1,6 @@
 """Steps as lines of Python, with requests; objects with obstore."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from serve.catalog_auth.findings import shown
 from serve.catalog_auth.resolving.steps import (
@@ -154,13 +154,13 @@ def _arguments(request: Request) -> str:
     if headers:
         words.append(f"headers={_mapping(headers)}")
     if request.form is not None:
-        words.append(f"data={_mapping(dict(request.form))}")
+        words.append(f"data={_mapping(request.form)}")
     if request.body is not None:
-        words.append(f"json={_mapping(dict(request.body))}")
+        words.append(f"json={_mapping(request.body)}")
     return ", ".join(words)
 
 
-def _mapping(members: dict[str, object] | dict[str, str]) -> str:
+def _mapping(members: Mapping[str, object]) -> str:
     pairs = (
         f"{name!r}: {expression(value) if isinstance(value, str) else repr(value)}"
         for name, value in members.items()
@@ -185,5 +185,5 @@ def _read(step: EnvironmentStep) -> Iterator[str]:
     assert isinstance(form, dict), "made so"
     options, path = form["store"], form["path"]
     assert isinstance(options, dict), "made so"
-    yield f"store = S3Store(**{_mapping({str(k): v for k, v in options.items()})})"
+    yield f"store = S3Store(**{_mapping(options)})"
     yield f"data = obstore.get(store, {path!r}).bytes()"

@@ -1,0 +1,68 @@
+"""Small catalog documents for the tests, and the ways to their one asset."""
+
+from typing import Any
+
+from serve.catalog_auth.document import NO_ANCESTORS, Ancestors
+from serve.catalog_auth.locating import locate
+from serve.catalog_auth.resolving.holdings import Held, Holdings
+from serve.catalog_auth.resolving.resolution import resolve
+from serve.catalog_auth.resolving.steps import Resolution
+from serve.catalog_auth.resolving.target import By, Target
+from serve.catalog_auth.resolving.wire import resolution_json
+
+Json = dict[str, Any]
+V1_2_0 = "https://stac-extensions.github.io/authentication/v1.2.0/schema.json"
+HREF = "https://data.example.com/a.tif"
+DATA = Target(By.POINTER, "/assets/data")
+
+
+def item(
+    schemes: Json | None = None,
+    refs: list[str] | None = None,
+    href: str = HREF,
+    asset: Json | None = None,
+    properties: Json | None = None,
+) -> Json:
+    """An item with one asset, `data`."""
+    data: Json = {"href": href, **(asset or {})}
+    if refs is not None:
+        data["auth:refs"] = refs
+    members = dict(properties or {})
+    if schemes is not None:
+        members["auth:schemes"] = schemes
+    return {
+        "type": "Feature",
+        "stac_version": "1.1.0",
+        "stac_extensions": [V1_2_0],
+        "id": "i1",
+        "collection": "c1",
+        "geometry": None,
+        "properties": {"datetime": "2026-01-01T00:00:00Z", **members},
+        "links": [],
+        "assets": {"data": data},
+    }
+
+
+def resolved(
+    root: Json,
+    *available: str | Held,
+    target: Target = DATA,
+    ancestors: Ancestors = NO_ANCESTORS,
+    base_url: str | None = None,
+) -> Resolution:
+    held = tuple(Held(one) if isinstance(one, str) else one for one in available)
+    found = resolve(locate(root, ancestors), target, Holdings(held), base_url=base_url)
+    assert isinstance(found, Resolution), found
+    return found
+
+
+def ways(root: Json, *available: str | Held, target: Target = DATA) -> list[Json]:
+    """The alternatives as JSON."""
+    answer: list[Json] = resolution_json(resolved(root, *available, target=target))["alternatives"]
+    return answer
+
+
+def way(scheme: Json, *available: str | Held, href: str = HREF, **more: Any) -> Json:
+    """The only alternative for an asset that refers to this one scheme, `s`."""
+    (only,) = ways(item({"s": scheme}, ["s"], href, **more), *available)
+    return only
