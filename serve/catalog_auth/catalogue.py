@@ -5,12 +5,23 @@ from types import MappingProxyType
 
 from serve.catalog_auth.rule import Rule
 from serve.catalog_auth.rules import (
+    api_key,
     chains,
+    custom_types,
     declaration,
+    description,
+    endpoints,
+    exposure,
     flow_structure,
+    http,
     inheritance,
+    oauth2,
+    object_storage,
     placement,
     references,
+    secrets,
+    signed_url,
+    signed_url_parameters,
     structure,
 )
 
@@ -24,11 +35,22 @@ def _joined(*groups: tuple[Rule, ...]) -> Mapping[str, Rule]:
 
 # Every rule by its id.
 RULES: Mapping[str, Rule] = _joined(
+    api_key.RULES,
     chains.RULES,
+    custom_types.RULES,
     declaration.RULES,
+    description.RULES,
+    endpoints.RULES,
+    exposure.RULES,
     flow_structure.RULES,
+    http.RULES,
     inheritance.RULES,
+    oauth2.RULES,
+    object_storage.RULES,
     placement.RULES,
     references.RULES,
+    secrets.RULES,
+    signed_url.RULES,
+    signed_url_parameters.RULES,
     structure.RULES,
 )

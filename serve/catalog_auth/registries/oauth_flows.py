@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from serve.catalog_auth.near_misses import nearest
 from serve.catalog_auth.versions import Version
 
 
@@ -81,26 +82,6 @@ def misnamed(name: str) -> Misnamed | None:
         return Misnamed(first if is_same else None, is_grave=True)
     meant = _BY_PLAIN_NAME.get(plain) or _BY_PLAIN_NAME.get(plain.removesuffix("flow"))
     if meant is None:
-        meant = next((known for known in PREDEFINED if is_near(plain, known.lower())), None)
+        meant = nearest(plain, (known.lower() for known in PREDEFINED))
+        meant = None if meant is None else _BY_PLAIN_NAME[meant]
     return None if meant is None else Misnamed(meant, is_grave=name.strip() == meant)
-
-
-def is_near(one: str, other: str) -> bool:
-    """Whether two different words are one slip apart: a letter too many, missing, wrong, or two
-    letters changed places. Short words are not compared: `code` is no slip for `mode`."""
-    if min(len(one), len(other)) < NEAR_LENGTH_MIN or abs(len(one) - len(other)) > 1:
-        return False
-    if len(one) > len(other):
-        one, other = other, one
-    start = 0
-    while start < len(one) and one[start] == other[start]:
-        start += 1
-    if len(one) < len(other):
-        return one[start:] == other[start + 1 :]
-    is_swapped = one[start : start + 2] == other[start : start + 2][::-1]
-    return one[start + 1 :] == other[start + 1 :] or (
-        is_swapped and one[start + 2 :] == other[start + 2 :]
-    )
-
-
-NEAR_LENGTH_MIN = 5

@@ -20,7 +20,8 @@ from serve.catalog_auth.registries.token_types import (
     registered_urn,
 )
 from serve.catalog_auth.rule import Profile, Report, Rule, Subject
-from serve.catalog_auth.rules.protected_items import LOGIN, client_credentials, item, oauth2
+from serve.catalog_auth.rules.example_documents import LOGIN
+from serve.catalog_auth.rules.protected_items import client_credentials, item, oauth2
 from serve.catalog_auth.versions import Version
 
 _OAUTH2 = frozenset({"oauth2"})
