@@ -21,13 +21,16 @@ from serve.catalog_auth.document import (
     HolderKind,
     Kind,
     Misshapen,
-    Path,
     References,
     Scheme,
 )
+from serve.catalog_auth.findings import Path
+from serve.catalog_auth.schema_validity.shapes import is_string_list
 from serve.catalog_auth.strays import find_strays
 from serve.catalog_auth.versions import VERSIONS_BY_IDENTIFIER, Version, is_meant
 
+# References, and their accesses by what the hrefs have in common.
+_Group = tuple[References, dict[str, Access]]
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
 
 
@@ -53,7 +56,11 @@ def locate(
     )
     if version is None and versions:
         version = max(versions, key=_rank)
-    is_exact = raw is not None and raw.count(b'"auth:') == walk.fields and b"\\u00" not in raw
+    is_exact = (
+        raw is not None
+        and raw.count(b'"auth:') == walk.fields
+        and (b"\\" not in raw or b"\\u00" not in raw)  # (the first is the quicker to answer)
+    )
     return Document(
         root,
         kind,
@@ -65,8 +72,8 @@ def locate(
         walk.schemes,
         walk.inherited,
         walk.holders,
-        list(walk.references.values()),
-        list(walk.accesses.values()),
+        walk.references,
+        walk.accesses,
         walk.malformed,
         misshapen + walk.misshapen,
         () if is_exact else find_strays(root, kind),
@@ -122,8 +129,10 @@ class _Walk:
         self.inherited = inherited
         self.fields = 0
         self.holders: list[Holder] = []
-        self.references: dict[tuple[str, ...], References] = {}
-        self.accesses: dict[tuple[tuple[str, ...] | None, str], Access] = {}
+        self.references: list[References] = []
+        self.accesses: list[Access] = []
+        self._groups: dict[tuple[str, ...], _Group] = {}
+        self._open: dict[str, Access] = {}
         self.malformed: list[Holder] = []
         self.misshapen: list[Misshapen] = []
         self._find_schemes(root, kind)
@@ -206,25 +215,37 @@ class _Walk:
             href = None
         holder = Holder(kind, name, path, value, refs, href, is_ok)
         self.holders.append(holder)
-        names: tuple[str, ...] | None = None
-        references = None
+        references: References | None = None
+        accesses = self._open
         if refs is not MISSING:
             self.fields += 1
-            if isinstance(refs, list) and all(isinstance(ref, str) for ref in refs):
-                names = tuple(refs)
-                references = self.references.get(names)
-                if references is None:
-                    references = self.references[names] = self._resolved(names)
-                references.holders.append(holder)
-            else:
+            group = self._group(refs)
+            if group is None:
                 self.malformed.append(holder)
-        if href is not None:
-            key = (names, _place(href))
-            access = self.accesses.get(key)
-            if access is None:
-                self.accesses[key] = Access(href, references, [holder])
             else:
-                access.holders.append(holder)
+                references, accesses = group
+                references.holders.append(holder)
+        if href is not None:
+            place = _place(href)
+            access = accesses.get(place)
+            if access is None:
+                accesses[place] = access = Access(href, references, [])
+                self.accesses.append(access)
+            access.holders.append(holder)
+
+    def _group(self, refs: object) -> _Group | None:
+        """The references of a well-formed list, and their accesses by place."""
+        if not isinstance(refs, list):
+            return None
+        names = tuple(refs)
+        try:
+            group = self._groups.get(names)
+        except TypeError:  # (something in it cannot be hashed, so it is no text)
+            return None
+        if group is None and is_string_list(refs):
+            group = self._groups[names] = (self._resolved(names), {})
+            self.references.append(group[0])
+        return group
 
     def _resolved(self, names: tuple[str, ...]) -> References:
         schemes = []

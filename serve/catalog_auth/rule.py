@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -97,25 +97,33 @@ class Rule:
         return self.id[0] == "S" or self.id in ("E01", "E03", "E07")
 
 
+class Step(NamedTuple):
+    """A rule as it runs: how bad its findings are (None: nobody wants them), and whether the caller
+    has said so, whatever the check thinks of the single case."""
+
+    rule: Rule
+    severity: Severity | None
+    is_forced: bool
+
+
 class Report:
-    """What the checks find in one document."""
+    """What the checks find in one document. `step` is the rule that runs."""
 
     __slots__ = (
-        "_forced",
         "_hidden",
-        "_severity",
         "_shared",
         "counts",
         "document",
         "findings",
         "profile",
         "raw",
-        "rule",
+        "step",
     )
 
     def __init__(self, document: Document, profile: Profile, raw: bytes | None) -> None:
         self.document = document
         self.profile = profile
+        self.step: Step
         # The document's own text, if there is one: no part of a larger one.
         self.raw = raw
         # The first FINDINGS_MAX; `counts` has them all.
@@ -124,24 +132,16 @@ class Report:
         self._hidden: list[str] = []
         self._shared: dict[Callable[[Document], object], object] = {}
 
-    def begin(self, rule: Rule, severity: Severity | None, is_forced: bool) -> None:
-        """The findings to come are this rule's. None: nobody wants them. `is_forced`: the caller
-        has said how bad they are, whatever the check thinks of the single case."""
-        self.rule = rule
-        self._severity = severity
-        self._forced = is_forced
-
     def add(
         self, path: Path, message: str, fix: Fix | None = None, severity: Severity | None = None
     ) -> None:
         """A finding at `path`, from the document's root. `severity` is for the case at hand, where
         it is not the rule's."""
-        worst = self._severity
+        rule, worst, is_forced = self.step
         if worst is None:
             return
-        if severity is not None and not self._forced:
+        if severity is not None and not is_forced:
             worst = severity
-        rule = self.rule
         if (
             worst is Severity.ERROR
             and rule.since is not None

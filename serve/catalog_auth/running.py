@@ -7,87 +7,97 @@ from functools import lru_cache
 from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.document import flows_of, parameters_of
 from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.rule import Profile, Report, Rule, Subject
+from serve.catalog_auth.rule import Profile, Report, Step, Subject
 
 # Plans of so many different options are remembered.
 PLANS_MAX = 256
 
-# A rule as it runs: how bad its findings are (None: unheard), and whether the caller said so.
-_Step = tuple[Rule, Severity | None, bool]
+
+@dataclass(frozen=True, slots=True)
+class SchemePlan:
+    """The rules that look at schemes of one type, and into them."""
+
+    scheme: Sequence[Step]
+    flow: Sequence[Step]
+    signed_flow: Sequence[Step]
+    parameter: Sequence[Step]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The rules that run, by what they look at; those that look at schemes and into them, by the
-    scheme's type too. `by_subject` has them for any other type."""
+    """The rules that run, by what they look at."""
 
-    by_subject: Mapping[Subject, tuple[_Step, ...]]
-    by_type: Mapping[Subject, Mapping[str, tuple[_Step, ...]]]
-
-    def of_scheme(self, subject: Subject, type_: str | None) -> tuple[_Step, ...]:
-        found = None if type_ is None else self.by_type[subject].get(type_)
-        return self.by_subject[subject] if found is None else found
-
-
-_TYPED = (Subject.SCHEME, Subject.FLOW, Subject.SIGNED_FLOW, Subject.PARAMETER)
+    document: Sequence[Step]
+    references: Sequence[Step]
+    access: Sequence[Step]
+    gated_access: Sequence[Step]
+    by_type: Mapping[str, SchemePlan]
+    other_types: SchemePlan
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan(profile: Profile, severities: frozenset[tuple[str, Severity | None]]) -> Plan:
+    """The rules as this profile has them, with the caller's own severities (None: off)."""
     overrides = dict(severities)
-    steps: list[_Step] = []
+    steps: list[Step] = []
     for rule in RULES.values():
         severity = overrides.get(rule.id, rule.severity_in(profile))
         # Rules about secrets always run: the messages of all others are redacted by them.
         if severity is not None or rule.id[0] == "X":
-            steps.append((rule, severity, rule.id in overrides))
-    types = {type_ for rule in RULES.values() for type_ in rule.types or ()}
-    by_type = {
-        subject: {
-            type_: tuple(
-                step
-                for step in steps
-                if step[0].subject is subject and type_ in (step[0].types or (type_,))
-            )
-            for type_ in types
-        }
-        for subject in _TYPED
-    }
-    by_subject = {
-        subject: tuple(
+            steps.append(Step(rule, severity, rule.id in overrides))
+
+    def looking_at(subject: Subject, type_: str | None = None) -> tuple[Step, ...]:
+        return tuple(
             step
             for step in steps
-            if step[0].subject is subject and (subject not in _TYPED or step[0].types is None)
+            if step.rule.subject is subject
+            and (step.rule.types is None or (type_ is not None and type_ in step.rule.types))
         )
-        for subject in Subject
-    }
-    return Plan(by_subject, by_type)
+
+    def scheme_plan(type_: str | None) -> SchemePlan:
+        return SchemePlan(
+            looking_at(Subject.SCHEME, type_),
+            looking_at(Subject.FLOW, type_),
+            looking_at(Subject.SIGNED_FLOW, type_),
+            looking_at(Subject.PARAMETER, type_),
+        )
+
+    types = {type_ for rule in RULES.values() for type_ in rule.types or ()}
+    return Plan(
+        looking_at(Subject.DOCUMENT),
+        looking_at(Subject.REFERENCES),
+        looking_at(Subject.ACCESS),
+        looking_at(Subject.GATED_ACCESS),
+        {type_: scheme_plan(type_) for type_ in types},
+        scheme_plan(None),
+    )
 
 
 def run(plan: Plan, report: Report) -> None:
     """Hands every rule of the plan every subject that the document has for it."""
     document = report.document
-    _run(plan.by_subject[Subject.DOCUMENT], (document,), report)
+    _run(plan.document, (document,), report)
     for scheme in document.schemes:
-        _run(plan.of_scheme(Subject.SCHEME, scheme.type), (scheme,), report)
+        steps = plan.by_type.get(scheme.type or "", plan.other_types)
+        _run(steps.scheme, (scheme,), report)
         if scheme.type == "oauth2":
-            _run(plan.of_scheme(Subject.FLOW, scheme.type), flows_of(scheme), report)
+            _run(steps.flow, flows_of(scheme), report)
         elif scheme.type == "signedUrl":
             flows = flows_of(scheme)
-            _run(plan.of_scheme(Subject.SIGNED_FLOW, scheme.type), flows, report)
+            _run(steps.signed_flow, flows, report)
             parameters = [parameter for flow in flows for parameter in parameters_of(flow)]
-            _run(plan.of_scheme(Subject.PARAMETER, scheme.type), parameters, report)
-    _run(plan.by_subject[Subject.REFERENCES], document.references, report)
-    _run(plan.by_subject[Subject.ACCESS], document.accesses, report)
+            _run(steps.parameter, parameters, report)
+    _run(plan.references, document.references, report)
+    _run(plan.access, document.accesses, report)
     gated = [access for access in document.accesses if access.references is not None]
-    _run(plan.by_subject[Subject.GATED_ACCESS], gated, report)
+    _run(plan.gated_access, gated, report)
 
 
-def _run(steps: tuple[_Step, ...], subjects: Sequence[object], report: Report) -> None:
+def _run(steps: Sequence[Step], subjects: Sequence[object], report: Report) -> None:
     if not subjects:
         return
-    for rule, severity, is_forced in steps:
-        report.begin(rule, severity, is_forced)
-        check = rule.check
+    for step in steps:
+        report.step = step
+        check = step.rule.check
         for subject in subjects:
             check(subject, report)

@@ -45,8 +45,8 @@ def _use_is_declared(document: Document, report: Report) -> None:
     if isinstance(extensions, list):
         fix = (Operation("add", (_EXTENSIONS, "-"), identifier),)
     elif extensions is None:
-        operation = "replace" if _EXTENSIONS in document.root else "add"
-        fix = (Operation(operation, (_EXTENSIONS,), [identifier]),)
+        # (to add a member that is there replaces it: RFC 6902 section 4.1)
+        fix = (Operation("add", (_EXTENSIONS,), [identifier]),)
     report.add(
         (_EXTENSIONS,),
         "fields of the authentication extension are used, but it is not declared: no validator "

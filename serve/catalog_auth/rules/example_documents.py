@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from serve.catalog_auth.findings import JsonValue
 from serve.catalog_auth.versions import Version
 
-Json = dict[str, JsonValue]
+Json = dict[str, object]
 
 LOGIN: Json = {
     "type": "openIdConnect",
@@ -15,16 +14,16 @@ KEY: Json = {"type": "apiKey", "in": "header", "name": "X-Api-Key"}
 SCENE = "https://data.example.com/scene.tif"
 
 
-def scene(*refs: str, href: str = SCENE, **members: JsonValue) -> Json:
+def scene(*refs: str, href: str = SCENE, **members: object) -> Json:
     """An asset with these references."""
     return {"href": href, **members, "auth:refs": list(refs)}
 
 
 def item(
-    schemes: JsonValue = None,
-    assets: Mapping[str, JsonValue] | None = None,
+    schemes: object = None,
+    assets: Mapping[str, object] | None = None,
     version: Version = Version.V1_1_0,
-    **members: JsonValue,
+    **members: object,
 ) -> Json:
     """An item with these schemes (None: no such member), and an asset that references all of them
     unless there are other assets."""
@@ -47,7 +46,7 @@ def item(
 
 
 def collection(
-    schemes: JsonValue = None, version: Version = Version.V1_1_0, **members: JsonValue
+    schemes: object = None, version: Version = Version.V1_1_0, **members: object
 ) -> Json:
     """A collection with these schemes (None: no such member)."""
     return {

@@ -169,7 +169,9 @@ def _words_can_be_used(path: Path, schema: object, report: Report) -> None:
     """What the metaschema lets pass and no client can work with."""
     count = 0
     for trail, value in inner_schemas(schema):
-        patterns = [(("pattern",), value["pattern"])] if "pattern" in value else []
+        patterns: list[tuple[Path, object]] = []
+        if "pattern" in value:
+            patterns.append((("pattern",), value["pattern"]))
         properties = value.get("patternProperties")
         if isinstance(properties, dict):
             patterns += [(("patternProperties", name), name) for name in properties]
@@ -199,7 +201,7 @@ def _example(parameter: dict[str, object]) -> dict[str, object]:
         "parameters": {"href": parameter},
         "responseField": "href",
     }
-    return dict(item({"signed": {"type": "signedUrl", "flows": {"sign": flow}}}))  # type: ignore[dict-item]
+    return item({"signed": {"type": "signedUrl", "flows": {"sign": flow}}})
 
 
 _TOKEN_URL = "https://login.example.com/token"

@@ -250,7 +250,7 @@ RULES = (
         repair="Move it to its place: schemes into an item's properties or to the top level of a "
         "collection or catalog, references into assets, alternates, item_assets and links.",
         check=_fields_are_in_place,
-        example=item(assets={"data": scene("login")}, **{SCHEMES: {"login": LOGIN}}),
+        example={**item(assets={"data": scene("login")}), SCHEMES: {"login": LOGIN}},
         since=Version.V1_1_0,
     ),
     Rule(
