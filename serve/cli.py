@@ -14,6 +14,7 @@ COMMANDS = {
     "check-config": ("serve.commands.check_config", "check_config"),
     "explain": ("serve.commands.explain", "explain"),
     "client": ("serve.commands.client", "client"),
+    "catalog": ("serve.commands.catalog", "catalog"),
     "payments": ("serve.commands.payments", "payments"),
     "ledger": ("serve.commands.ledger", "ledger"),
 }

@@ -24,6 +24,7 @@ from ray.serve.schema import ApplicationStatus
 
 from actors.kernel.clock import SystemClock
 from actors.ratelimit.totals import Statistics
+from serve.catalog_auth import deployment as catalog_deployment
 from serve.logs import configure_logs
 from serve.operations.json_lines import NOTHING, json_lines
 from serve.payments import deployment as payments_deployment
@@ -38,7 +39,12 @@ LOG = logging.getLogger("tollgate.node")
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
 APPLICATION = "ratelimit"
 PAYMENTS_APPLICATION = "payments"
-SERVICES = {APPLICATION: "rate-limit", PAYMENTS_APPLICATION: "payments"}
+CATALOG_APPLICATION = "catalog-auth"
+SERVICES = {
+    APPLICATION: "rate-limit",
+    PAYMENTS_APPLICATION: "payments",
+    CATALOG_APPLICATION: "catalog-auth",
+}
 DRAIN_MARGIN_S = 5.0
 WATCH_EVERY_S = 1.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -114,6 +120,10 @@ class Node:
         if settings.payments.is_on:
             prefix = payments_deployment.ROUTE_PREFIX
             addresses["payments"] = f"http://{addresses['HTTP']}{prefix} (to browse: /docs)"
+        if settings.catalog.is_on:
+            addresses["catalog auth"] = (
+                f"http://{addresses['HTTP']}{catalog_deployment.ROUTE_PREFIX}/"
+            )
         addresses |= ray.get(listening)
         addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
         self._tell(addresses, ray.get(actors.watcher.describe.remote()))
@@ -196,12 +206,16 @@ def _line_of(error: OSError | NotOpenedError) -> str:
 
 def _applications(settings: Settings, run: str) -> list[ray_serve.RunTarget]:
     """What Serve runs here; the rate limit is the first."""
-    ratelimit = ray_serve.RunTarget(application(settings, run), APPLICATION, "/")
-    if not settings.payments.is_on:
-        return [ratelimit]
-    payments = payments_deployment.application(settings, run)
-    prefix = payments_deployment.ROUTE_PREFIX
-    return [ratelimit, ray_serve.RunTarget(payments, PAYMENTS_APPLICATION, prefix)]
+    targets = [ray_serve.RunTarget(application(settings, run), APPLICATION, "/")]
+    if settings.payments.is_on:
+        payments = payments_deployment.application(settings, run)
+        prefix = payments_deployment.ROUTE_PREFIX
+        targets.append(ray_serve.RunTarget(payments, PAYMENTS_APPLICATION, prefix))
+    if settings.catalog.is_on:
+        catalog = catalog_deployment.application(settings)
+        prefix = catalog_deployment.ROUTE_PREFIX
+        targets.append(ray_serve.RunTarget(catalog, CATALOG_APPLICATION, prefix))
+    return targets
 
 
 def _opened(applications: list[ray_serve.RunTarget]) -> DeploymentHandle[Any]:

@@ -27,10 +27,10 @@ RULE_PLACES = ("RUNTIME_ROOT", "RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY")
 
 # Names that begin so are taken for ours; one that is almost a setting's name is worth a warning.
 OWN_PREFIXES = (
-    *("AGENT_STATSD_", "ALTCACHE_", "CATALOG_", "CONFIG_GRPC_XDS_", "COUNTER", "DEBUG_", "DOG_STATSD_"),
-    *("GRPC_", "KVSTORE_", "LIMIT_", "MEMCACHE_", "PAYMENTS_", "PROMETHEUS_", "PULLMETRICS_"),
-    *("REDIS_", "RUNTIME_", "SMTP_", "STATSD_", "TOLLGATE_", "TRACING_", "WEBHOOK_"),
-    *("XDS_CLIENT_",),
+    *("AGENT_STATSD_", "ALTCACHE_", "CATALOG_", "CONFIG_GRPC_XDS_", "COUNTER", "DEBUG_"),
+    *("DOG_STATSD_", "GRPC_", "KVSTORE_", "LIMIT_", "MEMCACHE_", "PAYMENTS_", "PROMETHEUS_"),
+    *("PULLMETRICS_", "REDIS_", "RUNTIME_", "SMTP_", "STATSD_", "TOLLGATE_", "TRACING_"),
+    *("WEBHOOK_", "XDS_CLIENT_"),
 )
 LIKENESS_MIN = 0.88
 

@@ -1,0 +1,75 @@
+"""The catalog-auth service as a Ray Serve deployment: one replica is one process that judges,
+repairs, resolves and signs. It keeps nothing, so replicas share nothing.
+"""
+
+import asyncio
+import gc
+
+from ray import serve as ray_serve
+from ray.serve._private.constants import RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from actors.ratelimit.partitions.actor import GC_THRESHOLDS
+from serve.catalog_auth.application import catalog_application
+from serve.catalog_auth.wiring import catalog_desk
+from serve.logs import configure_logs
+from serve.settings import Settings, process_environment
+
+ROUTE_PREFIX = "/catalog-auth"
+ONGOING_REQUESTS_MAX = 1_024
+# Pieces of a body that wait to be read, each of at most some 64 KiB.
+PIECES_MAX = 16
+
+
+@ray_serve.deployment(
+    name="CatalogAuth",
+    max_ongoing_requests=ONGOING_REQUESTS_MAX,
+    ray_actor_options={"num_cpus": 0},
+    graceful_shutdown_timeout_s=10,
+    logging_config={"enable_access_log": False, "log_level": "WARNING"},
+)
+@ray_serve.ingress()
+class CatalogAuth:
+    """One process of the service."""
+
+    def __init__(self, settings: Settings) -> None:
+        configure_logs(settings)
+        self._app = BoundedBodies(catalog_application(catalog_desk(settings)))
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:
+        return self._app
+
+
+class BoundedBodies:
+    """Serve takes a body in as fast as it comes, into a queue without end: a bulk call would be in
+    memory as a whole. Here the queue has an end, and then Serve, and so the caller, waits.
+
+    That holds where Serve and this code share a loop, as `RAY_SERVE_THROUGHPUT_OPTIMIZED` has it;
+    between two threads Serve does not wait, and a queue with an end would lose pieces.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        queue = getattr(receive, "queue", None)
+        if isinstance(queue, asyncio.Queue) and not RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD:
+            queue._maxsize = PIECES_MAX  # type: ignore[attr-defined]
+        await self._app(scope, receive, send)
+
+
+def build(_: dict[str, str]) -> ray_serve.Application:
+    """The application, from the settings of the environment (see `configs/serve.yaml`)."""
+    return application(Settings.from_environment(process_environment()))
+
+
+def application(settings: Settings) -> ray_serve.Application:
+    """The application."""
+    catalog = CatalogAuth.options(  # type: ignore[attr-defined]
+        num_replicas=settings.catalog.replicas
+    )
+    door: ray_serve.Application = catalog.bind(settings)
+    return door

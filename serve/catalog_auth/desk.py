@@ -1,0 +1,42 @@
+"""What the routes work with: the options that hold where a call says nothing, and the bounds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from serve.catalog_auth.problems import Busy
+from serve.catalog_auth.report import Options
+
+# Long calls end when their caller neither sends nor takes anything for so long.
+PATIENCE_S = 60.0
+
+
+class Slots:
+    """So many long calls at a time, and no more."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Holds a slot. Raises Busy."""
+        if self._free == 0:
+            raise Busy("as many bulk calls as are allowed are being answered: call again")
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """`public_url`: the service's address for callers, empty when it is told by their calls.
+    `version`: Tollgate's own."""
+
+    options: Options
+    document_bytes_max: int
+    slots: Slots
+    public_url: str = ""
+    version: str = ""
+    patience_s: float = PATIENCE_S

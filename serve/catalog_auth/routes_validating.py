@@ -1,0 +1,86 @@
+"""Judging documents: one at a time, or as many as come."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from serve.catalog_auth.bodies import (
+    JSON_TYPES,
+    NDJSON_TYPES,
+    body_chunks,
+    check_media_type,
+    whole_body,
+)
+from serve.catalog_auth.bulk import bulk_results, encode_json
+from serve.catalog_auth.described import (
+    BULK_ANSWERS,
+    BULK_BODY,
+    DOCUMENT_BODY,
+    JSON,
+    JUDGED,
+    NDJSON,
+    TEXT,
+)
+from serve.catalog_auth.desk import Desk
+from serve.catalog_auth.envelopes import Envelope, opened
+from serve.catalog_auth.judging import Json, Judged, places_of, reply_of
+from serve.catalog_auth.negotiating import wanted_type
+from serve.catalog_auth.queries import OptionsQuery
+from serve.catalog_auth.report import validate as validated
+from serve.catalog_auth.sarif import MEDIA_TYPE as SARIF
+from serve.catalog_auth.sarif import sarif_log
+from serve.catalog_auth.streaming import Streamed, takes_gzip
+from serve.catalog_auth.text_format import as_text
+
+# What a document from the wire is called where files have names.
+NAME = "document"
+PLAIN = "text/plain"
+router = APIRouter(tags=["judging"])
+
+
+@router.post(
+    "/validate",
+    summary="Judge a document",
+    responses=JUDGED,
+    openapi_extra=DOCUMENT_BODY,
+    response_model=None,
+)
+async def validate(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
+    """200 whatever the verdict is. `Accept` chooses between JSON, SARIF and plain text."""
+    desk: Desk = request.app.state.desk
+    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
+    judged = judged_envelope(opened(raw, desk.options, query.asked()), raw)
+    wanted = wanted_type(request.headers.get("accept", ""), (JSON, SARIF, PLAIN))
+    if wanted == SARIF:
+        return Response(encode_json(sarif_log([judged], desk.version)), media_type=SARIF)
+    if wanted == PLAIN:
+        return Response("\n".join(as_text(judged)) + "\n", media_type=TEXT)
+    return Response(encode_json(reply_of(judged)), media_type=JSON)
+
+
+@router.post(
+    "/validate/bulk",
+    summary="Judge many documents",
+    responses=BULK_ANSWERS,
+    openapi_extra=BULK_BODY,
+    response_model=None,
+)
+async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
+    """Results come while documents are still sent: whoever sends many has to read meanwhile. A line
+    that cannot be judged gets a line that says why; the last line sums up."""
+    desk: Desk = request.app.state.desk
+    check_media_type(request, NDJSON_TYPES)
+    asked = query.asked()
+
+    def judge(line: bytes) -> Json:
+        return reply_of(judged_envelope(opened(line, desk.options, asked), line))
+
+    lumps = bulk_results(body_chunks(request), judge, desk.document_bytes_max, desk.patience_s)
+    return Streamed(lumps, NDJSON, is_compressed=takes_gzip(request), slot=desk.slots.one())
+
+
+def judged_envelope(envelope: Envelope, raw: bytes) -> Judged:
+    """The judgement of an envelope; places are those in the whole body."""
+    verdict = validated(envelope.root, envelope.options, envelope.ancestors, envelope.text)
+    return Judged(NAME, verdict, places_of(raw, verdict, envelope.within))

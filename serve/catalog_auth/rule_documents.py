@@ -1,0 +1,49 @@
+"""A rule as it is told: its members, and its example with what is found in it."""
+
+from typing import Any
+
+from msgspec.json import encode
+
+from serve.catalog_auth.document import Ancestors
+from serve.catalog_auth.judging import Judged, judge, reply_of
+from serve.catalog_auth.report import Options
+from serve.catalog_auth.rule import Profile, Rule
+
+Json = dict[str, Any]
+EXAMPLE = "example"
+
+
+def rule_members(rule: Rule) -> Json:
+    """What there is to say of a rule without its example."""
+    severities = {profile: rule.severity_in(profile) for profile in Profile}
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "severity": rule.severity.value,
+        "profiles": {
+            profile.value: "off" if severity is None else severity.value
+            for profile, severity in severities.items()
+        },
+        "says": rule.says,
+        "why": rule.why,
+        "source": rule.source,
+        "repair": rule.repair,
+    }
+
+
+def rule_in_full(rule: Rule) -> Json:
+    """With a document that breaks it, what is found there, and that document repaired."""
+    return rule_members(rule) | {
+        "example": rule.example if rule.example_text is None else rule.example_text.decode(),
+        "context": rule.example_collection,
+        "findings": reply_of(judged_example(rule))["findings"],
+        "repaired": None,
+    }
+
+
+def judged_example(rule: Rule) -> Judged:
+    """The judgement of the example, under a profile in which the rule runs."""
+    running = (profile for profile in Profile if rule.severity_in(profile) is not None)
+    profile = Profile.DEFAULT if rule.is_on_by_default else next(running)
+    raw = rule.example_text or encode(rule.example)
+    return judge(raw, EXAMPLE, Options(profile=profile), Ancestors(rule.example_collection))

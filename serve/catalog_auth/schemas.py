@@ -1,0 +1,211 @@
+"""The shapes of replies and requests, for the API's document: handlers write the bytes themselves,
+and the tests hold them to these.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SeverityWord = Literal["info", "warning", "error"]
+POINTER = Field(description="A JSON Pointer (RFC 6901) into the document.", examples=["/assets/a"])
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class PatchStep(_Shape):
+    """A step of a JSON Patch (RFC 6902)."""
+
+    op: Literal["add", "remove", "replace", "move"]
+    path: str
+    value: Any = None
+    source: str = Field("", alias="from")
+
+
+class Finding(_Shape):
+    """Something to be said about a document."""
+
+    rule: str = Field(examples=["R01"])
+    severity: SeverityWord
+    pointer: str = POINTER
+    line: int = Field(1, ge=1, description="In the text of the body, from 1.")
+    column: int = Field(1, ge=1, description="In characters, from 1.")
+    message: str
+    why: str
+    fix: list[PatchStep] = Field([], description="There when the repair is mechanical.")
+
+
+class Counts(_Shape):
+    """How many findings there are of each severity."""
+
+    info: int
+    warning: int
+    error: int
+
+
+class Verdict(_Shape):
+    """Both verdicts on a document."""
+
+    valid: bool = Field(description="No finding is as bad as `fail_on`.")
+    schema_valid: bool | None = Field(
+        description="What the official schema of the declared version says; null where none is "
+        "declared. Of a FeatureCollection: of all features."
+    )
+    type: str = Field(examples=["Feature"])
+    declared_versions: list[str] = Field(examples=[["v1.1.0"]])
+    counts: Counts
+    findings: list[Finding]
+
+
+class Context(_Shape):
+    """The documents above the document."""
+
+    collection: dict[str, Any] | None = None
+    catalog: dict[str, Any] | None = None
+
+
+class OptionsOfCall(_Shape):
+    """How to judge."""
+
+    profile: Literal["schema", "default", "strict", "ceos", "portolan"] | None = None
+    version: str | None = Field(None, examples=["v1.1.0"])
+    fail_on: SeverityWord | None = None
+    rules: dict[str, Literal["error", "warning", "info", "off"]] = Field(
+        {}, examples=[{"R04": "off"}]
+    )
+
+
+class Envelope(_Shape):
+    """A document with its ancestors and options."""
+
+    document: Any
+    context: Context | None = None
+    options: OptionsOfCall | None = None
+
+
+class Cause(_Shape):
+    where: str
+    detail: str
+
+
+class ProblemDocument(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str = Field(examples=["urn:tollgate:catalog-auth:not-json"])
+    title: str
+    status: int
+    detail: str
+    line: int = Field(1, ge=1, description="Of text that is not JSON.")
+    column: int = Field(1, ge=1)
+    errors: list[Cause] = []
+
+
+class RuleReply(_Shape):
+    """A rule of the catalogue."""
+
+    id: str
+    name: str
+    severity: SeverityWord
+    profiles: dict[str, SeverityWord | Literal["off"]]
+    says: str
+    why: str
+    source: str = Field(description="The part of the specification, or the RFC, behind it.")
+    repair: str
+
+
+class RuleInFull(RuleReply):
+    """A rule with a document that breaks it, what is found in it, and the document repaired."""
+
+    example: Any
+    context: dict[str, Any] | None
+    findings: list[Finding]
+    repaired: Any = Field(description="Null when nothing in it is mended mechanically.")
+
+
+class VersionReply(_Shape):
+    """A version of the extension."""
+
+    version: str
+    identifier: str
+    is_latest: bool
+
+
+class TargetOfCall(_Shape):
+    """What to get at: exactly one of the two."""
+
+    pointer: str | None = Field(None, examples=["/assets/image"])
+    href: str | None = None
+
+
+class HeldOfCall(_Shape):
+    """Something that the caller holds, and the domains that it is for (none: any)."""
+
+    name: str = Field(examples=["login.client_id"])
+    domains: list[str] = []
+
+
+class ResolveEnvelope(Envelope):
+    """A document, what of it to get at, and by name what the caller holds."""
+
+    target: TargetOfCall
+    available: list[str | HeldOfCall] = Field([], examples=[["keys", "login.client_id"]])
+    base: str | None = Field(None, description="Where the document was found.")
+    recipes: bool = Field(False, description="Also as lines to copy: curl, Python, GDAL.")
+
+
+class TargetReply(_Shape):
+    """What is got at."""
+
+    pointer: str = POINTER
+    href: str | None
+
+
+class UnresolvedReply(_Shape):
+    """A reference that leads nowhere."""
+
+    ref: str
+    rule: str
+    suggest: str | None
+
+
+class AlternativeReply(_Shape):
+    """One way to the target: steps, to be done in order."""
+
+    ref: str | None = Field(description="Null when no scheme is needed.")
+    type: str
+    flow: str = ""
+    storage: str = ""
+    chain: list[str] = []
+    executable: bool
+    missing: list[str] = Field(description="What has to be held besides.")
+    steps: list[dict[str, Any]]
+    findings: list[str] = Field(description="Ids of the rules that have something to say of it.")
+    recipes: dict[str, str] = {}
+
+
+class ResolutionReply(_Shape):
+    """How to get at a target: alternatives in the order in which to try them."""
+
+    target: TargetReply
+    public: bool
+    alternatives: list[AlternativeReply]
+    unresolved: list[UnresolvedReply]
+
+
+def component(model: type[BaseModel]) -> dict[str, str]:
+    """A reference to the shape in the document."""
+    return {"$ref": f"#/components/schemas/{model.__name__}"}
+
+
+# Those that the API's document names by reference.
+MODELS: tuple[type[BaseModel], ...] = (
+    Envelope,
+    ProblemDocument,
+    ResolutionReply,
+    ResolveEnvelope,
+    RuleInFull,
+    RuleReply,
+    Verdict,
+    VersionReply,
+)
