@@ -24,7 +24,7 @@ from serve.catalog_auth.described import (
 )
 from serve.catalog_auth.desk import Desk
 from serve.catalog_auth.envelopes import Envelope, opened
-from serve.catalog_auth.judging import Json, Judged, places_of, reply_of
+from serve.catalog_auth.judging import Json, Judged, located, reply_of
 from serve.catalog_auth.negotiating import wanted_type
 from serve.catalog_auth.queries import OptionsQuery
 from serve.catalog_auth.report import validate as validated
