@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -13,9 +14,9 @@ import pytest
 import ray
 
 from actors.ratelimit.partitions.actor import start_partitions
+from tests.ray_head import ENVIRONMENT, ray_head
 
 NAMESPACE = "integration"
-OBJECT_STORE_BYTES = 80 * 1024 * 1024
 COUNTERS_MAX = 1_000
 
 StartPartitions = Callable[[int], list[Any]]
@@ -23,28 +24,17 @@ StartPartitions = Callable[[int], list[Any]]
 
 @pytest.fixture(scope="session")
 def local_ray() -> Iterator[None]:
-    """Ray, in this process and its children."""
-    folder = tempfile.mkdtemp(prefix="tollgate-ray-")
-    with pytest.MonkeyPatch.context() as patch:
-        # Said outright: the default of a new local cluster writes a token into the home folder.
-        patch.setenv("RAY_AUTH_MODE", "disabled")
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        # Ray runs workers at the lowest priority; these are waited for.
-        patch.setenv("RAY_worker_niceness", "0")
-        ray.init(
-            address="local",
-            namespace=NAMESPACE,
-            num_cpus=2,
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE_BYTES,
-            log_to_driver=False,
-            _temp_dir=folder,
-        )
+    """Ray, in children of this process."""
+    folder = Path(tempfile.mkdtemp(prefix="tollgate-ray-"))
+    with ray_head(folder) as address, pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        ray.init(address=address, namespace=NAMESPACE, log_to_driver=False)
         try:
             yield
         finally:
             ray.shutdown()
-            shutil.rmtree(folder)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
