@@ -83,4 +83,4 @@ async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()
 def judged_envelope(envelope: Envelope, raw: bytes) -> Judged:
     """The judgement of an envelope; places are those in the whole body."""
     verdict = validated(envelope.root, envelope.options, envelope.ancestors, envelope.text)
-    return Judged(NAME, verdict, places_of(raw, verdict, envelope.within))
+    return located(NAME, verdict, raw, envelope.within)
