@@ -185,7 +185,10 @@ def _version_knows_what_is_used(document: Document, report: Report) -> None:
         return
     for path, feature in _newer_features(document):
         fix: Fix | None = None
-        if version in document.versions and isinstance(document.root.get(_EXTENSIONS), list):
+        is_declared = version in document.versions and isinstance(
+            document.root.get(_EXTENSIONS), list
+        )
+        if is_declared and current.takes(document, Version.V1_2_0):
             place = _place_of(document, version)
             fix = (Operation("replace", place, Version.V1_2_0.identifier),)
         report.add(

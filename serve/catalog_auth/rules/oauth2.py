@@ -149,7 +149,9 @@ def _is_named_well(flow: Flow, report: Report) -> None:
     fix: Fix | None = None
     if meant is not None:
         target = (*flow.path[:-1], meant)
-        if meant not in _flows(flow.scheme):
+        # (without the URLs that the right name needs, something else may be meant after all)
+        is_whole = PREDEFINED[meant].required <= flow.value.keys()
+        if is_whole and meant not in _flows(flow.scheme):
             fix = (Operation("move", target, None, flow.path),)
     hint = f": {meant} is meant" if meant else ", and says of none how to run it"
     report.add(

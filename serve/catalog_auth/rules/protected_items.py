@@ -1,7 +1,6 @@
 """Small items with one protected asset, of which examples of rules are made."""
 
 from serve.catalog_auth.document import REFS, SCHEMES
-from serve.catalog_auth.findings import JsonValue
 from serve.catalog_auth.rules import example_documents
 from serve.catalog_auth.rules.example_documents import SCENE, Json
 from serve.catalog_auth.versions import Version
@@ -32,21 +31,22 @@ def item(
     return made
 
 
-def oauth2(**flows: JsonValue) -> Json:
+def oauth2(**flows: object) -> Json:
     """A scheme of type oauth2 with these flows."""
     return {"type": "oauth2", "flows": flows}
 
 
-def client_credentials(**members: JsonValue) -> Json:
+def client_credentials(**members: object) -> Json:
     """A scheme of type oauth2 with one flow, clientCredentials, and further members of it."""
     flow: Json = {
         "tokenUrl": "https://login.example.com/token",
         "scopes": {"read": "Read the data"},
     }
-    return oauth2(clientCredentials={**flow, **members})
+    flow.update(members)
+    return oauth2(clientCredentials=flow)
 
 
-def signed(parameters: Json | None = None, **members: JsonValue) -> Json:
+def signed(parameters: Json | None = None, **members: object) -> Json:
     """A scheme of type signedUrl with one flow: a GET with the href, unless said otherwise."""
     flow: Json = {
         "method": "GET",
@@ -54,10 +54,11 @@ def signed(parameters: Json | None = None, **members: JsonValue) -> Json:
         "parameters": parameters if parameters is not None else {"href": query_parameter()},
         "responseField": "href",
     }
-    return {"type": "signedUrl", "flows": {"sign": {**flow, **members}}}
+    flow.update(members)
+    return {"type": "signedUrl", "flows": {"sign": flow}}
 
 
-def query_parameter(**members: JsonValue) -> Json:
+def query_parameter(**members: object) -> Json:
     """A required text in the query, unless said otherwise."""
     return {"in": "query", "required": True, "schema": {"type": "string"}, **members}
 

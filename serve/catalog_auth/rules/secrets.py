@@ -7,7 +7,14 @@ when nobody wants their findings.
 from collections.abc import Iterator
 
 from serve.catalog_auth.document import Access, Document, Parameter, Scheme
-from serve.catalog_auth.findings import Operation, Path, Severity, redacted, shown
+from serve.catalog_auth.findings import (
+    REDACTED_LENGTH,
+    Operation,
+    Path,
+    Severity,
+    redacted,
+    shown,
+)
 from serve.catalog_auth.registries.secret_shapes import (
     Presigning,
     Secret,
@@ -85,9 +92,11 @@ def _check_user(path: Path, url: str, report: Report) -> None:
     user = user_of(origin)
     if user is None:
         return
-    report.hide(user)
     name, colon, password = user.partition(":")
-    report.hide(password if colon else name)
+    for secret in (user, password if colon else name):
+        # (a shorter text is part of everything, and would be hidden everywhere)
+        if len(secret) > REDACTED_LENGTH:
+            report.hide(secret)
     scheme, _, authority = origin.partition("://")
     rest = f"{scheme}://{authority.rpartition('@')[2]}{url[len(origin) :]}"
     what = "a password" if password else "a user"

@@ -3,6 +3,7 @@
 from serve.catalog_auth.document import REFS, Document, Scheme, flows_of, inputs_of
 from serve.catalog_auth.fields import FIELDS_BY_TYPE, TYPED_FIELDS
 from serve.catalog_auth.findings import Fix, Operation, Path, Severity, shown
+from serve.catalog_auth.registries.scheme_types import standard_meant
 from serve.catalog_auth.rule import Profile, Report, Rule, Subject
 from serve.catalog_auth.rules.example_documents import LOGIN, SCENE, item, scene
 from serve.catalog_auth.schema_validity.shapes import is_string_list
@@ -92,6 +93,7 @@ def _other_fields_are_not(scheme: Scheme, report: Report) -> None:
     if type_ is None:
         return
     own = FIELDS_BY_TYPE.get(type_, ())
+    is_misspelled = standard_meant(type_) is not None
     for field in TYPED_FIELDS:
         if field in scheme.value and field not in own:
             owners = [name for name, fields in FIELDS_BY_TYPE.items() if field in fields]
@@ -99,7 +101,8 @@ def _other_fields_are_not(scheme: Scheme, report: Report) -> None:
                 (*scheme.path, field),
                 f"{field} belongs to type {' or '.join(owners)} alone; the scheme "
                 f"{shown(scheme.name)} is of type {shown(type_)}",
-                (Operation("remove", (*scheme.path, field)),),
+                # (with the type spelled right, the field may well be in its place)
+                None if is_misspelled else (Operation("remove", (*scheme.path, field)),),
             )
 
 
