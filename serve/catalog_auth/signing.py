@@ -103,8 +103,12 @@ class Signer:
         self._clock = clock
         self._buckets = {bucket.name: bucket for bucket in configuration.buckets}
         self._stores: dict[str, object] = {
-            f"store{index}": {"type": "custom-s3", "platform": _platform(bucket)}
-            for index, bucket in enumerate(configuration.buckets)
+            bucket.name: {
+                "type": "custom-s3",
+                "platform": _platform(bucket),
+                "bucket": bucket.name,
+            }
+            for bucket in configuration.buckets
             if bucket.endpoint is not None
         }
 

@@ -27,7 +27,6 @@ from serve.catalog_auth.resolving.oauth import (
 from serve.catalog_auth.resolving.object_stores import Store, environment_step
 from serve.catalog_auth.resolving.signed_urls import signed_fetch
 from serve.catalog_auth.resolving.steps import (
-    PLACE,
     BrowserStep,
     CredentialRule,
     DescribedStep,
@@ -38,12 +37,14 @@ from serve.catalog_auth.resolving.steps import (
     OidcStep,
     Request,
     Step,
+    holds_place,
     place,
 )
 from serve.catalog_auth.resolving.target import Aim
 
 # The URL to fetch where the document has none: an item asset is the promise of one.
 NO_HREF = place("target", "href")
+LOOKS_LIKE_A_PLACE = "a text of the document looks like a place of these steps"
 # Of what a publisher says about a scheme, so many characters are passed on.
 DESCRIPTION_LENGTH_MAX = 2_000
 
@@ -99,7 +100,7 @@ def planned_public(aimed: Aim, store: Store | None) -> Plan:
     plan = Plan(aimed, Holdings())
     url: str | None = plan.url
     if store is not None and not store.location.is_guess:
-        plan.steps.append(environment_step(plan.name("environment"), store, None))
+        plan.steps.append(_environment(plan, store, None))
         if not plan.url.startswith("http"):
             url = https_url(store.location)
         if store.is_requester_pays:
@@ -234,8 +235,7 @@ def _read_object(
     if input_ is not None:
         plan.stop("how temporary keys come of a token is not defined by the extension")
         return
-    has_profile = plan.holdings.names(Need(scheme.name, "profile"))
-    environment = environment_step(plan.name("environment"), store, scheme.name, has_profile)
+    environment = _environment(plan, store, scheme.name)
     warnings: tuple[str, ...] = ()
     if store.location.is_guess:
         warnings = ("bucket and key are a guess: the host's first label, and the path",)
@@ -247,11 +247,22 @@ def _read_object(
         warnings=warnings,
     )
     plan.steps += [environment, fetch]
-    if PLACE.search(store.location.key) or PLACE.search(store.location.bucket):
-        plan.stop("the object's name looks like a place of these steps")
+
+
+def _environment(plan: Plan, store: Store, scheme: str | None) -> EnvironmentStep:
+    has_profile = scheme is not None and plan.holdings.names(Need(scheme, "profile"))
+    step = environment_step(plan.name("environment"), store, scheme, has_profile)
+    own = {place(step.id, name) for name in step.needs}
+    location = store.location
+    texts = [location.bucket, location.key, *step.environment.values()]
+    if any(holds_place(text) for text in texts if text not in own):
+        plan.stop(LOOKS_LIKE_A_PLACE)
+    return step
 
 
 def _check_reachable(plan: Plan, url: str) -> None:
+    if holds_place(plan.aimed.href):
+        plan.stop(LOOKS_LIKE_A_PLACE)
     if plan.aimed.href is None:
         plan.stop("there is no href: the items' own assets have it")
     elif not plan.aimed.is_absolute:

@@ -12,6 +12,7 @@ from itertools import islice
 from serve.catalog_auth.document import REFS, Document, Scheme
 from serve.catalog_auth.near_misses import nearest
 from serve.catalog_auth.resolving.steps import Unresolved
+from serve.catalog_auth.resolving.withholding import withheld
 
 CHAIN_LENGTH_MAX = 8
 CHAINS_MAX = 32
@@ -46,11 +47,16 @@ def dangling(document: Document, found: list[Chain]) -> list[Unresolved]:
     """The refs of the chains' schemes that lead nowhere."""
     schemes = {link.scheme.name: link.scheme for chain in found for link in chain.links}
     return [
-        Unresolved(ref, "R13", suggested(document, ref))
+        _unresolved(document, ref)
         for scheme in schemes.values()
         for ref in _refs(scheme)
         if document.scheme(ref) is None
     ]
+
+
+def _unresolved(document: Document, ref: str) -> Unresolved:
+    suggest = suggested(document, ref)
+    return Unresolved(withheld(ref), "R13", None if suggest is None else withheld(suggest))
 
 
 def suggested(document: Document, ref: str) -> str | None:

@@ -10,11 +10,23 @@ from dataclasses import replace
 
 from serve.catalog_auth.document import MISSING, REFS, Document, HolderKind, Scheme
 from serve.catalog_auth.findings import Finding, Path, pointer
-from serve.catalog_auth.resolving.alternatives import Plan, missing, planned, planned_public
+from serve.catalog_auth.resolving.alternatives import (
+    LOOKS_LIKE_A_PLACE,
+    Plan,
+    missing,
+    planned,
+    planned_public,
+)
 from serve.catalog_auth.resolving.chains import Chain, Link, chains, dangling, suggested
 from serve.catalog_auth.resolving.holdings import NOTHING, Holdings
 from serve.catalog_auth.resolving.object_stores import Store
-from serve.catalog_auth.resolving.steps import Alternative, Need, Resolution, Unresolved
+from serve.catalog_auth.resolving.steps import (
+    Alternative,
+    Need,
+    Resolution,
+    Unresolved,
+    holds_place,
+)
 from serve.catalog_auth.resolving.target import Aim, NoTarget, Target, aim
 from serve.catalog_auth.resolving.withholding import withheld, withheld_scheme
 
@@ -92,6 +104,8 @@ def _alternatives(
             plan = planned(cleaned, store, aimed, available)
             if is_withheld:
                 plan.stop("the scheme carries a credential, which is withheld here", "X03")
+            if any(holds_place(link.scheme.value) for link in cleaned.links):
+                plan.stop(LOOKS_LIKE_A_PLACE)
             one = _finished(plan, ref, scheme.type or "", rules=rules)
             last = chain.links[-1]
             alternatives.append(
@@ -138,7 +152,8 @@ def _unresolved(document: Document, aimed: Aim, ref: str) -> Unresolved:
         rule = "R02"
     elif aimed.holder.kind is HolderKind.ALTERNATE:
         rule = "R11"
-    return Unresolved(withheld(ref), rule, suggested(document, ref))
+    suggest = suggested(document, ref)
+    return Unresolved(withheld(ref), rule, None if suggest is None else withheld(suggest))
 
 
 def _rules(

@@ -8,9 +8,9 @@ An alternative is a list of steps, done in order. A text may hold places `${step
     produces  an earlier step gave it
 
 A value put into the query of a URL, or into a form, is percent-encoded; one at the beginning of a
-URL is a URL itself, and parameters after it are added to its own. A text of the document that
-looks like a place is never written into a step, so that no document can have a value sent where it
-does not belong.
+URL is a URL itself, and parameters after it are added to its own. An
+alternative for which a text of the document looks like a place is not to be executed: no document
+can have a value sent where it does not belong.
 
 Credentials (part D): a request that comes of `auth:refs` never gets a default credential (a netrc
 file, say); what is put on a request goes to the hosts of its rule only, and a redirect to another
@@ -30,6 +30,18 @@ PLACE = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")
 
 def place(step: str, name: str) -> str:
     return f"${{{step}.{name}}}"
+
+
+def holds_place(value: object) -> bool:
+    """Whether a text of a decoded value looks like a place; descriptions may."""
+    if isinstance(value, str):
+        return PLACE.search(value) is not None
+    if isinstance(value, Mapping):
+        return any(
+            holds_place(name) or (name != "description" and holds_place(inner))
+            for name, inner in value.items()
+        )
+    return isinstance(value, list) and any(holds_place(inner) for inner in value)
 
 
 class Derive(StrEnum):

@@ -65,4 +65,9 @@ def withheld_mapping(value: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def withheld_scheme(scheme: Scheme) -> Scheme:
-    return msgspec.structs.replace(scheme, value=withheld_mapping(scheme.value))
+    return msgspec.structs.replace(
+        scheme,
+        name=withheld(scheme.name),
+        value=withheld_mapping(scheme.value),
+        type=None if scheme.type is None else withheld(scheme.type),
+    )
