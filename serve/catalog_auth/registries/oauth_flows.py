@@ -4,44 +4,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from serve.catalog_auth.fields import FLOW_URLS
 from serve.catalog_auth.near_misses import nearest
-from serve.catalog_auth.versions import Version
 
-
-@dataclass(frozen=True, slots=True)
-class FlowKind:
-    """A predefined flow: the URLs it needs, and those of the fields it has no use for."""
-
-    name: str
-    required: frozenset[str]
-    unused: frozenset[str]
-    since: Version = Version.V1_0_0
-
-
-PREDEFINED: Mapping[str, FlowKind] = {
-    kind.name: kind
-    for kind in (
-        FlowKind("authorizationCode", frozenset({"authorizationUrl", "tokenUrl"}), frozenset()),
-        FlowKind(
-            "implicit",
-            frozenset({"authorizationUrl"}),
-            frozenset({"tokenUrl", "refreshUrl"}),
-        ),
-        FlowKind("password", frozenset({"tokenUrl"}), frozenset({"authorizationUrl"})),
-        FlowKind("clientCredentials", frozenset({"tokenUrl"}), frozenset({"authorizationUrl"})),
-        FlowKind(
-            "tokenExchange",
-            frozenset({"tokenUrl"}),
-            frozenset({"authorizationUrl"}),
-            Version.V1_2_0,
-        ),
-    )
+# The predefined flows. Of the URLs and fields of others, these have no use for:
+UNUSED_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "authorizationCode": (),
+    "implicit": ("tokenUrl", "refreshUrl"),
+    "password": ("authorizationUrl",),
+    "clientCredentials": ("authorizationUrl",),
+    "tokenExchange": ("authorizationUrl",),
 }
 SUBJECT_TOKEN_TYPE = "subjectTokenType"
 # The fields of a flow that hold URLs.
 OAUTH_URLS = ("authorizationUrl", "tokenUrl", "refreshUrl")
-OAUTH_FIELDS = frozenset({*OAUTH_URLS, "scopes", SUBJECT_TOKEN_TYPE})
-SIGNED_FIELDS = frozenset({"method", "authorizationApi", "parameters", "responseField"})
 
 # Names from OpenAPI 2, from `grant_type`, and shorter ones.
 _ALIASES = {
@@ -53,8 +29,8 @@ _ALIASES = {
     "resourceownerpassword": "password",
     "ropc": "password",
 }
-_BY_PLAIN_NAME = {name.lower(): name for name in PREDEFINED} | _ALIASES
-_REPEATED = re.compile(f"(?:{'|'.join(PREDEFINED)}){{2,}}")
+_BY_PLAIN_NAME = {name.lower(): name for name in FLOW_URLS} | _ALIASES
+_REPEATED = re.compile(f"(?:{'|'.join(FLOW_URLS)}){{2,}}")
 _NO_LETTERS = re.compile(r"[\W_]+")
 # Longer names are nobody's mistake for one of these.
 NAME_LENGTH_MAX = 64
@@ -71,17 +47,17 @@ class Misnamed:
 
 def misnamed(name: str) -> Misnamed | None:
     """What is wrong with the name of a flow; None for a predefined one and for one's own."""
-    if name in PREDEFINED or len(name) > NAME_LENGTH_MAX:
+    if name in FLOW_URLS or len(name) > NAME_LENGTH_MAX:
         return None
     plain = _NO_LETTERS.sub("", name).lower()
     if not plain:
         return Misnamed(None, is_grave=True)
     if _REPEATED.fullmatch(name):
-        first = next(known for known in PREDEFINED if name.startswith(known))
+        first = next(known for known in FLOW_URLS if name.startswith(known))
         is_same = not name.replace(first, "")
         return Misnamed(first if is_same else None, is_grave=True)
     meant = _BY_PLAIN_NAME.get(plain) or _BY_PLAIN_NAME.get(plain.removesuffix("flow"))
     if meant is None:
-        meant = nearest(plain, (known.lower() for known in PREDEFINED))
+        meant = nearest(plain, (known.lower() for known in FLOW_URLS))
         meant = None if meant is None else _BY_PLAIN_NAME[meant]
     return None if meant is None else Misnamed(meant, is_grave=name.strip() == meant)

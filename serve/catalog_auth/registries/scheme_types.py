@@ -3,19 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from serve.catalog_auth.fields import FIELDS_BY_TYPE
 from serve.catalog_auth.near_misses import nearest
-
-# The fields that only these types have (part B2).
-FIELDS: Mapping[str, frozenset[str]] = {
-    "http": frozenset({"scheme"}),
-    "s3": frozenset(),
-    "signedUrl": frozenset({"flows"}),
-    "oauth2": frozenset({"flows"}),
-    "apiKey": frozenset({"name", "in"}),
-    "openIdConnect": frozenset({"openIdConnectUrl"}),
-}
-STANDARD = frozenset(FIELDS)
-RESERVED = frozenset().union(*FIELDS.values())
 
 # Predefined in v1.0.0, removed in v1.1.0 (part B3), and what describes the same today.
 REMOVED: Mapping[str, str] = {
@@ -33,9 +22,9 @@ _ALIASES = {
     "presignedurl": "signedUrl",
     "https": "http",
 }
-_BY_PLAIN_NAME = {name.lower(): name for name in STANDARD} | _ALIASES
+_BY_PLAIN_NAME = {name.lower(): name for name in FIELDS_BY_TYPE} | _ALIASES
 # One letter more or less says nothing of a short name: `s4` is not meant for `s3`.
-_LONG_NAMES = tuple(name for name in FIELDS if len(name) > 4)
+_LONG_NAMES = tuple(name for name in FIELDS_BY_TYPE if len(name) > 4)
 _NO_LETTERS = re.compile(r"[\W_]+")
 # Longer names are nobody's mistake for one of these.
 NAME_LENGTH_MAX = 64
@@ -43,7 +32,7 @@ NAME_LENGTH_MAX = 64
 
 def standard_meant(type_: str) -> str | None:
     """The standard type that somebody meant who wrote nearly that; None for one's own type."""
-    if type_ in STANDARD or type_ in REMOVED or len(type_) > NAME_LENGTH_MAX:
+    if type_ in FIELDS_BY_TYPE or type_ in REMOVED or len(type_) > NAME_LENGTH_MAX:
         return None
     plain = _NO_LETTERS.sub("", type_).lower()
     return _BY_PLAIN_NAME.get(plain) or nearest(type_, _LONG_NAMES)

@@ -1,12 +1,10 @@
 """C: types of schemes that are none of the standard ones (part C)."""
 
 from serve.catalog_auth.document import Scheme
+from serve.catalog_auth.fields import FIELDS_BY_TYPE, TYPED_FIELDS
 from serve.catalog_auth.findings import Fix, Operation, Severity, shown
 from serve.catalog_auth.registries.scheme_types import (
-    FIELDS,
     REMOVED,
-    RESERVED,
-    STANDARD,
     is_spelled_alike,
     standard_meant,
 )
@@ -16,17 +14,17 @@ from serve.catalog_auth.versions import Version
 
 
 def _is_no_near_miss(scheme: Scheme, report: Report) -> None:
-    if not scheme.type or scheme.type in STANDARD:
+    if not scheme.type or scheme.type in FIELDS_BY_TYPE:
         return
     meant = standard_meant(scheme.type)
     if meant is None:
         return
     path = (*scheme.path, "type")
     fix: Fix | None = None
-    if is_spelled_alike(scheme.type, meant) and FIELDS[meant] <= scheme.value.keys():
+    if is_spelled_alike(scheme.type, meant) and scheme.value.keys() >= set(FIELDS_BY_TYPE[meant]):
         fix = (Operation("replace", path, meant),)
     # With the standard type's own fields there is no doubt left what was meant.
-    is_certain = bool(FIELDS[meant] & scheme.value.keys())
+    is_certain = any(field in scheme.value for field in FIELDS_BY_TYPE[meant])
     report.add(
         path,
         f"{shown(scheme.type)} is a type of its own as it is written: {meant} is the standard one",
@@ -37,9 +35,9 @@ def _is_no_near_miss(scheme: Scheme, report: Report) -> None:
 
 def _has_no_reserved_fields(scheme: Scheme, report: Report) -> None:
     type_ = scheme.type
-    if not type_ or type_ in STANDARD or _is_first_version(report):
+    if not type_ or type_ in FIELDS_BY_TYPE or _is_first_version(report):
         return
-    fields = sorted(RESERVED & scheme.value.keys())
+    fields = [field for field in TYPED_FIELDS if field in scheme.value]
     if not fields or standard_meant(type_) is not None:
         return
     hint = f": describe it as {REMOVED[type_]}" if type_ in REMOVED else ""
@@ -52,7 +50,12 @@ def _has_no_reserved_fields(scheme: Scheme, report: Report) -> None:
 
 def _can_be_executed(scheme: Scheme, report: Report) -> None:
     type_ = scheme.type
-    if not type_ or type_ in STANDARD or type_ in REMOVED or standard_meant(type_) is not None:
+    if (
+        not type_
+        or type_ in FIELDS_BY_TYPE
+        or type_ in REMOVED
+        or standard_meant(type_) is not None
+    ):
         return
     report.add(
         (*scheme.path, "type"), f"{shown(type_)} is a type of your own: no general client can do it"
@@ -63,7 +66,7 @@ def _was_not_removed(scheme: Scheme, report: Report) -> None:
     type_ = scheme.type
     if type_ is None or type_ not in REMOVED or _is_first_version(report):
         return
-    if RESERVED & scheme.value.keys():
+    if any(field in scheme.value for field in TYPED_FIELDS):
         return  # (C02 says it together with what the fields are)
     report.add(
         (*scheme.path, "type"),

@@ -4,12 +4,11 @@ import re
 from collections.abc import Mapping
 
 from serve.catalog_auth.document import REFS, Flow, Scheme
+from serve.catalog_auth.fields import FLOW_FIELDS, FLOW_URLS
 from serve.catalog_auth.findings import Fix, Operation, Severity, shown
 from serve.catalog_auth.registries.oauth_flows import (
-    OAUTH_FIELDS,
-    PREDEFINED,
-    SIGNED_FIELDS,
     SUBJECT_TOKEN_TYPE,
+    UNUSED_FIELDS,
     misnamed,
 )
 from serve.catalog_auth.registries.token_types import (
@@ -25,6 +24,7 @@ from serve.catalog_auth.rules.protected_items import client_credentials, item, o
 from serve.catalog_auth.versions import Version
 
 _OAUTH2 = frozenset({"oauth2"})
+_FIELDS = FLOW_FIELDS["oauth2"]
 _WITH_FLOWS = frozenset({"oauth2", "signedUrl"})
 _TOKEN_URL = "https://login.example.com/token"
 # scope-token of RFC 6749, 3.3.
@@ -42,7 +42,7 @@ def _is_not_deprecated(flow: Flow, report: Report) -> None:
 
 def _is_predefined(flow: Flow, report: Report) -> None:
     name = flow.name
-    if name in PREDEFINED or name in OAUTH_FIELDS or misnamed(name):
+    if name in FLOW_URLS or name in _FIELDS or misnamed(name):
         return
     is_extension_grant = ":" in name  # RFC 6749, 4.5: such a grant is named by a URI
     report.add(
@@ -54,11 +54,12 @@ def _is_predefined(flow: Flow, report: Report) -> None:
 
 
 def _has_only_used_fields(flow: Flow, report: Report) -> None:
-    kind = PREDEFINED.get(flow.name)
-    if kind is None or not kind.required <= flow.value.keys():
+    needed = FLOW_URLS.get(flow.name)
+    if needed is None or any(field not in flow.value for field in needed):
         return  # (what is missing is said already, and the name may be what is wrong)
-    for field in kind.unused & flow.value.keys():
-        _add_unused(flow, field, report)
+    for field in UNUSED_FIELDS[flow.name]:
+        if field in flow.value:
+            _add_unused(flow, field, report)
     if (
         SUBJECT_TOKEN_TYPE in flow.value
         and flow.name != "tokenExchange"
@@ -105,7 +106,7 @@ def _fields_are_in_a_flow(scheme: Scheme, report: Report) -> None:
     flows = scheme.value.get("flows")
     if not isinstance(flows, dict):
         return
-    known = OAUTH_FIELDS if scheme.type == "oauth2" else SIGNED_FIELDS
+    known = FLOW_FIELDS[scheme.type or ""]
     found = [name for name in flows if name in known and _is_field(name, flows[name])]
     if not any(isinstance(flows[name], str) for name in found):
         return
@@ -140,7 +141,7 @@ def _fitting_flow(type_: str | None, flows: Mapping[str, object]) -> str:
 
 
 def _is_named_well(flow: Flow, report: Report) -> None:
-    wrong = None if flow.name in OAUTH_FIELDS else misnamed(flow.name)
+    wrong = None if flow.name in _FIELDS else misnamed(flow.name)
     if wrong is None:
         return
     meant = wrong.meant
@@ -150,7 +151,7 @@ def _is_named_well(flow: Flow, report: Report) -> None:
     if meant is not None:
         target = (*flow.path[:-1], meant)
         # (without the URLs that the right name needs, something else may be meant after all)
-        is_whole = PREDEFINED[meant].required <= flow.value.keys()
+        is_whole = all(field in flow.value for field in FLOW_URLS[meant])
         if is_whole and meant not in _flows(flow.scheme):
             fix = (Operation("move", target, None, flow.path),)
     hint = f": {meant} is meant" if meant else ", and says of none how to run it"

@@ -2,9 +2,9 @@
 `signed_url_parameters`."""
 
 from serve.catalog_auth.document import REFS, Access, Flow, Scheme, flows_of, parameters_of
+from serve.catalog_auth.fields import FLOW_FIELDS
 from serve.catalog_auth.findings import Operation, Severity, shown
 from serve.catalog_auth.registries.hosts import exposure_of
-from serve.catalog_auth.registries.oauth_flows import SIGNED_FIELDS
 from serve.catalog_auth.registries.secret_shapes import is_secret_name
 from serve.catalog_auth.rule import Profile, Report, Rule, Subject
 from serve.catalog_auth.rules.endpoints import is_plaintext
@@ -41,7 +41,7 @@ def _response_is_located(flow: Flow, report: Report) -> None:
     if flow.value.get("responseField", "") != "":
         return
     # A member of the author's own may well be what says it.
-    has_own_members = not flow.value.keys() <= SIGNED_FIELDS
+    has_own_members = not flow.value.keys() <= FLOW_FIELDS["signedUrl"]
     report.add(
         (*flow.path, "responseField") if "responseField" in flow.value else flow.path,
         f"nothing says which field of the answer has the signed URL: clients try "
