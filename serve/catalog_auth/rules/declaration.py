@@ -95,7 +95,7 @@ def _identifier_is_well_formed(document: Document, report: Report) -> None:
 
 
 def _version_is_current(document: Document, report: Report) -> None:
-    if document.version is not Version.V1_0_0 or not document.versions:
+    if set(document.versions) != {Version.V1_0_0}:
         return
     path = _place_of(document, Version.V1_0_0)
     if current.takes(document, Version.V1_1_0):
