@@ -14,9 +14,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serve.catalog_auth import (
+    routes_crawling,
     routes_page,
+    routes_repairing,
     routes_resolving,
     routes_rules,
+    routes_signing,
     routes_validating,
 )
 from serve.catalog_auth.bulk import encode_json
@@ -49,7 +52,10 @@ TAGS = {
 }
 ROUTERS: tuple[APIRouter, ...] = (
     routes_validating.router,
+    routes_crawling.router,
+    routes_repairing.router,
     routes_resolving.router,
+    routes_signing.router,
     routes_rules.router,
 )
 # Swagger UI's own files, from the package that brings them: the page needs no other server.

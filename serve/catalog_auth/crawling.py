@@ -18,7 +18,7 @@ from urllib.parse import urldefrag, urljoin
 from serve.catalog_auth.bulk import BulkSummary, encode_json
 from serve.catalog_auth.decoding import UnreadableError, decode
 from serve.catalog_auth.document import NO_ANCESTORS, Ancestors, Kind
-from serve.catalog_auth.fetching import Fetched, Fetcher, FetchError
+from serve.catalog_auth.fetching import Fetched, Fetcher, FetchError, FetchPolicy
 from serve.catalog_auth.findings import JsonValue
 from serve.catalog_auth.judging import Json, judge_value, reply_of
 from serve.catalog_auth.problems import CrawlEnded, NotFetched, NotJson, Problem
@@ -39,6 +39,14 @@ class CrawlBounds:
     bytes_max: int
     document_bytes_max: int
     duration_max_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSetup:
+    """Where crawls may go, and how far."""
+
+    policy: FetchPolicy
+    bounds: CrawlBounds
 
 
 @dataclass(frozen=True, slots=True)

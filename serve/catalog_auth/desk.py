@@ -3,9 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from serve.catalog_auth.crawling import CrawlSetup
 from serve.catalog_auth.problems import Busy
 from serve.catalog_auth.report import Options
+
+if TYPE_CHECKING:
+    # (botocore is imported where something is signed, and only there)
+    from serve.catalog_auth.signing_file import SigningDoor
 
 # Long calls end when their caller neither sends nor takes anything for so long.
 PATIENCE_S = 60.0
@@ -32,11 +38,13 @@ class Slots:
 @dataclass(frozen=True, slots=True)
 class Desk:
     """`public_url`: the service's address for callers, empty when it is told by their calls.
-    `version`: Tollgate's own."""
+    `version`: Tollgate's own. `signing` and `crawling` are None where they are switched off."""
 
     options: Options
     document_bytes_max: int
     slots: Slots
     public_url: str = ""
     version: str = ""
+    signing: "SigningDoor | None" = None
+    crawling: CrawlSetup | None = None
     patience_s: float = PATIENCE_S

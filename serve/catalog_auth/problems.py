@@ -72,6 +72,12 @@ class BadBody(Problem):
     title = "The body cannot be read"
 
 
+class NotSigned(Problem):
+    kind = "not-signed"
+    status = 403
+    title = "This is not signed"
+
+
 class Unauthorised(Problem):
     kind = "unauthorised"
     status = 401
@@ -143,6 +149,7 @@ KINDS: tuple[type[Problem], ...] = (
     BadBody,
     Unauthorised,
     SwitchedOff,
+    NotSigned,
     NotFound,
     WrongMethod,
     TooLarge,

@@ -193,6 +193,65 @@ class ResolutionReply(_Shape):
     unresolved: list[UnresolvedReply]
 
 
+class RepairReply(_Shape):
+    """A repair that was made."""
+
+    rule: str
+    pointer: str
+
+
+class FixedReply(_Shape):
+    """A repaired document."""
+
+    patch: list[PatchStep]
+    document: Any
+    repairs: list[RepairReply]
+    complete: bool = Field(description="Nothing is left to be repaired.")
+    verdict: Verdict
+
+
+class CrawlRequest(_Shape):
+    """Where to begin a crawl, and how far to go; never further than is configured."""
+
+    href: str = Field(examples=["https://example.com/catalog.json"])
+    depth: int | None = Field(None, ge=0)
+    documents: int | None = Field(None, ge=1)
+
+
+class SignRequest(_Shape):
+    """An object to be signed."""
+
+    bucket: str
+    key: str
+
+
+class SignedObject(_Shape):
+    """A signed URL."""
+
+    signed_url: str
+
+
+class SignError(_Shape):
+    """Why nothing was signed."""
+
+    error: str
+
+
+class SignedHref(_Shape):
+    """A signed URL, and until when it holds."""
+
+    href: str
+    expires: str = Field(examples=["2026-05-01T10:36:00Z"])
+
+
+class SchemeReply(BaseModel):
+    """A scheme of type signedUrl."""
+
+    type: Literal["signedUrl"]
+    description: str
+    flows: dict[str, dict[str, Any]]
+
+
 def component(model: type[BaseModel]) -> dict[str, str]:
     """A reference to the shape in the document."""
     return {"$ref": f"#/components/schemas/{model.__name__}"}
@@ -200,6 +259,13 @@ def component(model: type[BaseModel]) -> dict[str, str]:
 
 # Those that the API's document names by reference.
 MODELS: tuple[type[BaseModel], ...] = (
+    CrawlRequest,
+    FixedReply,
+    SchemeReply,
+    SignError,
+    SignRequest,
+    SignedHref,
+    SignedObject,
     Envelope,
     ProblemDocument,
     ResolutionReply,

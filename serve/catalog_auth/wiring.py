@@ -1,13 +1,22 @@
 """What a process of the service is made of, put together: settings in, a desk out."""
 
 from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from actors.kernel.clock import SystemClock
+from serve.catalog_auth.crawling import CrawlBounds, CrawlSetup
 from serve.catalog_auth.desk import Desk, Slots
 from serve.catalog_auth.envelopes import severities_named
+from serve.catalog_auth.fetching import FetchPolicy
 from serve.catalog_auth.problems import Unprocessable
 from serve.catalog_auth.report import Options
 from serve.catalog_auth.rule import Profile
-from serve.settings import Settings
+from serve.settings import Settings, process_environment
+
+if TYPE_CHECKING:
+    # (botocore is imported where something is signed, and only there)
+    from serve.catalog_auth.signing_file import SigningDoor
 
 
 class WiringError(Exception):
@@ -34,4 +43,40 @@ def catalog_desk(settings: Settings) -> Desk:
         slots=Slots(catalog.bulk_calls_max),
         public_url=catalog.public_url,
         version=version("tollgate"),
+        signing=_signing(settings),
+        crawling=_crawling(settings) if settings.crawl.is_on else None,
     )
+
+
+def _crawling(settings: Settings) -> CrawlSetup:
+    crawl = settings.crawl
+    document_bytes_max = settings.catalog.document_bytes_max
+    policy = FetchPolicy(
+        crawl.fetch_timeout_s, document_bytes_max, crawl.allows_http, crawl.allows_private
+    )
+    bounds = CrawlBounds(
+        documents_max=crawl.documents_max,
+        depth_max=crawl.depth_max,
+        bytes_max=crawl.bytes_max,
+        document_bytes_max=document_bytes_max,
+        duration_max_s=crawl.duration_max_s,
+    )
+    return CrawlSetup(policy, bounds)
+
+
+def _signing(settings: Settings) -> "SigningDoor | None":
+    catalog = settings.catalog
+    if not catalog.signing:
+        return None
+    from serve.catalog_auth.signing_file import SigningFileError, signing_door
+
+    try:
+        return signing_door(
+            catalog.signing, _text_of, catalog.signing_keys, process_environment(), SystemClock()
+        )
+    except SigningFileError as error:
+        raise WiringError(f"{settings.spelled('CATALOG_SIGNING')}: {error}") from None
+
+
+def _text_of(file: str) -> str:
+    return Path(file).expanduser().read_text("utf-8")

@@ -7,7 +7,7 @@ A field is a row of the table (`serve/settings/__init__.py` says how to add one)
 import re
 from dataclasses import dataclass
 
-from serve.settings.rows import setting
+from serve.settings.rows import hidden, setting
 from serve.settings.values import (
     BadValueError,
     Pairs,
@@ -17,10 +17,12 @@ from serve.settings.values import (
     pairs,
     text,
     whole_number,
+    words,
 )
 
 MEBIBYTE = 1024 * 1024
 BYTES_MAX = 2**31 - 1
+KEY_LENGTH_MIN = 16
 PROFILES = ("schema", "default", "strict", "ceos", "portolan")
 SEVERITIES = ("error", "warning", "info", "off")
 _RULE_ID = re.compile(r"[A-Z]\d\d")
@@ -41,6 +43,14 @@ def public_url(value: str) -> str:
     if value and not _PUBLIC_URL.fullmatch(value):
         raise BadValueError("is not an address such as https://example.com/catalog-auth")
     return value.rstrip("/")
+
+
+def signing_keys(value: str) -> tuple[str, ...]:
+    """Keys that cannot be guessed."""
+    found = words(value)
+    if any(len(key) < KEY_LENGTH_MIN for key in found):
+        raise BadValueError(f"has a key of fewer than {KEY_LENGTH_MIN} characters")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,13 @@ class CatalogSettings:
         text,
         "",
         "file that says which objects are signed for whom; empty: nothing is signed",
+    )
+    signing_keys: tuple[str, ...] = setting(
+        "CATALOG_SIGNING_KEYS",
+        signing_keys,
+        "",
+        "keys of the callers for whom is signed, with commas between them",
+        show=hidden,
     )
 
 

@@ -60,16 +60,17 @@ function jump(line, column) {
 
 function addCopyButtons() {
   if (!navigator.clipboard) return; // (only where the page is from https or from this machine)
-  for (const shown of document.querySelectorAll(".tabs pre")) {
+  for (const tabs of document.querySelectorAll(".tabs")) {
     const button = Object.assign(document.createElement("button"), {
       type: "button", className: "copy", textContent: "Copy",
     });
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(shown.querySelector("code").textContent);
+      const shown = tabs.querySelector("input:checked + label + pre code");
+      await navigator.clipboard.writeText(shown.textContent);
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = "Copy"; }, 1500);
     });
-    shown.append(button);
+    tabs.append(button);
   }
 }
 

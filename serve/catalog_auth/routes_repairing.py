@@ -1,0 +1,74 @@
+"""Repairs of documents, as JSON Patches with the patched document."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from serve.catalog_auth.bodies import JSON_TYPES, whole_body
+from serve.catalog_auth.bulk import encode_json
+from serve.catalog_auth.catalogue import RULES
+from serve.catalog_auth.described import DOCUMENT_BODY, JSON, OF_BODIES, answers
+from serve.catalog_auth.desk import Desk
+from serve.catalog_auth.envelopes import opened
+from serve.catalog_auth.findings import pointer
+from serve.catalog_auth.fixing import Fixed
+from serve.catalog_auth.fixing import fix as fixed
+from serve.catalog_auth.judging import Json, Judged, patch_of, reply_of
+from serve.catalog_auth.problems import Cause, Unprocessable
+from serve.catalog_auth.queries import RULES_LENGTH_MAX, OptionsQuery
+from serve.catalog_auth.schemas import FixedReply, component
+
+NAME = "document"
+router = APIRouter(tags=["repairing"])
+
+
+class FixQuery(OptionsQuery):
+    """The options of a call, and what to repair."""
+
+    only: str | None = Field(
+        None,
+        max_length=RULES_LENGTH_MAX,
+        description="Repair what these rules find, as `R07,E01`; without it, all of them.",
+        examples=["R07"],
+    )
+
+    def chosen(self) -> frozenset[str] | None:
+        """The rules to repair by. Raises Unprocessable."""
+        if self.only is None:
+            return None
+        rules = frozenset(rule.strip() for rule in self.only.split(","))
+        causes = [Cause("only", f"there is no rule {rule[:40]!r}") for rule in rules - RULES.keys()]
+        if causes:
+            raise Unprocessable("of the rules to repair by, some are not there", causes)
+        return rules
+
+
+@router.post(
+    "/fix",
+    summary="Repair a document",
+    responses=answers(*OF_BODIES, schema=component(FixedReply)),
+    openapi_extra=DOCUMENT_BODY,
+    response_model=None,
+)
+async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response:
+    """Makes every mechanical repair until there is none left, and judges the result."""
+    desk: Desk = request.app.state.desk
+    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
+    envelope = opened(raw, desk.options, query.asked())
+    made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen())
+    return Response(encode_json(fixed_reply(made)), media_type=JSON)
+
+
+def fixed_reply(made: Fixed) -> Json:
+    """A repaired document as it is answered."""
+    return {
+        "patch": patch_of(made.patch),
+        "document": made.document,
+        "repairs": [
+            {"rule": repair.rule, "pointer": pointer(repair.path)} for repair in made.repairs
+        ],
+        "complete": made.is_complete,
+        "verdict": reply_of(Judged(NAME, made.verdict, {})),
+    }
