@@ -1,5 +1,6 @@
 """A check as the page asks for it: repairs applied, the judgement, and the ways to each asset."""
 
+import json
 from dataclasses import replace
 from importlib.resources import files
 
@@ -7,19 +8,22 @@ from serve.catalog_auth.decoding import UnreadableError, decode
 from serve.catalog_auth.desk import Desk
 from serve.catalog_auth.envelopes import Asked, with_asked
 from serve.catalog_auth.findings import JsonValue
+from serve.catalog_auth.fixing import fix
 from serve.catalog_auth.judging import judge_value
 from serve.catalog_auth.locating import locate
 from serve.catalog_auth.page_targets import shown_targets
-from serve.catalog_auth.page_view import ShownProblem, View, problem_at, result_of
+from serve.catalog_auth.page_view import ShownProblem, View, problem_at, repair_name, result_of
+from serve.catalog_auth.patching import patched
 from serve.catalog_auth.report import Options
 from serve.catalog_auth.rule import Profile
+from serve.catalog_auth.text_format import number
 
 ALL = "all"
 NAME = "document"
 
 
 def checked(desk: Desk, text: str, profile: str | None, repair: str | None) -> View:
-    """The page for this text. `repair`: which repair to apply before, by its number, or all."""
+    """The page for this text. `repair`: which repair to make before, by its name, or all."""
     known = Profile(profile) if profile in tuple(Profile) else desk.options.profile
     options = with_asked(desk.options, Asked(profile=known))
     # (a form sends the ends of lines as the network writes them)
@@ -34,12 +38,35 @@ def checked(desk: Desk, text: str, profile: str | None, repair: str | None) -> V
     except UnreadableError as error:
         told = f"It is not JSON: {error.reason} (line {error.line}, column {error.column})."
         return replace(view, problem=problem_at(told, text, error.line, error.column))
-    return _judged(view, root, raw, options)
+    if not repair:
+        return _judged(view, root, raw, options)
+    root, said = _repaired(root, raw, options, repair)
+    # (a repaired document is written anew: a patch knows nothing of blanks)
+    text = json.dumps(root, ensure_ascii=False, indent=2)
+    view = replace(view, text=text, repaired=said)
+    return _judged(view, root, text.encode(errors="replace"), options)
 
 
 def example_text() -> str:
     """A document to try the page with: it has something to find, to repair and to get at."""
     return files("serve.catalog_auth").joinpath("page", "example.json").read_text("utf-8")
+
+
+def _repaired(root: JsonValue, raw: bytes, options: Options, repair: str) -> tuple[JsonValue, str]:
+    """The document after all repairs, or after the one of this name; and what was done."""
+    if repair == ALL:
+        made = fix(root, options)
+        rules = ", ".join(dict.fromkeys(each.rule for each in made.repairs))
+        count = number(len(made.repairs), "repair")
+        return (
+            made.document,
+            f"{count} made ({rules})." if rules else "There was nothing to repair.",
+        )
+    findings = judge_value(root, raw, NAME, options).verdict.findings
+    for finding in findings:
+        if finding.fix and repair_name(finding) == repair:
+            return patched(root, finding.fix), f"Repaired: {finding.rule}."
+    return root, "That repair is not there any more: the document has changed since."
 
 
 def _judged(view: View, root: JsonValue, raw: bytes, options: Options) -> View:

@@ -20,7 +20,7 @@ PROFILES = tuple(profile.value for profile in Profile)
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """`number`: what the button for its repair sends; None without a mechanical one."""
+    """`repair_name`: what the button for its repair sends; None without a mechanical one."""
 
     severity: str
     rule: str
@@ -30,7 +30,7 @@ class ShownFinding:
     why: str
     repair: str
     place: Excerpt | None
-    number: int | None
+    repair_name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +101,18 @@ def problem_at(message: str, text: str, line: int, column: int) -> ShownProblem:
     return ShownProblem(message, excerpt_of(text.split("\n"), Place(line, column)))
 
 
+def repair_name(finding: Finding) -> str:
+    """What a repair is called between the page and here: it means the same, or nothing, in a
+    document that was changed since."""
+    return f"{finding.rule} {pointer(finding.path)}"
+
+
 def result_of(judged: Judged, text: str, targets: Sequence[Target], targets_in_all: int) -> Result:
     """The outcome, as it is shown."""
     verdict = judged.verdict
     lines = text.split("\n")
-    worst_first = sorted(
-        enumerate(verdict.findings), key=lambda each: (-each[1].severity.rank, each[0])
-    )
-    shown = tuple(
-        _finding(judged, index, finding, lines) for index, finding in worst_first[:FINDINGS_MAX]
-    )
+    worst_first = sorted(verdict.findings, key=lambda finding: -finding.severity.rank)
+    shown = tuple(_finding(judged, finding, lines) for finding in worst_first[:FINDINGS_MAX])
     return Result(
         title="Valid" if verdict.valid else "Not valid",
         is_valid=verdict.valid,
@@ -125,7 +127,7 @@ def result_of(judged: Judged, text: str, targets: Sequence[Target], targets_in_a
     )
 
 
-def _finding(judged: Judged, index: int, finding: Finding, lines: list[str]) -> ShownFinding:
+def _finding(judged: Judged, finding: Finding, lines: list[str]) -> ShownFinding:
     rule = RULES[finding.rule]
     place = judged.places.get(finding.path)
     return ShownFinding(
@@ -137,7 +139,7 @@ def _finding(judged: Judged, index: int, finding: Finding, lines: list[str]) -> 
         why=rule.why,
         repair=rule.repair,
         place=None if place is None else excerpt_of(lines, place),
-        number=index if finding.fix else None,
+        repair_name=repair_name(finding) if finding.fix else None,
     )
 
 

@@ -4,7 +4,10 @@ from typing import Any
 
 from msgspec.json import encode
 
+from serve.catalog_auth.decoding import decode
 from serve.catalog_auth.document import Ancestors
+from serve.catalog_auth.findings import JsonValue
+from serve.catalog_auth.fixing import fix
 from serve.catalog_auth.judging import Judged, judge, reply_of
 from serve.catalog_auth.report import Options
 from serve.catalog_auth.rule import Profile, Rule
@@ -37,13 +40,23 @@ def rule_in_full(rule: Rule) -> Json:
         "example": rule.example if rule.example_text is None else rule.example_text.decode(),
         "context": rule.example_collection,
         "findings": reply_of(judged_example(rule))["findings"],
-        "repaired": None,
+        "repaired": _repaired(rule),
     }
+
+
+def _repaired(rule: Rule) -> JsonValue:
+    """The example with what the rule finds repaired; None when people have to do it."""
+    root = decode(rule.example_text or encode(rule.example))
+    made = fix(root, _options(rule), Ancestors(rule.example_collection), frozenset({rule.id}))
+    return made.document if made.repairs else None
 
 
 def judged_example(rule: Rule) -> Judged:
     """The judgement of the example, under a profile in which the rule runs."""
-    running = (profile for profile in Profile if rule.severity_in(profile) is not None)
-    profile = Profile.DEFAULT if rule.is_on_by_default else next(running)
     raw = rule.example_text or encode(rule.example)
-    return judge(raw, EXAMPLE, Options(profile=profile), Ancestors(rule.example_collection))
+    return judge(raw, EXAMPLE, _options(rule), Ancestors(rule.example_collection))
+
+
+def _options(rule: Rule) -> Options:
+    running = (profile for profile in Profile if rule.severity_in(profile) is not None)
+    return Options(profile=Profile.DEFAULT if rule.is_on_by_default else next(running))
