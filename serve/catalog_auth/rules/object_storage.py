@@ -52,7 +52,7 @@ def why_no_object(holder: Holder, document: Document) -> str | None:
         if not found.is_guess or _speaks_s3(href):
             return None
         return "its host is none of an object store that is known or in storage:schemes"
-    return None if found.reason in _STILL_A_STORE or _speaks_s3(href) else str(found.reason)
+    return None if found.reason in _STILL_A_STORE else str(found.reason)
 
 
 def storage_of(holder: Holder, document: Document) -> Mapping[str, object]:
