@@ -54,16 +54,25 @@ def shown_targets(
 
 
 def _target(holder: Holder, found: Resolution) -> Target:
-    types = dict.fromkeys(one.type for one in found.alternatives if one.ref is not None)
-    told = "open to everybody"
-    if not found.is_public:
-        told = " or ".join(TYPES.get(type_, type_) for type_ in types) or "nothing leads to it"
     return Target(
         name=f"{KINDS[holder.kind]} {_name(holder)}",
         href=found.href or "(no href)",
-        told=told,
-        ways=tuple(map(_way, found.alternatives[:WAYS_MAX])) + tuple(_broken(found)),
+        told=told_in_short(found),
+        ways=ways_of(found),
     )
+
+
+def told_in_short(found: Resolution) -> str:
+    """How to get at a target, in a few words."""
+    if found.is_public:
+        return "open to everybody"
+    types = dict.fromkeys(one.type for one in found.alternatives if one.ref is not None)
+    return " or ".join(TYPES.get(type_, type_) for type_ in types) or "nothing leads to it"
+
+
+def ways_of(found: Resolution) -> tuple[Way, ...]:
+    """The first WAYS_MAX ways, and the references that lead nowhere."""
+    return tuple(map(_way, found.alternatives[:WAYS_MAX])) + tuple(_broken(found))
 
 
 def _name(holder: Holder) -> str:

@@ -1,5 +1,6 @@
 """A rule as it is told: its members, and its example with what is found in it."""
 
+import json
 from typing import Any
 
 from msgspec.json import encode
@@ -53,8 +54,15 @@ def _repaired(rule: Rule) -> JsonValue:
 
 def judged_example(rule: Rule) -> Judged:
     """The judgement of the example, under a profile in which the rule runs."""
-    raw = rule.example_text or encode(rule.example)
+    raw = example_text(rule).encode()
     return judge(raw, EXAMPLE, _options(rule), Ancestors(rule.example_collection))
+
+
+def example_text(rule: Rule) -> str:
+    """The example as people read it."""
+    if rule.example_text is not None:
+        return rule.example_text.decode()
+    return json.dumps(rule.example, indent=2, ensure_ascii=False)
 
 
 def _options(rule: Rule) -> Options:

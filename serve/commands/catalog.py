@@ -22,6 +22,8 @@ from serve.catalog_auth.rule import Profile
 from serve.catalog_auth.sarif import sarif_log
 from serve.catalog_auth.text_format import as_github, total_line, unusable_as_github
 from serve.commands.catalog_printing import print_rule, print_rules, print_text, progress
+from serve.commands.catalog_repairs import fix
+from serve.commands.catalog_ways import resolve
 
 EXIT_INVALID = 1
 EXIT_UNUSABLE = 2
@@ -32,6 +34,10 @@ FILES = click.argument("names", nargs=-1, metavar="[FILE...]")
 @click.group()
 def catalog() -> None:
     """Catalog documents: validate, resolve, fix; and the rules."""
+
+
+catalog.add_command(resolve)
+catalog.add_command(fix)
 
 
 @catalog.command()

@@ -12,7 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from serve.catalog_auth.findings import Finding, Severity
 from serve.catalog_auth.judging import Judged, Unusable
 from serve.catalog_auth.rule import Rule
-from serve.catalog_auth.rule_documents import judged_example, rule_in_full, rule_members
+from serve.catalog_auth.rule_documents import (
+    example_text,
+    judged_example,
+    rule_in_full,
+    rule_members,
+)
 from serve.catalog_auth.text_format import block, total_line, verdict_line
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
@@ -43,12 +48,17 @@ def print_text(
         click.secho(verdict_line(each), fg="green" if each.verdict.valid else "red", bold=True)
         if each.verdict.findings:
             click.echo()
-    for broken in unusable:
-        where = f":{broken.line}:{broken.column}" if broken.line else ""
-        click.secho(f"{broken.name}{where}: {broken.reason}", fg="red", bold=True, err=True)
+    print_unusable(unusable)
     if len(judged) + len(unusable) != 1:
         others = f" ({passed_over:,} other JSON files passed over)" if passed_over else ""
         click.echo(f"{total_line(judged, len(unusable))}{others}")
+
+
+def print_unusable(unusable: Sequence[Unusable]) -> None:
+    """What cannot be judged, to the error output."""
+    for each in unusable:
+        where = f":{each.line}:{each.column}" if each.line else ""
+        click.secho(f"{each.name}{where}: {each.reason}", fg="red", bold=True, err=True)
 
 
 def _print_finding(judged: Judged, finding: Finding) -> None:
@@ -77,9 +87,8 @@ def print_rules(rules: Sequence[Rule], *, as_json: bool) -> None:
 
 def print_rule(rule: Rule, *, as_json: bool) -> None:
     """A rule in full."""
-    members = rule_in_full(rule)
     if as_json:
-        click.echo(json.dumps(members, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(rule_in_full(rule), indent=2, ensure_ascii=False))
         return
     click.secho(f"{rule.id} {rule.name}", bold=True)
     for name, text in (
@@ -90,9 +99,7 @@ def print_rule(rule: Rule, *, as_json: bool) -> None:
         ("source", rule.source),
     ):
         click.echo(f"{click.style(f'{name:<9}', dim=True)} {text}")
-    example = members["example"]
-    text = example if isinstance(example, str) else json.dumps(example, indent=2)
-    click.echo(f"\n{click.style('A document that breaks it:', dim=True)}\n{text}")
+    click.echo(f"\n{click.style('A document that breaks it:', dim=True)}\n{example_text(rule)}")
     found = judged_example(rule)
     for finding in found.verdict.findings:
         if finding.rule == rule.id:
