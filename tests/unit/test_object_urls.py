@@ -259,7 +259,7 @@ def test_the_first_storage_scheme_that_fits_is_taken() -> None:
 
 @pytest.mark.parametrize("schemes", [None, {}, [], "x", {"a": None}, {"a": {"platform": "x"}}])
 def test_malformed_storage_schemes_change_nothing(schemes: object) -> None:
-    found = parse_object_url("s3://b/k", schemes)  # type: ignore[arg-type]  # (as documents have it)
+    found = parse_object_url("s3://b/k", schemes)  # type: ignore[arg-type]  # (as found)
     assert found == parse_object_url("s3://b/k")
 
 

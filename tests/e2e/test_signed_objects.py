@@ -1,0 +1,200 @@
+"""Objects of a real store that checks signatures: signed URLs, and its own clients told by us."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from actors.kernel.clock import ManualClock, SystemClock
+from serve.catalog_auth.resolving.wire import resolution_json
+from serve.catalog_auth.signing import (
+    Refused,
+    Signed,
+    SignedBucket,
+    Signer,
+    SigningConfiguration,
+    SigningCredentials,
+    signed_url_scheme,
+)
+from tests.catalog_documents import Json, item, resolved, ways
+from tests.catalog_steps import StepClient
+from tests.file_server import Seen, file_server
+from tests.object_store import KEY, SECRET, ObjectStore, object_store, rclone
+
+TILE = b"a tile of the store"
+NAMES = ["open/a.tif", "open/a b+c=%20&é.tif", "open/deep/er/x'y$(z).tif"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with object_store(tmp_path_factory.mktemp("store") / "root") as store:
+        for name in [*NAMES, "closed/a.tif"]:
+            store.put("maps", name, TILE)
+        yield store
+
+
+@pytest.fixture
+def configuration(store: ObjectStore) -> SigningConfiguration:
+    bucket = SignedBucket("maps", ("open/",), "store", endpoint=store.url)
+    return SigningConfiguration((bucket,), {"store": SigningCredentials(KEY, SECRET)})
+
+
+def get(url: str) -> httpx.Response:
+    return httpx.get(url, trust_env=False)
+
+
+def signed(found: Signed | Refused) -> str:
+    assert isinstance(found, Signed), found
+    return found.url
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_signed_url_opens_its_object(
+    store: ObjectStore, configuration: SigningConfiguration, name: str
+) -> None:
+    url = signed(Signer(configuration, SystemClock()).sign("maps", name))
+    answer = get(url)
+    assert (answer.status_code, answer.content) == (200, TILE)
+    assert get(url.partition("?")[0]).status_code in (400, 403)
+
+
+def test_the_store_refuses_what_we_did_not_sign(
+    store: ObjectStore, configuration: SigningConfiguration
+) -> None:
+    url = signed(Signer(configuration, SystemClock()).sign("maps", "open/a.tif"))
+    forged = f"{url[:-1]}{'0' if url[-1] != '0' else '1'}"
+    assert get(forged).status_code == 403
+    assert get(url.replace("open/a.tif", "closed/a.tif")).status_code == 403
+    assert get(url.replace("X-Amz-Expires=360", "X-Amz-Expires=3600")).status_code == 403
+    wrong = replace(configuration, credentials={"store": SigningCredentials(KEY, "guessed")})
+    assert get(signed(Signer(wrong, SystemClock()).sign("maps", "open/a.tif"))).status_code == 403
+
+
+def test_a_signed_url_is_refused_once_it_has_expired(
+    store: ObjectStore, configuration: SigningConfiguration
+) -> None:
+    now_s = SystemClock().now_s()
+    late = ManualClock(now_s - timedelta(minutes=7).total_seconds())
+    assert get(signed(Signer(configuration, late).sign("maps", "open/a.tif"))).status_code >= 400
+    young = ManualClock(now_s - timedelta(minutes=5).total_seconds())
+    assert get(signed(Signer(configuration, young).sign("maps", "open/a.tif"))).status_code == 200
+
+
+def catalog(store: ObjectStore, scheme: Json, name: str = "open/a.tif") -> Json:
+    storage = {"store": {"type": "custom-s3", "platform": store.url}}
+    return item(
+        {"s": scheme},
+        ["s"],
+        f"s3://maps/{name}",
+        {"storage:refs": ["store"]},
+        {"storage:schemes": storage},
+    )
+
+
+def test_resolve_sign_and_fetch_with_both_shapes(
+    store: ObjectStore, configuration: SigningConfiguration
+) -> None:
+    signer = Signer(configuration, SystemClock())
+
+    def sign(seen: Seen) -> tuple[int, dict[str, str]]:
+        if seen.method == "POST":
+            asked = json.loads(seen.body)
+            return 200, {"body": json.dumps({"signed_url": signed(signer.sign(**asked))})}
+        (href,) = seen.query["href"]
+        return 200, {"body": json.dumps({"href": signed(signer.sign_href(href))})}
+
+    with file_server(sign) as api:
+        found = ways(catalog(store, signed_url_scheme(api.url)))
+        assert [one["flow"] for one in found] == ["object", "href"]
+        for one in found:
+            answer = StepClient().run(one)
+            assert (answer.status_code, answer.content) == (200, TILE)
+            assert urlsplit(str(answer.url)).netloc == urlsplit(store.url).netloc
+
+
+def command(
+    words: list[str], environment: dict[str, str], folder: Path
+) -> subprocess.CompletedProcess[bytes]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    everything = {"PATH": path, "HOME": str(folder), **environment}
+    return subprocess.run(
+        words, env=everything, cwd=folder, capture_output=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("secret", [SECRET, "guessed"])
+def test_rclone_reads_with_its_form(store: ObjectStore, tmp_path: Path, secret: str) -> None:
+    (one,) = ways(catalog(store, {"type": "s3"}))
+    form = one["steps"][0]["forms"]["rclone"]
+    values = {
+        "${environment.access_key_id}": KEY,
+        "${environment.secret_access_key}": secret,
+    }
+    environment = {name: values.get(text, text) for name, text in form["environment"].items()}
+    words = [rclone(), "cat", form["path"], "--config", "/dev/null", "--retries", "1"]
+    done = command(words, environment, tmp_path)
+    assert (done.stdout == TILE) is (secret == SECRET), done.stderr
+
+
+@pytest.mark.parametrize("name", ["open/a.tif", "open/deep/er/x'y$(z).tif"])
+def test_the_curl_recipe_reads_an_object_with_keys(
+    store: ObjectStore, tmp_path: Path, name: str
+) -> None:
+    recipe = recipe_of(catalog(store, {"type": "s3"}, name), "curl")
+    keys = {"ENVIRONMENT_ACCESS_KEY_ID": KEY, "ENVIRONMENT_SECRET_ACCESS_KEY": SECRET}
+    done = command(["bash", "-eu", "-c", recipe], keys, tmp_path)
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.iterdir()
+    assert file.read_bytes() == TILE
+    refused = command(
+        ["bash", "-eu", "-c", recipe], {**keys, "ENVIRONMENT_SECRET_ACCESS_KEY": "x"}, tmp_path
+    )
+    assert refused.returncode != 0
+
+
+def test_the_recipes_sign_and_fetch(
+    store: ObjectStore, configuration: SigningConfiguration, tmp_path: Path
+) -> None:
+    signer = Signer(configuration, SystemClock())
+
+    def sign(seen: Seen) -> tuple[int, dict[str, str]]:
+        if seen.headers.get("authorization") != "Bearer s3cr3t":
+            return 401, {}
+        return 200, {
+            "body": json.dumps({"signed_url": signed(signer.sign(**json.loads(seen.body)))})
+        }
+
+    with file_server(sign) as api:
+        flow = signed_url_scheme(api.url)["flows"]
+        assert isinstance(flow, dict)
+        scheme = {"type": "signedUrl", "flows": {"object": flow["object"]}, "auth:refs": ["b"]}
+        root = catalog(store, scheme)
+        root["properties"]["auth:schemes"]["b"] = {"type": "http", "scheme": "bearer"}
+        curl = recipe_of(root, "curl")
+        done = command(["bash", "-eu", "-c", curl], {"SIGN_TOKEN": "s3cr3t"}, tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "a.tif").read_bytes() == TILE
+        refused = command(["bash", "-eu", "-c", curl], {"SIGN_TOKEN": "wrong"}, tmp_path)
+        assert refused.returncode != 0
+        lines = (
+            "import getpass, sys",
+            "getpass.getpass = lambda asked: {'\"b.token\": ': 's3cr3t'}[asked]",
+            recipe_of(root, "python"),
+            "sys.stdout.buffer.write(data)",
+        )
+        done = command([sys.executable, "-c", "\n".join(lines)], {}, tmp_path)
+        assert done.stdout == TILE, done.stderr
+
+
+def recipe_of(root: Json, tool: str) -> str:
+    (one,) = resolution_json(resolved(root), has_recipes=True)["alternatives"]
+    text: str = one["recipes"][tool]
+    return text

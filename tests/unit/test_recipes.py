@@ -1,0 +1,115 @@
+"""What a person can copy, for curl, Python and GDAL."""
+
+import pytest
+
+from serve.catalog_auth.resolving.recipes import Tool, recipes
+from serve.catalog_auth.resolving.wire import resolution_json
+from tests.catalog_documents import HREF, Json, item, resolved
+
+API = "https://sign.example.com/v1"
+OIDC = {
+    "type": "openIdConnect",
+    "openIdConnectUrl": "https://idp.example.com/.well-known/openid-configuration",
+}
+
+
+def texts(root: Json) -> dict[Tool, str]:
+    (one,) = resolved(root).alternatives
+    return {recipe.tool: recipe.text for recipe in recipes(one)}
+
+
+def of(scheme: Json, href: str = HREF) -> dict[Tool, str]:
+    return texts(item({"s": scheme}, ["s"], href))
+
+
+CURL = "curl --fail --silent --show-error --globoff"
+
+
+def test_a_public_file() -> None:
+    found = texts(item())
+    assert found[Tool.CURL] == f"{CURL} --remote-name --location {HREF}\n"
+    assert found[Tool.GDAL] == f"gdalinfo /vsicurl/{HREF}\n"
+    assert found[Tool.PYTHON] == (
+        "import requests\n"
+        "\n"
+        "session = requests.Session()\n"
+        "session.trust_env = False  # no default credential, of ~/.netrc say, goes along\n"
+        f"answer = session.request('GET', '{HREF}', timeout=60)\n"
+        "answer.raise_for_status()\n"
+        "data = answer.content\n"
+    )
+
+
+def test_a_token() -> None:
+    found = of({"type": "http", "scheme": "bearer"})
+    ask = '# FETCH_TOKEN is "s.token".\n: "${FETCH_TOKEN:?}"\n'
+    header = "'Authorization: Bearer '\"$FETCH_TOKEN\""
+    assert found[Tool.CURL] == f"{ask}{CURL} --remote-name --location --header {header} {HREF}\n"
+    export = f"export GDAL_HTTP_HEADERS={header}\n"
+    assert found[Tool.GDAL] == f"{ask}{export}gdalinfo /vsicurl/{HREF}\n"
+    assert "headers={'Authorization': 'Bearer ' + fetch_token}" in found[Tool.PYTHON]
+
+
+def test_what_curl_and_requests_would_carry_along_is_not_redirected() -> None:
+    for where in ("header", "cookie"):
+        found = of({"type": "apiKey", "in": where, "name": "X-Key"})
+        assert "--location" not in found[Tool.CURL]
+        assert "allow_redirects=False" in found[Tool.PYTHON]
+    assert "--location" in of({"type": "http", "scheme": "basic"})[Tool.CURL]
+
+
+def test_a_key_in_the_query_is_encoded() -> None:
+    found = of({"type": "apiKey", "in": "query", "name": "k"})
+    assert found[Tool.CURL].startswith("encoded() {")
+    assert f'\'{HREF}?k=\'"$(encoded "$FETCH_KEY")"' in found[Tool.CURL]
+    assert f"'{HREF}?k=' + quote(fetch_key, safe=\"\")" in found[Tool.PYTHON]
+
+
+def test_digest() -> None:
+    found = of({"type": "http", "scheme": "digest"})
+    assert '--digest --user "$FETCH_USERNAME:$FETCH_PASSWORD"' in found[Tool.CURL]
+    assert "auth=requests.auth.HTTPDigestAuth(fetch_username, fetch_password)" in found[Tool.PYTHON]
+    assert "export GDAL_HTTP_AUTH=DIGEST\n" in found[Tool.GDAL]
+
+
+def test_an_object_with_keys() -> None:
+    found = of({"type": "s3"}, "s3://b/a%20b.tif")
+    assert found[Tool.GDAL].endswith("gdalinfo '/vsis3/b/a b.tif'\n")
+    assert 'export AWS_ACCESS_KEY_ID="$ENVIRONMENT_ACCESS_KEY_ID"\n' in found[Tool.GDAL]
+    assert "--aws-sigv4 aws:amz:us-east-1:s3" in found[Tool.CURL]
+    assert found[Tool.CURL].endswith("https://b.s3.amazonaws.com/a%20b.tif\n")
+    assert "store = S3Store(**{'bucket': 'b'," in found[Tool.PYTHON]
+    assert "data = obstore.get(store, 'a b.tif').bytes()\n" in found[Tool.PYTHON]
+
+
+def test_a_login_a_signature_and_a_fetch_are_one_text() -> None:
+    flow = {
+        "method": "POST",
+        "authorizationApi": API,
+        "parameters": {name: {"in": "body", "required": True} for name in ("key", "team")},
+    }
+    signed = {"type": "signedUrl", "auth:refs": ["o"], "flows": {"sign": flow}}
+    found = texts(item({"o": OIDC, "s": signed}, ["s"], "s3://b/k"))
+    for text in found.values():
+        assert text.index("code_challenge") < text.index(API) < len(text)
+    wanted = 'jq --raw-output \'first(getpath(["signed_url"]), getpath(["href"]), getpath(["url"])'
+    assert wanted in found[Tool.CURL]
+    assert found[Tool.CURL].endswith('--remote-name --location "$SIGN_URL"\n')
+    assert "answer.json().get('signed_url') or answer.json().get('href')" in found[Tool.PYTHON]
+    assert "json={'key': 'k', 'team': sign_team}" in found[Tool.PYTHON]
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [{"type": "custom"}, {"type": "http", "scheme": "negotiate"}, {"type": "oauth2"}],
+)
+def test_what_a_program_cannot_do_has_no_recipe(scheme: Json) -> None:
+    assert of(scheme) == {}
+
+
+def test_recipes_come_with_the_answer_when_they_are_asked_for() -> None:
+    resolution = resolved(item())
+    (plain,) = resolution_json(resolution)["alternatives"]
+    assert "recipes" not in plain
+    (one,) = resolution_json(resolution, has_recipes=True)["alternatives"]
+    assert list(one["recipes"]) == ["curl", "python", "gdal"]
