@@ -67,8 +67,10 @@ def pointer(path: Iterable[str | int]) -> str:
 
 
 def redacted(secret: str) -> str:
-    """What may be said of a secret: its first 4 characters and its length."""
-    return f"{_printable(secret[:REDACTED_LENGTH])}… ({len(secret)} characters)"
+    """What may be said of a secret: its length, and its first 4 characters when that is at most
+    half of it."""
+    start = secret[:REDACTED_LENGTH] if len(secret) >= 2 * REDACTED_LENGTH else ""
+    return f"{_printable(start)}… ({len(secret)} characters)"
 
 
 def shown(value: object) -> str:

@@ -14,14 +14,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from serve.catalog_auth.document import Document
-from serve.catalog_auth.findings import (
-    REDACTED_LENGTH,
-    Finding,
-    Fix,
-    Path,
-    Severity,
-    redacted,
-)
+from serve.catalog_auth.findings import Finding, Fix, Path, Severity
+from serve.catalog_auth.redacting import Redaction
 from serve.catalog_auth.versions import Version
 
 
@@ -110,7 +104,7 @@ class Report:
     """What the checks find in one document. `step` is the rule that runs."""
 
     __slots__ = (
-        "_hidden",
+        "_secrets",
         "_shared",
         "counts",
         "document",
@@ -129,7 +123,7 @@ class Report:
         # The first FINDINGS_MAX; `counts` has them all.
         self.findings: list[Finding] = []
         self.counts = dict.fromkeys(Severity, 0)
-        self._hidden: list[str] = []
+        self._secrets = Redaction()
         self._shared: dict[Callable[[Document], object], object] = {}
 
     def add(
@@ -162,22 +156,20 @@ class Report:
 
     def hide(self, secret: str) -> None:
         """No message and no fix shows this text, of whatever rule."""
-        self._hidden.append(secret)
+        self._secrets.add(secret)
 
     def finished(self) -> list[Finding]:
         """The findings, without what is hidden, in the order of their places."""
         findings = self.findings
-        if self._hidden:
-            findings = [self._without_hidden(finding) for finding in findings]
+        if self._secrets:
+            findings = [self._without_secrets(finding) for finding in findings]
         return sorted(findings, key=_order)
 
-    def _without_hidden(self, finding: Finding) -> Finding:
-        message = finding.message
+    def _without_secrets(self, finding: Finding) -> Finding:
         fix = finding.fix
-        for secret in sorted(self._hidden, key=len, reverse=True):
-            message = _covered(message, secret)
-            if fix is not None and any(_holds(step.value, secret) for step in fix):
-                fix = None
+        if fix is not None and any(self._secrets.is_in(step.value) for step in fix):
+            fix = None
+        message = self._secrets.covered(finding.message)
         return msgspec.structs.replace(finding, message=message, fix=fix)
 
 
@@ -185,19 +177,3 @@ def _order(finding: Finding) -> tuple[list[str], str]:
     """(indices and names never stand beside each other, but they may be compared)"""
     steps = [step if isinstance(step, str) else f"{step:09}" for step in finding.path]
     return steps, finding.rule
-
-
-def _covered(message: str, secret: str) -> str:
-    """The message without the secret, nor with what a cut has left of it."""
-    if len(secret) <= REDACTED_LENGTH:
-        return message
-    message = message.replace(secret, redacted(secret))
-    for length in range(len(secret) - 1, REDACTED_LENGTH, -1):
-        if (rest := f"{secret[:length]}…") in message:
-            return message.replace(rest, redacted(secret))
-    return message
-
-
-def _holds(value: object, secret: str) -> bool:
-    """Whether the text is anywhere in a value of a fix."""
-    return value is not None and secret in msgspec.json.encode(value).decode()

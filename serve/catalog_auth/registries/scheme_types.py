@@ -35,7 +35,12 @@ def standard_meant(type_: str) -> str | None:
     if type_ in FIELDS_BY_TYPE or type_ in REMOVED or len(type_) > NAME_LENGTH_MAX:
         return None
     plain = _NO_LETTERS.sub("", type_).lower()
-    return _BY_PLAIN_NAME.get(plain) or nearest(type_, _LONG_NAMES)
+    return _BY_PLAIN_NAME.get(plain) or _standard_near(plain)
+
+
+def _standard_near(plain: str) -> str | None:
+    near = nearest(plain, (name.lower() for name in _LONG_NAMES))
+    return None if near is None else _BY_PLAIN_NAME[near]
 
 
 def is_spelled_alike(type_: str, standard: str) -> bool:
