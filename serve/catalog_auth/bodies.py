@@ -5,7 +5,7 @@ size: a small body that swells is refused at the bound too.
 """
 
 import zlib
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -31,7 +31,7 @@ async def whole_body(request: Request, media_types: Collection[str], bytes_max: 
     return bytes(body)
 
 
-async def body_chunks(request: Request) -> AsyncIterator[bytes]:
+async def body_chunks(request: Request) -> AsyncGenerator[bytes, None]:
     """The body as it comes, without its compression. Raises WrongMediaType, BadBody."""
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):

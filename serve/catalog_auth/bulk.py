@@ -11,7 +11,7 @@ still does not read, the call ends after `patience_s`.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -31,28 +31,29 @@ Judge = Callable[[bytes], Json]
 Batch = list[bytes | None]
 
 
-async def lines(chunks: AsyncIterator[bytes], bytes_max: int) -> AsyncGenerator[Batch, None]:
+async def lines(chunks: AsyncGenerator[bytes, None], bytes_max: int) -> AsyncGenerator[Batch, None]:
     """The lines that each chunk completes, without their ends.
 
     An end of line at the very end begins no other line.
     """
     pending = bytearray()
     is_over = False
-    async for chunk in chunks:
-        *ended, rest = chunk.split(b"\n")
-        found: Batch = []
-        for piece in ended:
-            pending += piece
-            is_over = is_over or len(pending) > bytes_max
-            found.append(None if is_over else bytes(pending))
-            pending.clear()
-            is_over = False
-        pending += rest
-        if is_over or len(pending) > bytes_max:
-            is_over = True
-            pending.clear()
-        if found:
-            yield found
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            *ended, rest = chunk.split(b"\n")
+            found: Batch = []
+            for piece in ended:
+                pending += piece
+                is_over = is_over or len(pending) > bytes_max
+                found.append(None if is_over else bytes(pending))
+                pending.clear()
+                is_over = False
+            pending += rest
+            if is_over or len(pending) > bytes_max:
+                is_over = True
+                pending.clear()
+            if found:
+                yield found
     if pending or is_over:
         yield [None if is_over else bytes(pending)]
 
@@ -90,7 +91,7 @@ class BulkSummary:
 
 
 async def bulk_results(
-    chunks: AsyncIterator[bytes], judge: Judge, bytes_max: int, patience_s: float
+    chunks: AsyncGenerator[bytes, None], judge: Judge, bytes_max: int, patience_s: float
 ) -> AsyncGenerator[bytes, None]:
     """The reply to a bulk call, in lumps of whole lines.
 
@@ -119,7 +120,7 @@ async def _next(ready: asyncio.Queue[bytes | None], working: asyncio.Task[None])
 
 
 async def _work(
-    chunks: AsyncIterator[bytes],
+    chunks: AsyncGenerator[bytes, None],
     judge: Judge,
     bytes_max: int,
     patience_s: float,
@@ -156,17 +157,20 @@ async def _hand_over(
     lump.clear()
 
 
-async def _patient(batches: AsyncIterator[Batch], patience_s: float) -> AsyncGenerator[Batch, None]:
+async def _patient(
+    batches: AsyncGenerator[Batch, None], patience_s: float
+) -> AsyncGenerator[Batch, None]:
     """The same, but nobody waits for ever. Raises BadBody."""
-    while True:
-        try:
-            async with asyncio.timeout(patience_s):
-                batch = await anext(batches)
-        except StopAsyncIteration:
-            return
-        except TimeoutError:
-            raise BadBody(f"nothing came for {patience_s:g} s") from None
-        yield batch
+    async with aclosing(batches):
+        while True:
+            try:
+                async with asyncio.timeout(patience_s):
+                    batch = await anext(batches)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                raise BadBody(f"nothing came for {patience_s:g} s") from None
+            yield batch
 
 
 def _result(line: bytes | None, judge: Judge, summary: BulkSummary, bytes_max: int) -> bytes:

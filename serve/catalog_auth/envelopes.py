@@ -28,6 +28,7 @@ from serve.catalog_auth.versions import Version
 
 OFF = "off"
 _PLACE = re.compile(r"(?P<told>.*) - at `\$(?P<path>.*)`")
+_SOMEWHERE = "[...]"  # (it does not say in which member)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 SeverityWord = Literal["error", "warning", "info", "off"]
 
@@ -168,6 +169,8 @@ def shape_problem(error: msgspec.ValidationError) -> Unprocessable:
     if found is None:
         cause = Cause("", str(error))
     else:
-        steps = (name or index for name, index in _STEP.findall(found["path"]))
+        steps = (
+            name or index for name, index in _STEP.findall(found["path"].replace(_SOMEWHERE, ""))
+        )
         cause = Cause("".join(f"/{step}" for step in steps), found["told"])
     return Unprocessable("the envelope is not as it should be", [cause])

@@ -11,14 +11,17 @@ from serve.catalog_auth.bulk import encode_json
 from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.described import DOCUMENT_BODY, JSON, OF_BODIES, answers
 from serve.catalog_auth.desk import Desk
-from serve.catalog_auth.envelopes import opened
+from serve.catalog_auth.envelopes import opened, version_named
 from serve.catalog_auth.findings import pointer
 from serve.catalog_auth.fixing import Fixed
 from serve.catalog_auth.fixing import fix as fixed
 from serve.catalog_auth.judging import Json, Judged, patch_of, reply_of
+from serve.catalog_auth.migrating import NotMigrated
+from serve.catalog_auth.migrating import migrate as migrated
 from serve.catalog_auth.problems import Cause, Unprocessable
-from serve.catalog_auth.queries import RULES_LENGTH_MAX, OptionsQuery
-from serve.catalog_auth.schemas import FixedReply, component
+from serve.catalog_auth.queries import RULES_LENGTH_MAX, VERSION_PATTERN, OptionsQuery
+from serve.catalog_auth.queries import Query as Parameters
+from serve.catalog_auth.schemas import FixedReply, MigratedReply, component
 
 NAME = "document"
 router = APIRouter(tags=["repairing"])
@@ -45,6 +48,12 @@ class FixQuery(OptionsQuery):
         return rules
 
 
+class MigrateQuery(Parameters):
+    """Where to move a document to."""
+
+    to: str = Field(pattern=VERSION_PATTERN, description="The version.", examples=["v1.1.0"])
+
+
 @router.post(
     "/fix",
     summary="Repair a document",
@@ -59,6 +68,31 @@ async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response
     envelope = opened(raw, desk.options, query.asked())
     made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen())
     return Response(encode_json(fixed_reply(made)), media_type=JSON)
+
+
+@router.post(
+    "/migrate",
+    summary="Move a document to another version",
+    responses=answers(*OF_BODIES, schema=component(MigratedReply)),
+    openapi_extra=DOCUMENT_BODY,
+    response_model=None,
+)
+async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> Response:
+    """What would be lost, or what only the author knows, is a reason to refuse it: 422."""
+    desk: Desk = request.app.state.desk
+    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
+    envelope = opened(raw, desk.options)
+    made = migrated(envelope.root, version_named(query.to), envelope.ancestors)
+    if isinstance(made, NotMigrated):
+        causes = [Cause(pointer(each.path), each.message) for each in made.obstacles]
+        raise Unprocessable(f"the document cannot be one of v{made.version}", causes)
+    reply = {
+        "version": f"v{made.version}",
+        "patch": patch_of(made.patch),
+        "document": made.document,
+        "verdict": reply_of(Judged(NAME, made.verdict, {})),
+    }
+    return Response(encode_json(reply), media_type=JSON)
 
 
 def fixed_reply(made: Fixed) -> Json:

@@ -210,6 +210,15 @@ class FixedReply(_Shape):
     verdict: Verdict
 
 
+class MigratedReply(_Shape):
+    """A document in another version."""
+
+    version: str
+    patch: list[PatchStep]
+    document: Any
+    verdict: Verdict
+
+
 class CrawlRequest(_Shape):
     """Where to begin a crawl, and how far to go; never further than is configured."""
 
@@ -261,6 +270,7 @@ def component(model: type[BaseModel]) -> dict[str, str]:
 MODELS: tuple[type[BaseModel], ...] = (
     CrawlRequest,
     FixedReply,
+    MigratedReply,
     SchemeReply,
     SignError,
     SignRequest,

@@ -33,9 +33,9 @@ _FIRST_INDENT = re.compile(r"[{\[]\r?\n([ \t]+)\S")
 def fix(names: tuple[str, ...], is_written: bool, profile: str) -> None:
     """Repair what can be repaired mechanically, and show the changes.
 
-    Without --write no file is changed; with it, a repaired file is written anew, indented as it was. What comes from the standard input goes, repaired, to the
-    standard output. The exit code is 0 when all are valid afterwards, 1 when one is not, 2 when one
-    cannot be read.
+    Without --write no file is changed; with it, a repaired file is written anew, indented as it
+    was. What comes from the standard input goes, repaired, to the standard output. The exit code is
+    0 when all are valid afterwards, 1 when one is not, 2 when one cannot be read.
     """
     found, unusable = candidates(names)
     options = Options(profile=Profile(profile))
