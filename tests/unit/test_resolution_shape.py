@@ -136,6 +136,10 @@ def test_an_item_asset_is_a_promise_and_not_executable() -> None:
     assert not way["executable"]
     assert way["steps"][-2]["request"]["url"] == "${target.href}"
     assert "the items' own assets have it" in way["steps"][-1]["text"]
+    root["auth:schemes"]["o"] = {"type": "s3"}
+    (way,) = ways(root, target=Target(By.POINTER, "/item_assets/data"))
+    assert way["findings"] == []
+    assert "the items' own assets have it" in way["steps"][-1]["text"]
 
 
 def test_findings_belong_to_the_alternatives_that_they_are_about() -> None:

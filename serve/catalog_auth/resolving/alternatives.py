@@ -90,8 +90,6 @@ def planned(chain: Chain, store: Store | None, aimed: Aim, holdings: Holdings) -
             credential = _obtained(plan, link, credential, "id_token")
     if plan.problem is None:
         _access(plan, last, credential, store)
-    if plan.problem is not None:
-        plan.steps.append(DescribedStep(id=plan.name("describe"), text=_words(plan, last.scheme)))
     return plan
 
 
@@ -210,6 +208,7 @@ def _access(plan: Plan, link: Link, input_: Credential | None, store: Store | No
         case "signedUrl":
             assert link.flow is not None
             steps = signed_fetch(scheme, link.flow, plan.aimed, input_, plan.name)
+            _check_href(plan)
             if isinstance(steps, Unusable):
                 plan.stop(steps.reason)
             else:
@@ -229,6 +228,9 @@ def _access(plan: Plan, link: Link, input_: Credential | None, store: Store | No
 def _read_object(
     plan: Plan, scheme: Scheme, input_: Credential | None, store: Store | None
 ) -> None:
+    _check_href(plan)
+    if plan.problem is not None:
+        return
     if store is None:
         plan.stop("the href is not an object's, so there is nothing to sign a request for", "T01")
         return
@@ -261,14 +263,19 @@ def _environment(plan: Plan, store: Store, scheme: str | None) -> EnvironmentSte
 
 
 def _check_reachable(plan: Plan, url: str) -> None:
-    if holds_place(plan.aimed.href):
-        plan.stop(LOOKS_LIKE_A_PLACE)
+    _check_href(plan)
+    if plan.aimed.is_absolute and not url.startswith(("https://", "http://")):
+        plan.stop("the href is not http(s), so that there is no request to put this on", "T04")
+
+
+def _check_href(plan: Plan) -> None:
+    """Whether there is something to get at, and it can be said what."""
     if plan.aimed.href is None:
         plan.stop("there is no href: the items' own assets have it")
     elif not plan.aimed.is_absolute:
         plan.stop("the href is relative, and nothing tells where the document was found")
-    elif not url.startswith(("https://", "http://")):
-        plan.stop("the href is not http(s), so that there is no request to put this on", "T04")
+    elif holds_place(plan.aimed.href):
+        plan.stop(LOOKS_LIKE_A_PLACE)
     if plan.aimed.is_withheld:
         plan.stop("the href carries a credential, which is withheld here", "X05")
 
@@ -283,10 +290,13 @@ def _say_broken(plan: Plan, chain: Chain) -> None:
     plan.stop(reasons[chain.problem], chain.problem)
 
 
-def _words(plan: Plan, scheme: Scheme) -> str:
-    """What a person gets to know: the problem, and what the publisher has to say."""
+def steps_of(plan: Plan, scheme: Scheme | None) -> tuple[Step, ...]:
+    """The plan's steps; when a program cannot do them, a person gets to know why not, and what the
+    publisher has to say."""
+    if plan.problem is None:
+        return tuple(plan.steps)
     text = f"Not to be done by a program: {plan.problem}."
-    description = scheme.value.get("description")
+    description = scheme.value.get("description") if scheme is not None else None
     if isinstance(description, str) and description.strip():
         text = f"{text} The publisher says: {description.strip()[:DESCRIPTION_LENGTH_MAX]}"
-    return text
+    return (*plan.steps, DescribedStep(id=plan.name("describe"), text=text))

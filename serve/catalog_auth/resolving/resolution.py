@@ -16,6 +16,7 @@ from serve.catalog_auth.resolving.alternatives import (
     missing,
     planned,
     planned_public,
+    steps_of,
 )
 from serve.catalog_auth.resolving.chains import Chain, Link, chains, dangling, suggested
 from serve.catalog_auth.resolving.holdings import NOTHING, Holdings
@@ -55,7 +56,7 @@ def resolve(
         store = next(iter(aimed.stores.values()), None)
         plan = planned_public(aimed, store)
         own = _holder_rules(aimed, findings)
-        alternatives.append(_finished(plan, None, PUBLIC, rules=own))
+        alternatives.append(_finished(plan, None, PUBLIC, own, None))
     for ref in refs:
         scheme = document.scheme(ref)
         if scheme is None:
@@ -106,8 +107,8 @@ def _alternatives(
                 plan.stop("the scheme carries a credential, which is withheld here", "X03")
             if any(holds_place(link.scheme.value) for link in cleaned.links):
                 plan.stop(LOOKS_LIKE_A_PLACE)
-            one = _finished(plan, ref, scheme.type or "", rules=rules)
-            last = chain.links[-1]
+            last = cleaned.links[-1]
+            one = _finished(plan, ref, scheme.type or "", rules, last.scheme)
             alternatives.append(
                 replace(
                     one,
@@ -127,18 +128,23 @@ def _chains(document: Document, scheme: Scheme, available: Holdings) -> list[Cha
 
 
 def _without_secrets(chain: Chain) -> tuple[Chain, bool]:
-    links = tuple(Link(withheld_scheme(link.scheme), link.flow) for link in chain.links)
+    links = tuple(
+        Link(withheld_scheme(link.scheme), link.flow and withheld(link.flow))
+        for link in chain.links
+    )
     is_withheld = any(
         new.scheme.value != old.scheme.value for new, old in zip(links, chain.links, strict=True)
     )
     return Chain(links, chain.problem), is_withheld
 
 
-def _finished(plan: Plan, ref: str | None, type_: str, rules: list[str]) -> Alternative:
+def _finished(
+    plan: Plan, ref: str | None, type_: str, rules: list[str], scheme: Scheme | None
+) -> Alternative:
     return Alternative(
         ref=None if ref is None else withheld(ref),
         type=withheld(type_),
-        steps=tuple(plan.steps),
+        steps=steps_of(plan, scheme),
         is_executable=plan.problem is None,
         missing=tuple(map(withheld, missing(plan))),
         findings=tuple(sorted({*rules, *plan.findings})),
