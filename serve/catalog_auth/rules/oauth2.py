@@ -249,7 +249,7 @@ RULES = (
     ),
     Rule(
         id="O05",
-        name="oauth-field-unused",
+        name="field-irrelevant-for-flow",
         severity=Severity.WARNING,
         subject=Subject.FLOW,
         types=_OAUTH2,
@@ -275,7 +275,7 @@ RULES = (
     ),
     Rule(
         id="O10",
-        name="flow-fields-outside-flow",
+        name="flow-fields-directly-under-flows",
         severity=Severity.ERROR,
         subject=Subject.SCHEME,
         types=_WITH_FLOWS,
@@ -288,7 +288,7 @@ RULES = (
     ),
     Rule(
         id="O11",
-        name="flow-name-misspelled",
+        name="flow-key-typo",
         severity=Severity.WARNING,
         subject=Subject.FLOW,
         types=_OAUTH2,
