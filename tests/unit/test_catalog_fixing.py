@@ -1,0 +1,99 @@
+"""Repairs: the fixes of findings, applied."""
+
+from typing import Any
+
+import jsonpatch
+
+from serve.catalog_auth.findings import Severity
+from serve.catalog_auth.fixing import Repair, fix
+from serve.catalog_auth.judging import patch_of
+from serve.catalog_auth.report import Options, validate
+from serve.catalog_auth.rules.protected_items import client_credentials, item, oauth2
+from serve.catalog_auth.versions import Version
+
+SCHEMES = ("properties", "auth:schemes")
+TOKEN_URL = "https://login.example.com/token"
+
+
+def access(document: Any) -> Any:
+    return document["properties"]["auth:schemes"]["access"]
+
+
+def test_a_document_without_findings_stays_as_it_is() -> None:
+    document = item(client_credentials())
+    fixed = fix(document)
+    assert fixed.document is document
+    assert fixed.patch == fixed.repairs == ()
+    assert fixed.is_complete
+
+
+def test_everything_mechanical_is_repaired_and_the_result_is_judged_again() -> None:
+    scheme = {"type": "OAuth2", "flows": {"client_credentials": {"tokenUrl": f"{TOKEN_URL}#x"}}}
+    document: Any = item(scheme)
+    document["assets"]["data"]["auth:refs"] = "access"
+    fixed = fix(document)
+    assert access(fixed.document) == {
+        "type": "oauth2",
+        "flows": {"clientCredentials": {"tokenUrl": TOKEN_URL, "scopes": {}}},
+    }
+    assert fixed.verdict == validate(fixed.document)
+    assert fixed.verdict.valid
+    assert fixed.verdict.schema_valid
+    assert {repair.rule for repair in fixed.repairs} == {"C01", "O11", "O09", "S11", "S15"}
+
+
+def test_the_patch_makes_the_result_of_what_came_in() -> None:
+    document = item({"type": "OAuth2", "flows": {"clientcredentials": {"tokenUrl": "a#b"}}})
+    fixed = fix(document)
+    assert fixed.patch
+    assert jsonpatch.apply_patch(document, patch_of(fixed.patch)) == fixed.document
+
+
+def test_nothing_else_is_touched() -> None:
+    document: Any = item(
+        oauth2(tokenUrl=TOKEN_URL, scopes={"read": "Read"}, own={"note": [1, None], "scopes": {}})
+    )
+    fixed = fix(document)
+    assert access(fixed.document)["flows"] == {
+        "clientCredentials": {"tokenUrl": TOKEN_URL, "scopes": {"read": "Read"}},
+        "own": {"note": [1, None], "scopes": {}},
+    }
+    for name in ("id", "geometry", "links", "assets", "stac_extensions"):
+        assert fixed.document[name] is document[name]  # type: ignore[index, call-overload]
+
+
+def test_only_the_rules_that_are_asked_for_repair() -> None:
+    document = item({"type": "http", "scheme": "Bearer", "flows": {}})
+    fixed = fix(document, rules=frozenset({"H02"}))
+    assert fixed.repairs == (Repair("H02", (*SCHEMES, "access", "scheme")),)
+    assert "S07" in {finding.rule for finding in fixed.verdict.findings}
+
+
+def test_a_rule_that_is_off_repairs_nothing() -> None:
+    document = item({"type": "http", "scheme": "Bearer"})
+    assert fix(document, Options(severities={"H02": None})).patch == ()
+    assert fix(document, Options(severities={"H02": Severity.ERROR})).patch != ()
+
+
+def test_entries_of_one_list_go_one_after_the_other() -> None:
+    document: Any = item(client_credentials())
+    good = Version.V1_2_0.identifier
+    document["stac_extensions"] = ["authentication", f"{good}#", "https://e.org/x.json", good, good]
+    fixed = fix(document)
+    assert fixed.document["stac_extensions"] == ["https://e.org/x.json", good]  # type: ignore[index, call-overload]
+    assert fixed.is_complete
+
+
+def test_features_are_repaired_in_their_collection() -> None:
+    feature = item({"type": "http", "scheme": "Bearer"})
+    document = {"type": "FeatureCollection", "features": [item(client_credentials()), feature]}
+    fixed: Any = fix(document)
+    assert access(fixed.document["features"][1])["scheme"] == "bearer"
+    assert fixed.document["features"][0] is document["features"][0]
+
+
+def test_what_only_its_author_knows_is_left() -> None:
+    document = item({"type": "oauth2", "flows": {}})
+    fixed = fix(document)
+    assert fixed.patch == ()
+    assert not fixed.verdict.valid
