@@ -18,7 +18,7 @@ from urllib.parse import urldefrag, urljoin
 from serve.catalog_auth.bulk import BulkSummary, encode_json
 from serve.catalog_auth.decoding import UnreadableError, decode
 from serve.catalog_auth.document import NO_ANCESTORS, Ancestors, Kind
-from serve.catalog_auth.fetching import Fetched, Fetcher, FetchError, FetchPolicy
+from serve.catalog_auth.fetching import Fetched, Fetcher, FetchError, FetchPolicy, TooLongError
 from serve.catalog_auth.findings import JsonValue
 from serve.catalog_auth.judging import Json, judge_value, reply_of
 from serve.catalog_auth.problems import CrawlEnded, NotFetched, NotJson, Problem
@@ -70,11 +70,14 @@ class _Budget:
         """Raises FetchError, CrawlEnded."""
         if self.documents == self.bounds.documents_max:
             raise CrawlEnded(f"more than {self.bounds.documents_max} documents")
-        left = self.bounds.bytes_max - self.total_bytes
-        if left <= 0:
-            raise CrawlEnded(f"more than {self.bounds.bytes_max} bytes")
         self.documents += 1
-        fetched = await fetcher.fetch(url, min(left, self.bounds.document_bytes_max))
+        left = self.bounds.bytes_max - self.total_bytes
+        try:
+            fetched = await fetcher.fetch(url, min(left, self.bounds.document_bytes_max))
+        except TooLongError:
+            if left < self.bounds.document_bytes_max:
+                raise CrawlEnded(f"more than {self.bounds.bytes_max} bytes") from None
+            raise
         self.total_bytes += len(fetched.body)
         return fetched
 

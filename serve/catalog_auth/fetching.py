@@ -36,6 +36,10 @@ class FetchError(Exception):
     """A document that was not fetched; `str()` says why in one line."""
 
 
+class TooLongError(FetchError):
+    """The document is larger than was asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """A document, and the address that it came from in the end."""
@@ -151,7 +155,7 @@ async def _body(response: "aiohttp.ClientResponse", bytes_max: int) -> bytes:
         async for chunk in _chunks(response, is_compressed="gzip" in encoding):
             body += chunk
             if len(body) > bytes_max:
-                raise FetchError(f"the document is larger than {bytes_max} bytes")
+                raise TooLongError(f"the document is larger than {bytes_max} bytes")
     except BadBody as problem:
         raise FetchError(problem.detail) from None
     return bytes(body)

@@ -32,11 +32,17 @@ class PaymentsSettings:
     replicas: int = setting(
         "PAYMENTS_REPLICAS", whole_number(1, 64), "1", "processes that answer the payments API"
     )
-    has_operator: bool = setting(
-        "PAYMENTS_OPERATOR_CALLS",
-        boolean,
-        "true",
-        "calls with the key of `tollgate payments operator-key`",
+    operator_key_file: str = setting(
+        "PAYMENTS_OPERATOR_KEY_FILE",
+        text,
+        "",
+        "file of the operator's key (`tollgate payments make-operator-key`); empty: no such calls",
+    )
+    operator_host: str = setting(
+        "PAYMENTS_OPERATOR_HOST", text, "127.0.0.1", "address of the operator's calls"
+    )
+    operator_port: int = setting(
+        "PAYMENTS_OPERATOR_PORT", whole_number(1, PORT_MAX), "8082", "port of the operator's calls"
     )
     trusts_forwarded: bool = setting(
         "PAYMENTS_TRUST_FORWARDED_FOR",
