@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import flask
+import httpx
 from authlib.integrations.flask_oauth2 import AuthorizationServer
 from authlib.oauth2.rfc6749 import ClientMixin, InvalidGrantError, grants
 from authlib.oauth2.rfc6749.grants import BaseGrant, TokenEndpointMixin
@@ -30,7 +31,7 @@ ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 
-class Client(ClientMixin):  # type: ignore[misc]  # (published without types)
+class Client(ClientMixin):
     """A client without a secret is a public one."""
 
     def __init__(self, client_id: str, secret: str, redirect_uri: str) -> None:
@@ -121,104 +122,18 @@ class IdentityProvider:
 
     def person(self, url: str) -> str:
         """Somebody who visits a page and comes back: where the browser ends."""
-        import httpx
-
         answer = httpx.get(url, trust_env=False)
         assert answer.status_code == 302, answer.text
         return str(answer.headers["location"])
 
 
-def _grants(books: Books) -> tuple[tuple[Any, list[Any]], ...]:
-    """authlib's grants, on these books."""
+class Server(AuthorizationServer):
+    """authlib's, with the books that its grants write."""
 
-    class ByCode(grants.AuthorizationCodeGrant):  # type: ignore[misc]
-        TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic")
-
-        def save_authorization_code(self, code: str, request: Any) -> None:
-            asked = request.payload.data
-            books.codes[code] = Code(
-                code,
-                request.client.client_id,
-                request.payload.redirect_uri,
-                request.scope,
-                asked.get("code_challenge", ""),
-                asked.get("code_challenge_method", "plain"),
-            )
-
-        def query_authorization_code(self, code: str, client: Client) -> Code | None:
-            found = books.codes.get(code)
-            return found if found and found.client_id == client.client_id else None
-
-        def delete_authorization_code(self, authorization_code: Code) -> None:
-            del books.codes[authorization_code.code]
-
-        def authenticate_user(self, authorization_code: Code) -> str:
-            return USER
-
-    class WithIdToken(OpenIDCode):  # type: ignore[misc]
-        def exists_nonce(self, nonce: str, request: Any) -> bool:
-            return False
-
-        def resolve_client_private_key(self, client: Client) -> Any:
-            return OctKey.import_key(SIGNING_KEY)
-
-        def get_client_algorithm(self, client: Client) -> str:
-            return "HS256"
-
-        def get_client_claims(self, client: Client) -> dict[str, Any]:
-            return {"iss": "https://idp.invalid"}
-
-        def generate_user_info(self, user: str, scope: str) -> UserInfo:
-            return UserInfo(sub=user)
-
-    class ByPassword(grants.ResourceOwnerPasswordCredentialsGrant):  # type: ignore[misc]
-        TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic")
-
-        def authenticate_user(self, username: str, password: str) -> str | None:
-            return USER if (username, password) == (USER, PASSWORD) else None
-
-    class ByRefresh(grants.RefreshTokenGrant):  # type: ignore[misc]
-        TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic")
-
-        def authenticate_refresh_token(self, refresh_token: str) -> "_Refresh | None":
-            return _Refresh() if refresh_token in books.refresh_tokens else None
-
-        def authenticate_user(self, refresh_token: "_Refresh") -> str:
-            return USER
-
-        def revoke_old_credential(self, refresh_token: "_Refresh") -> None:
-            pass
-
-    class ByExchange(BaseGrant, TokenEndpointMixin):  # type: ignore[misc]
-        """RFC 8693, of which authlib has no grant: an id token of ours for an access token."""
-
-        GRANT_TYPE = EXCHANGE
-
-        def validate_token_request(self) -> None:
-            form = self.request.form
-            if form.get("subject_token_type") != ID_TOKEN:
-                raise InvalidGrantError("an id token is exchanged here")
-            if form.get("subject_token") not in books.id_tokens:
-                raise InvalidGrantError("this id token is none of ours")
-
-        def create_token_response(self) -> tuple[int, dict[str, Any], list[tuple[str, str]]]:
-            token = secrets.token_urlsafe(16)
-            books.tokens[token] = EXCHANGE
-            answer = {"access_token": token, "token_type": "Bearer"}
-            answer["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
-            return 200, answer, self.TOKEN_RESPONSE_HEADER
-
-    return (
-        (ByCode, [CodeChallenge(required=True), WithIdToken(require_nonce=False)]),
-        (grants.ClientCredentialsGrant, []),
-        (grants.ImplicitGrant, []),
-        (ByPassword, []),
-        (ByRefresh, []),
-        (ByExchange, []),
-    )
+    books: Books
 
 
-class _Refresh:
+class Refresh:
     """A refresh token of ours is good for anything that was asked."""
 
     def check_client(self, client: Client) -> bool:
@@ -226,6 +141,98 @@ class _Refresh:
 
     def get_scope(self) -> str:
         return "read"
+
+
+class ByCode(grants.AuthorizationCodeGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic")
+
+    def save_authorization_code(self, code: str, request: Any) -> None:
+        asked = request.payload.data
+        self.server.books.codes[code] = Code(
+            code,
+            request.client.client_id,
+            request.payload.redirect_uri,
+            request.scope,
+            asked.get("code_challenge", ""),
+            asked.get("code_challenge_method", "plain"),
+        )
+
+    def query_authorization_code(self, code: str, client: Client) -> Code | None:
+        found = self.server.books.codes.get(code)
+        return found if found and found.client_id == client.client_id else None
+
+    def delete_authorization_code(self, authorization_code: Code) -> None:
+        del self.server.books.codes[authorization_code.code]
+
+    def authenticate_user(self, authorization_code: Code) -> str:
+        return USER
+
+
+class WithIdToken(OpenIDCode):
+    def exists_nonce(self, nonce: str, request: Any) -> bool:
+        return False
+
+    def resolve_client_private_key(self, client: Client) -> Any:
+        return OctKey.import_key(SIGNING_KEY)
+
+    def get_client_algorithm(self, client: Client) -> str:
+        return "HS256"
+
+    def get_client_claims(self, client: Client) -> dict[str, Any]:
+        return {"iss": "https://idp.invalid"}
+
+    def generate_user_info(self, user: str, scope: str) -> UserInfo:
+        return UserInfo(sub=user)
+
+
+class ByPassword(grants.ResourceOwnerPasswordCredentialsGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic")
+
+    def authenticate_user(self, username: str, password: str) -> str | None:
+        return USER if (username, password) == (USER, PASSWORD) else None
+
+
+class ByRefresh(grants.RefreshTokenGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = ("none", "client_secret_basic")
+
+    def authenticate_refresh_token(self, refresh_token: str) -> Refresh | None:
+        return Refresh() if refresh_token in self.server.books.refresh_tokens else None
+
+    def authenticate_user(self, refresh_token: Refresh) -> str:
+        return USER
+
+    def revoke_old_credential(self, refresh_token: Refresh) -> None:
+        pass
+
+
+class ByExchange(BaseGrant, TokenEndpointMixin):
+    """RFC 8693, of which authlib has no grant: an id token of ours for an access token."""
+
+    GRANT_TYPE = EXCHANGE
+
+    def validate_token_request(self) -> None:
+        form = self.request.form
+        if form.get("subject_token_type") != ID_TOKEN:
+            raise InvalidGrantError("an id token is exchanged here")
+        if form.get("subject_token") not in self.server.books.id_tokens:
+            raise InvalidGrantError("this id token is none of ours")
+
+    def create_token_response(self) -> tuple[int, dict[str, Any], list[tuple[str, str]]]:
+        token = secrets.token_urlsafe(16)
+        self.server.books.tokens[token] = EXCHANGE
+        answer = {"access_token": token, "token_type": "Bearer"}
+        answer["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
+        return 200, answer, self.TOKEN_RESPONSE_HEADER
+
+
+GRANTS: tuple[tuple[Any, list[Any]], ...] = (
+    (ByCode, [CodeChallenge(required=True), WithIdToken(require_nonce=False)]),
+    (grants.ClientCredentialsGrant, []),
+    (grants.ImplicitGrant, []),
+    (ByPassword, []),
+    (ByRefresh, []),
+    (ByExchange, []),
+)
 
 
 def _application(books: Books) -> flask.Flask:
@@ -238,8 +245,9 @@ def _application(books: Books) -> flask.Flask:
         if "refresh_token" in token:
             books.refresh_tokens.add(token["refresh_token"])
 
-    server = AuthorizationServer(app, query_client=books.clients.get, save_token=keep)
-    for grant, extensions in _grants(books):
+    server = Server(app, query_client=books.clients.get, save_token=keep)
+    server.books = books
+    for grant, extensions in GRANTS:
         server.register_grant(grant, extensions)
 
     @app.get("/.well-known/openid-configuration")
