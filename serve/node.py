@@ -29,7 +29,7 @@ from serve.logs import configure_logs
 from serve.operations.json_lines import NOTHING, json_lines
 from serve.payments import deployment as payments_deployment
 from serve.ratelimit.deployment import application
-from serve.run_record import RunRecord, remove_record, write_record
+from serve.run_record import OPERATOR, RunRecord, remove_record, write_record
 from serve.settings import Settings, process_environment
 from serve.settings.choices import Transport
 from serve.short_path import remove_short_path, short_path
@@ -120,6 +120,9 @@ class Node:
         if settings.payments.is_on:
             prefix = payments_deployment.ROUTE_PREFIX
             addresses["payments"] = f"http://{addresses['HTTP']}{prefix} (to browse: /docs)"
+            if settings.payments.operator_key_file:
+                own = settings.payments
+                addresses[OPERATOR] = f"http://{own.operator_host}:{own.operator_port}"
         if settings.catalog.is_on:
             addresses["catalog auth"] = (
                 f"http://{addresses['HTTP']}{catalog_deployment.ROUTE_PREFIX}/"

@@ -39,6 +39,11 @@ def port_uses(settings: Settings) -> Iterator[PortUse]:
     if statistics.transport is Transport.PULLMETRICS:
         address = statistics.pullmetrics_addr
         uses.append(PortUse("PULLMETRICS_ADDR", address.host, address.port))
+    payments = settings.payments
+    if payments.is_on and payments.operator_key_file:
+        uses.append(
+            PortUse("PAYMENTS_OPERATOR_PORT", payments.operator_host, payments.operator_port)
+        )
     return (use for use in uses if use.port)
 
 

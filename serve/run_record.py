@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+# The name of the address of the operator's payments calls.
+OPERATOR = "operator"
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
 
 from actors.kernel.clock import ManualClock
 from actors.ledger.answers import Answer
@@ -128,16 +127,16 @@ class PaymentsApi:
         self.ended: list[BaseException] = []
         self.ledger = RecordedLedger(Shard(store, self.clock, self.ended.append))
         self.desk = self._desk()
-        self.app = self._app(self.desk)
+        self.app = payments_application(Door(self.desk), "0.0")
         self.client = self.client_of(self.app)
-
-    def _app(self, desk: Desk) -> FastAPI:
-        stored = desk.digests.stored(OPERATOR_KEY)
-        return payments_application(Door(desk, OperatorKey(stored.digest, stored.last4)), "0.0")
+        stored = self.desk.digests.stored(OPERATOR_KEY)
+        self.operator_key = OperatorKey(stored.digest, stored.last4)
+        operator_app = payments_application(Door(self.desk, self.operator_key), "0.0")
+        self.operator_client = self.client_of(operator_app)
 
     def another_process(self) -> httpx.AsyncClient:
         """A client of a process that has heard of nothing yet, before the same books."""
-        return self.client_of(self._app(self._desk()))
+        return self.client_of(payments_application(Door(self._desk()), "0.0"))
 
     def _desk(self) -> Desk:
         store = SqlReadStore(self.database)
@@ -173,6 +172,7 @@ class PaymentsApi:
 
     async def _close(self) -> None:
         await self.client.aclose()
+        await self.operator_client.aclose()
         await self.journal.close()
         await self.database.close()
 
@@ -192,7 +192,12 @@ class PaymentsApi:
         if app is not None:
             headers["authorization"] = basic(app if isinstance(app, str) else app.key)
         url = f"http://test{self.prefix}{path}"
-        return await (client or self.client).request(method, url, headers=headers, **options)
+        client = client or self.client_for(path)
+        return await client.request(method, url, headers=headers, **options)
+
+    def client_for(self, path: str) -> httpx.AsyncClient:
+        """Of the door that a path belongs to."""
+        return self.operator_client if path.startswith("/operator") else self.client
 
     def together(self, *calls: tuple[Any, ...], **options: Any) -> list[httpx.Response]:
         """The responses of (method, path, app, json) calls that are under way at the same time."""

@@ -10,10 +10,9 @@ import httpx
 from serve.payments.data_file import DataFileError, read_data_file
 from serve.payments.demo import Demo, DemoFailed
 from serve.payments.import_files import read_import
-from serve.payments.keys import operator_key
-from serve.payments.master_secret import SecretFileError, load_master_secret
+from serve.payments.operator_key import OperatorKeyError, load_operator_key, make_operator_key
 from serve.payments.reference import load_reference
-from serve.run_record import running
+from serve.run_record import OPERATOR, running
 from serve.settings import Settings, process_environment
 
 IMPORT_TIMEOUT_S = 120.0
@@ -47,13 +46,18 @@ def demo(url: str) -> None:
 
 @payments.command("import")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@_url
+@click.option(
+    "--url",
+    default="",
+    metavar="URL",
+    help="Where the operator's calls are; without it, where PAYMENTS_OPERATOR_HOST and _PORT say.",
+)
 def import_(file: Path, url: str) -> None:
     """Load apps and test merchants with ids and keys of their own from FILE (YAML or JSON).
 
     serve/payments/import_files.py describes the format. Importing the same file again changes
-    nothing. It takes the secret of the installation, so it is for the operator. The exit code is 1
-    when the file is refused.
+    nothing. It takes the key in PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when the file is
+    refused.
     """
     settings = _settings()
     try:
@@ -62,15 +66,25 @@ def import_(file: Path, url: str) -> None:
     except DataFileError as error:
         _fail(str(error))
     body = {"name": str(file), "file": file.read_text(encoding="utf-8")}
-    made = _post(_base(url, settings), "/operator/imports", body, _operator_key(settings))
+    key, base = _operator_key(settings), _operator_base(url, settings)
+    made = _post(base, "/operator/imports", body, key)
     counts = ", ".join(f"{count} {kind}" for kind, count in made["imported"].items())
     click.echo(f"imported: {counts}")
 
 
-@payments.command("operator-key")
-def show_operator_key() -> None:
-    """Print the key for the operator's calls (payouts, trial balance, imports)."""
-    click.echo(_operator_key(_settings()))
+@payments.command("make-operator-key")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+def make_key(file: Path) -> None:
+    """Write a new key for the operator's calls (payouts, trial balance, imports) to FILE.
+
+    With PAYMENTS_OPERATOR_KEY_FILE set to it, Tollgate answers these calls, on
+    PAYMENTS_OPERATOR_HOST and PAYMENTS_OPERATOR_PORT; without, they are nowhere.
+    """
+    try:
+        make_operator_key(file)
+    except OperatorKeyError as error:
+        _fail(str(error))
+    click.echo(f"{file}: made; set PAYMENTS_OPERATOR_KEY_FILE={file.absolute()} and start Tollgate")
 
 
 def _settings() -> Settings:
@@ -78,14 +92,22 @@ def _settings() -> Settings:
 
 
 def _operator_key(settings: Settings) -> str:
-    path = settings.payments.secret_path(settings.process.data)
-    if not path.exists():
-        # (it is not made here: a new one would fit to nothing)
-        _fail(f"{path}: there is no secret yet: start Tollgate once with this TOLLGATE_DATA")
+    path = settings.payments.operator_key_file
+    if not path:
+        _fail("the operator's calls are off: set PAYMENTS_OPERATOR_KEY_FILE, as for `tollgate up`")
     try:
-        return operator_key(load_master_secret(path))
-    except SecretFileError as error:
+        return load_operator_key(Path(path))
+    except OperatorKeyError as error:
         _fail(str(error))
+
+
+def _operator_base(url: str, settings: Settings) -> str:
+    if url:
+        return url.rstrip("/")
+    record = running(settings.process.data)
+    if record is not None and OPERATOR in record.addresses:
+        return record.addresses[OPERATOR]
+    return f"http://{settings.payments.operator_host}:{settings.payments.operator_port}"
 
 
 def _base(url: str, settings: Settings) -> str:

@@ -14,6 +14,7 @@ from actors.ratelimit.rule_building import load_rules
 from actors.ratelimit.rule_files import RuleFileError
 from serve.leftovers import end_leftovers
 from serve.node_environment import merged, node_environment
+from serve.payments.operator_key import OperatorKeyError, load_operator_key
 from serve.ports import free_port, taken
 from serve.rule_directory import RuleDirectory
 from serve.run_record import RunRecord, running
@@ -61,6 +62,7 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
         *settings.unbuilt(),
         *_bad_rules(settings),
         *_bad_certificates(settings),
+        *_bad_operator_key(settings),
         *taken(settings),
     ]
     if problems:
@@ -94,6 +96,16 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
         server_credentials(ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san))
     except TlsError as error:
         yield f"{settings.spelled('GRPC_SERVER_USE_TLS')}: {error}"
+
+
+def _bad_operator_key(settings: Settings) -> Iterator[str]:
+    path = settings.payments.operator_key_file
+    if not path or not settings.payments.is_on:
+        return
+    try:
+        load_operator_key(Path(path))
+    except OperatorKeyError as error:
+        yield f"{settings.spelled('PAYMENTS_OPERATOR_KEY_FILE')}: {error}"
 
 
 def _refuse(lines: Sequence[str]) -> NoReturn:

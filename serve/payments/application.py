@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from serve.payments.door import ROUTES, Door, internal_error
+from serve.payments.door import Door, internal_error
 from serve.payments.openapi import document
 from serve.payments.rejections import NotFound, WrongMethod
 from serve.payments.wire_out import Reply, accepts_json, encode_json, rejected
@@ -47,7 +47,7 @@ def payments_application(door: Door, version: str) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    described = document(ROUTES, version)
+    described = document(door.routes, version)
     app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
     pages = Pages(door, described)
     for path, answer in (

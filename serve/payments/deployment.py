@@ -19,6 +19,7 @@ from actors.ledger.journal.errors import StorageError
 from actors.ratelimit.partitions.actor import GC_THRESHOLDS
 from serve.logs import configure_logs
 from serve.payments.wiring import PaymentsParts, payments_parts
+from serve.ratelimit.listening import Listener, listen
 from serve.settings import Settings, process_environment
 from serve.settings.choices import Transport
 from serve.wiring import new_run, rate_limit_actors
@@ -49,6 +50,7 @@ class Payments:
         self._settings = settings
         self._actors = await asyncio.to_thread(rate_limit_actors, settings, run)
         self._parts: PaymentsParts = await payments_parts(settings, self._actors)
+        self._operator = await self._listen_for_the_operator()
         self._work: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
         for work in (
@@ -62,6 +64,15 @@ class Payments:
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
 
+    async def _listen_for_the_operator(self) -> Listener | None:
+        """Every process on the same port: whichever takes a call answers it."""
+        app, own = self._parts.operator_app, self._settings.payments
+        if app is None:
+            return None
+        return await listen(
+            app, own.operator_host, own.operator_port, what="the operator's calls", is_shared=True
+        )
+
     def __serve_build_asgi_app__(self) -> FastAPI:
         return self._parts.app
 
@@ -72,6 +83,8 @@ class Payments:
                 task.result()
 
     async def __del__(self) -> None:
+        if self._operator is not None:
+            await self._operator.stop()
         self._parts.pump.stop()
         pump, *others = self._work
         for task in others:

@@ -23,7 +23,7 @@ from serve.payments.call import (
 )
 from serve.payments.desk import Desk
 from serve.payments.keys import is_same_digest
-from serve.payments.rejections import NotFound, Rejection, Unauthorised
+from serve.payments.rejections import Rejection, Unauthorised
 from serve.payments.routes import apps, books, imports, merchants, operator, reports, sandbox
 from serve.payments.routes import transactions as transaction_routes
 from serve.payments.routes import webhooks as webhook_routes
@@ -38,9 +38,9 @@ ROUTES: Sequence[Route[Desk]] = (
     *books.ROUTES,
     *webhook_routes.ROUTES,
     *sandbox.ROUTES,
-    *operator.ROUTES,
-    *imports.ROUTES,
 )
+# These have a port and a credential of their own (part G, Operations).
+OPERATOR_ROUTES: Sequence[Route[Desk]] = (*operator.ROUTES, *imports.ROUTES)
 
 
 REQUEST_ID = "tollgate.request_id"
@@ -55,9 +55,9 @@ class OperatorKey:
 
 
 class Door:
-    """Answers the calls of the API. `operator` None: there is no operator's key, and his calls are
-    not there. `trusts_forwarded`: a proxy of ours says where calls come from. `adds_request_id`:
-    False where the server around it does so, as Serve's does."""
+    """Answers the calls of the API; with the `operator`'s key, his calls and no others.
+    `trusts_forwarded`: a proxy of ours says where calls come from. `adds_request_id`: False where
+    the server around it does so, as Serve's does."""
 
     def __init__(
         self,
@@ -71,7 +71,8 @@ class Door:
         self._operator = operator
         self._trusts_forwarded = trusts_forwarded
         self._adds_request_id = adds_request_id
-        self._routes: RouteTable[Desk] = RouteTable(ROUTES)
+        self.routes = ROUTES if operator is None else OPERATOR_ROUTES
+        self._table: RouteTable[Desk] = RouteTable(self.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "the API has no websockets"
@@ -100,7 +101,7 @@ class Door:
         self, scope: Scope, receive: Receive, headers: Headers, request_id: str
     ) -> Reply | Stream:
         path = path_of(scope)
-        route, ids = self._routes.find(scope["method"], path)
+        route, ids = self._table.find(scope["method"], path)
         call = Call(
             caller=await self._caller(route, headers),
             method=scope["method"],
@@ -119,8 +120,7 @@ class Door:
             return await self._desk.authentication.caller(headers.authorization)
         if route.access is Access.NOBODY:
             return ANYBODY
-        if self._operator is None:
-            raise NotFound("no operator's key is configured")
+        assert self._operator is not None, "his calls are where his key is known"
         digest = self._desk.digests.presented(headers.authorization)
         if not is_same_digest(digest, self._operator.digest):
             raise Unauthorised

@@ -43,11 +43,6 @@ def derived_app_key(seed: bytes) -> str:
     return _PREFIX + random + _checksum(random)
 
 
-def operator_key(secret: MasterSecret) -> str:
-    """The operator's own key: whoever can read the secret of the installation has it."""
-    return derived_app_key(secret.key_for("operator"))
-
-
 def has_checksum(key: str) -> bool:
     """Whether a text was made by `new_app_key`, as far as one can tell without asking."""
     random, checksum = key[len(_PREFIX) : -_CHECKSUM_LENGTH], key[-_CHECKSUM_LENGTH:]

@@ -49,7 +49,7 @@ TAGS = {
     "events": "What has happened",
     "webhooks": "Events by HTTP",
     "sandbox": "What the world does to test merchants",
-    "operator": "Calls with the operator's key; not there unless one is configured",
+    "operator": "Calls with the operator's key, at a port of their own",
 }
 _FILTERS: Mapping[str, Json] = {
     "merchantId": {"type": "string", "pattern": schemas.ID_PATTERN},
@@ -75,12 +75,15 @@ _REPLAYED = {"Idempotency-Replayed": {"$ref": "#/components/headers/Idempotency-
 def document(routes: Sequence[Route[Any]], version: str) -> Json:
     """The whole document."""
     paths: Json = {}
+    used = {route.about.tag for route in routes}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": TITLE, "version": version, "description": DESCRIPTION},
-        "tags": [{"name": name, "description": text} for name, text in TAGS.items()],
+        "tags": [
+            {"name": name, "description": text} for name, text in TAGS.items() if name in used
+        ],
         "paths": paths,
         "components": {
             "schemas": _schemas(),

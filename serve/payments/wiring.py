@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 
 import ray
 from fastapi import FastAPI
@@ -34,10 +35,11 @@ from serve.payments.door import Door, OperatorKey
 from serve.payments.facts import Facts
 from serve.payments.invitations import PostedInvitations
 from serve.payments.key_uses import KeyUses
-from serve.payments.keys import KeyDigests, operator_key
+from serve.payments.keys import KeyDigests
 from serve.payments.mail import Post, open_post
 from serve.payments.master_secret import load_master_secret
 from serve.payments.minting import Minting
+from serve.payments.operator_key import load_operator_key
 from serve.payments.ordering import Ordering
 from serve.payments.own_limits import OwnLimits, load_limits, own_limits
 from serve.payments.reference import load_reference
@@ -53,9 +55,10 @@ SHARD_ANSWERS_WITHIN_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class PaymentsParts:
-    """The parts of one process of the API."""
+    """The parts of one process of the API. `operator_app` None: the operator has no key."""
 
     app: FastAPI
+    operator_app: FastAPI | None
     database: Database
     pump: DeliveryPump
     sender: WebhookSender
@@ -96,18 +99,15 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         targets=targets,
         clock=clock,
     )
-    operator = None
-    if settings.payments.has_operator:
-        stored = digests.stored(operator_key(secret))
-        operator = OperatorKey(stored.digest, stored.last4)
     trusts_forwarded = settings.payments.trusts_forwarded
-    door = Door(desk, operator, trusts_forwarded=trusts_forwarded, adds_request_id=False)
+    door = Door(desk, trusts_forwarded=trusts_forwarded, adds_request_id=False)
     tollgate = version("tollgate")
     bounds = PumpBounds(
         calls_max=settings.webhooks.calls_max, timeout_s=settings.webhooks.timeout_s
     )
     return PaymentsParts(
         app=payments_application(door, tollgate),
+        operator_app=_operator_app(settings, desk, tollgate),
         database=database,
         pump=DeliveryPump(deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds),
         sender=sender,
@@ -115,6 +115,13 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         key_uses=uses,
         tallies=tallies,
     )
+
+
+def _operator_app(settings: Settings, desk: Desk, tollgate: str) -> FastAPI | None:
+    if not settings.payments.operator_key_file:
+        return None
+    key = desk.digests.stored(load_operator_key(Path(settings.payments.operator_key_file)))
+    return payments_application(Door(desk, OperatorKey(key.digest, key.last4)), tollgate)
 
 
 def _limits(

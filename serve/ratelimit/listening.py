@@ -41,19 +41,24 @@ class Listener:
         await self.stop()
 
 
-async def listen(app: ASGIApp, host: str, port: int, *, what: str) -> Listener:
+async def listen(
+    app: ASGIApp, host: str, port: int, *, what: str, is_shared: bool = False
+) -> Listener:
     """Listen with `app`; returns when calls are answered.
 
     An empty `host` is every address, port 0 a free port: the listener knows which. `what` names the
-    port in errors, such as "debug". Raises OSError with one line that says what, where and why.
+    port in errors, such as "debug". `is_shared`: other processes of ours listen there as well, and
+    each connection goes to one of them. Raises OSError with one line that says what, where and why.
     """
-    listening = _bound_socket(host, port, what)
+    listening = _bound_socket(host, port, what, is_shared=is_shared)
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
+        # What a caller says about its address is not believed.
+        proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Server(config)
@@ -79,10 +84,10 @@ class _Server(uvicorn.Server):
         self.is_ready.set()
 
 
-def _bound_socket(host: str, port: int, what: str) -> socket.socket:
+def _bound_socket(host: str, port: int, what: str, *, is_shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        return socket.create_server((host, port), family=family, reuse_port=is_shared)
     except OSError as error:
         # Python repeats the address behind the reason.
         reason = (error.strerror or str(error)).partition(" (while")[0]

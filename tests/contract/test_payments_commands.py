@@ -11,17 +11,22 @@ import pytest
 import uvicorn
 
 from serve.payments.door import Door, OperatorKey
-from serve.payments.keys import KeyDigests, operator_key
-from serve.payments.master_secret import load_master_secret
+from serve.payments.keys import KeyDigests
+from serve.payments.operator_key import load_operator_key, make_operator_key
 from tests.payments_api import PaymentsApi, lines_of
 
 FIXTURES = Path(__file__).parents[1] / "e2e/paylike/fixtures.yaml"
 ROOT = Path(__file__).parents[2]
+KEY_FILE = "operator.key"
 Result = subprocess.CompletedProcess[str]
 
 
 def tollgate(data: Path, *arguments: str) -> Result:
-    environment = {"PATH": "/usr/bin:/bin", "TOLLGATE_DATA": str(data)}
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "TOLLGATE_DATA": str(data),
+        "PAYMENTS_OPERATOR_KEY_FILE": str(data / KEY_FILE),
+    }
     return subprocess.run(
         [sys.executable, "-m", "serve.cli", "payments", *arguments],
         cwd=ROOT,
@@ -33,13 +38,17 @@ def tollgate(data: Path, *arguments: str) -> Result:
 
 
 def served(api: PaymentsApi, data: Path, use: Callable[[str], Awaitable[None]]) -> None:
-    """Uses the API on a free port of loopback, with the operator's key of this data folder."""
-    key = operator_key(load_master_secret(data / "payments" / "secret"))
-    stored = KeyDigests(api.secret).stored(key)
-    door = Door(api.desk, OperatorKey(stored.digest, stored.last4))
+    """Uses the API and the operator's calls, with his key of this data folder, on a free port of
+    loopback."""
+    file = data / KEY_FILE
+    if not file.exists():
+        make_operator_key(file)
+    stored = KeyDigests(api.secret).stored(load_operator_key(file))
+    door, operators = Door(api.desk), Door(api.desk, OperatorKey(stored.digest, stored.last4))
 
     async def mounted(scope: Any, receive: Any, send: Any) -> None:
-        await door({**scope, "root_path": "/payments"}, receive, send)
+        answer = operators if "/operator/" in scope["path"] else door
+        await answer({**scope, "root_path": "/payments"}, receive, send)
 
     async def run() -> None:
         config = uvicorn.Config(mounted, "127.0.0.1", 0, lifespan="off", log_level="warning")
@@ -134,9 +143,11 @@ def test_what_the_books_refuse_is_said(api: PaymentsApi, tmp_path: Path) -> None
     )
 
 
-def test_an_import_takes_the_secret_of_the_installation(api: PaymentsApi, tmp_path: Path) -> None:
+def test_an_import_takes_the_operator_s_key(api: PaymentsApi, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    load_master_secret(theirs / "payments" / "secret")
+    for folder in (ours, theirs):
+        folder.mkdir()
+        make_operator_key(folder / KEY_FILE)
     results: list[Result] = []
 
     async def use(url: str) -> None:
@@ -147,21 +158,45 @@ def test_an_import_takes_the_secret_of_the_installation(api: PaymentsApi, tmp_pa
     assert "/operator/imports: 401" in one_line(results[0])
 
 
-def test_a_secret_is_not_made_up(tmp_path: Path) -> None:
-    for arguments in (("operator-key",), ("import", str(FIXTURES), "--url", "http://127.0.0.1:9")):
-        assert "there is no secret yet" in one_line(tollgate(tmp_path, *arguments))
+def test_a_key_is_not_made_up(tmp_path: Path) -> None:
+    said = one_line(tollgate(tmp_path, "import", str(FIXTURES), "--url", "http://127.0.0.1:9"))
+    assert "there is no operator's key: make it with" in said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_operators_key_opens_his_calls(api: PaymentsApi, tmp_path: Path) -> None:
-    load_master_secret(tmp_path / "payments" / "secret")
-    shown = tollgate(tmp_path, "operator-key")
-    assert shown.returncode == 0
-    assert shown.stdout.startswith("sk_")
-    assert shown.stdout == tollgate(tmp_path, "operator-key").stdout
+def test_a_new_key_takes_no_other_file_s_place(tmp_path: Path) -> None:
+    file = tmp_path / KEY_FILE
+    made = tollgate(tmp_path, "make-operator-key", str(file))
+    assert (made.returncode, made.stderr) == (0, "")
+    assert f"PAYMENTS_OPERATOR_KEY_FILE={file}" in made.stdout
+    assert (file.stat().st_mode & 0o777) == 0o600
+    key = load_operator_key(file)
+    assert key.startswith("sk_")
+    assert "is there already" in one_line(tollgate(tmp_path, "make-operator-key", str(file)))
+    assert load_operator_key(file) == key
 
 
-@pytest.mark.parametrize("command", ["demo", "import", "operator-key"])
+@pytest.mark.parametrize(
+    ("mode", "text", "why"),
+    [
+        (0o644, None, "others may read it: chmod 600"),
+        (0o600, "sk_short\n", "does not hold an operator's key"),
+        (0o600, "", "does not hold an operator's key"),
+    ],
+)
+def test_a_key_file_that_cannot_be_used_is_said(
+    tmp_path: Path, mode: int, text: str | None, why: str
+) -> None:
+    file = tmp_path / KEY_FILE
+    make_operator_key(file)
+    if text is not None:
+        file.write_text(text)
+    file.chmod(mode)
+    said = one_line(tollgate(tmp_path, "import", str(FIXTURES), "--url", "http://127.0.0.1:9"))
+    assert why in said
+
+
+@pytest.mark.parametrize("command", ["demo", "import", "make-operator-key"])
 def test_help(tmp_path: Path, command: str) -> None:
     result = tollgate(tmp_path, command, "--help")
     assert result.returncode == 0

@@ -234,3 +234,27 @@ def test_the_operator_s_calls_take_his_key_alone(
     assert api.call(method, path).status_code == 401
     assert api.call(method, path, shop).status_code == 401
     assert api.call("GET", "/me", OPERATOR_KEY).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/payouts"), ("GET", "/trial-balance"), ("POST", "/imports")],
+)
+def test_the_operator_s_calls_are_not_at_the_door_of_the_apps(
+    api: PaymentsApi, method: str, path: str
+) -> None:
+    options = {"client": api.client}
+    response = api.call(method, f"/operator{path}", OPERATOR_KEY, **options)
+    assert response.status_code == 404
+    assert "/operator" not in api.call("GET", "/openapi.json").text
+
+
+def test_the_apps_calls_are_not_at_the_door_of_the_operator(api: PaymentsApi, shop: App) -> None:
+    options = {"client": api.operator_client}
+    assert api.call("GET", "/me", shop, **options).status_code == 404
+    described = done(api.call("GET", "/openapi.json", **options))
+    assert set(described["paths"]) == {
+        "/operator/payouts",
+        "/operator/trial-balance",
+        "/operator/imports",
+    }

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from envoy.service.ratelimit.v3 import rls_pb2_grpc
 
+from serve.payments.operator_key import make_operator_key
 from tests.e2e.callers import own_connection
 from tests.e2e.envoy_process import EnvoyProcess
 from tests.tollgate_process import TollgateProcess
@@ -103,7 +104,10 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tollgate(start_tollgate: StartTollgate, rules: Path) -> Iterator[TollgateProcess]:
     """The Tollgate of this tier. Nobody stops it."""
+    operator_key = rules.parent / "operator.key"
+    make_operator_key(operator_key)
     settings = {
+        "PAYMENTS_OPERATOR_KEY_FILE": str(operator_key),
         "RUNTIME_ROOT": str(rules.parent),
         "RUNTIME_APPDIRECTORY": rules.name,
         "RUNTIME_WATCH_ROOT": "false",

@@ -1,4 +1,4 @@
-"""What only the operator may do, with a key of his own; without one configured it is not there."""
+"""What only the operator may do, at a port of its own and with a key of its own (part G)."""
 
 from actors.ledger.commands import PayOut
 from serve.payments import constraints
