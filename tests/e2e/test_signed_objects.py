@@ -14,6 +14,8 @@ import httpx
 import pytest
 
 from actors.kernel.clock import ManualClock, SystemClock
+from serve.catalog_auth.desk import Desk, Slots
+from serve.catalog_auth.report import DEFAULT_OPTIONS
 from serve.catalog_auth.resolving.wire import resolution_json
 from serve.catalog_auth.signing import (
     Refused,
@@ -24,11 +26,20 @@ from serve.catalog_auth.signing import (
     SigningCredentials,
     signed_url_scheme,
 )
+from serve.catalog_auth.signing_file import signing_door
+from tests.catalog_api import PREFIX, CatalogApi
 from tests.catalog_documents import Json, item, resolved, ways
 from tests.catalog_steps import StepClient
 from tests.file_server import Seen, file_server
 from tests.object_store import KEY, SECRET, ObjectStore, object_store, rclone
 
+SIGNING_FILE = """
+callers: anybody
+buckets:
+  - name: maps
+    prefixes: [open/]
+    endpoint: {endpoint}
+"""
 TILE = b"a tile of the store"
 NAMES = ["open/a.tif", "open/a b+c=%20&é.tif", "open/deep/er/x'y$(z).tif"]
 
@@ -118,6 +129,33 @@ def test_resolve_sign_and_fetch_with_both_shapes(
             answer = StepClient().run(one)
             assert (answer.status_code, answer.content) == (200, TILE)
             assert urlsplit(str(answer.url)).netloc == urlsplit(store.url).netloc
+
+
+def test_through_the_service_scheme_resolve_sign_and_fetch(store: ObjectStore) -> None:
+    """Its own scheme in a document, resolved by it, done by a client, signed by it."""
+
+    def serve(seen: Seen) -> tuple[int, dict[str, str]]:
+        path = seen.path.removeprefix(PREFIX)
+        headers = {"content-type": seen.headers.get("content-type", "")}
+        call = {"params": seen.query, "content": seen.body, "headers": headers}
+        reply = api.call(seen.method, path, **call)
+        return reply.status_code, {"body": reply.text}
+
+    files = {"signing.yaml": SIGNING_FILE.format(endpoint=store.url)}
+    keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+    door = signing_door("signing.yaml", files.__getitem__, (), keys, SystemClock())
+    with file_server(serve) as service:
+        address = f"{service.url}{PREFIX}"
+        api = CatalogApi(Desk(DEFAULT_OPTIONS, 100_000, Slots(1), address, "1.0", signing=door))
+        for method in ("POST", "GET"):
+            scheme = api.call("GET", "/scheme", params={"method": method}).json()
+            target = {"pointer": "/assets/data"}
+            asked = {"document": catalog(store, scheme), "target": target}
+            (one,) = api.post("/resolve", asked).json()["alternatives"]
+            answer = StepClient().run(one)
+            assert (answer.status_code, answer.content) == (200, TILE)
+            assert [seen.path for seen in service.seen] == [f"{PREFIX}/sign"]
+            service.seen.clear()
 
 
 def command(
