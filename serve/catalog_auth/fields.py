@@ -28,3 +28,16 @@ FLOW_URLS: Mapping[str, tuple[str, ...]] = {
     "clientCredentials": ("tokenUrl",),
     "tokenExchange": ("tokenUrl",),
 }
+
+
+def lost_fields(type_: str, flows: Mapping[str, object]) -> list[str]:
+    """The members of `flows` that are fields of a flow, and stand where a flow should: the earliest
+    texts about the extension had them so. None when no one of them is a text, for then they may be
+    flows with odd keys."""
+    found = [
+        name
+        for name, value in flows.items()
+        if name in FLOW_FIELDS[type_]
+        and isinstance(value, dict if name in ("scopes", "parameters") else str)
+    ]
+    return found if any(isinstance(flows[name], str) for name in found) else []

@@ -3,7 +3,7 @@
 import jsonschema_rs
 
 from serve.catalog_auth.document import Flow, Parameter, Scheme
-from serve.catalog_auth.fields import FLOW_FIELDS, FLOW_URLS
+from serve.catalog_auth.fields import FLOW_URLS, lost_fields
 from serve.catalog_auth.findings import Fix, Operation, Path, Severity, shown
 from serve.catalog_auth.rule import Profile, Report, Rule, Subject
 from serve.catalog_auth.rules.example_documents import item
@@ -23,23 +23,26 @@ _OPENAPI_WORDS = ("nullable", "example", "discriminator", "xml", "externalDocs",
 _is_pattern = jsonschema_rs.Draft7Validator({"format": "regex"}, validate_formats=True).is_valid
 
 
-def _is_explained_elsewhere(name: str, type_: str | None, report: Report) -> bool:
-    """A field of a flow in the place of a flow: that has a rule of its own (O10), which says how
-    to repair it. The official schema sees a flow that is none."""
-    return (
-        type_ == "oauth2" and name in FLOW_FIELDS["oauth2"] and report.profile is not Profile.SCHEMA
-    )
+def _explained_elsewhere(scheme: Scheme, report: Report) -> list[str]:
+    """Fields of a flow in the place of a flow: they have a rule of their own (O10), which says how
+    to repair it. The official schema sees flows that are none."""
+    flows = scheme.value.get("flows")
+    if report.profile is Profile.SCHEMA or not isinstance(flows, dict):
+        return []
+    return lost_fields(scheme.type or "", flows)
 
 
 def _flows_are_objects(scheme: Scheme, report: Report) -> None:
     flows = scheme.value.get("flows")
     if not isinstance(flows, dict):
         return
-    for name, flow in flows.items():
-        if not isinstance(flow, dict) and not _is_explained_elsewhere(name, scheme.type, report):
+    wrong = [name for name, flow in flows.items() if not isinstance(flow, dict)]
+    elsewhere = _explained_elsewhere(scheme, report) if wrong else []
+    for name in wrong:
+        if name not in elsewhere:
             report.add(
                 (*scheme.path, "flows", name),
-                f"the flow {shown(name)} is {shown(flow)}: it has to be an object",
+                f"the flow {shown(name)} is {shown(flows[name])}: it has to be an object",
             )
 
 
@@ -58,7 +61,7 @@ def _urls_are_there(flow: Flow, report: Report) -> None:
 
 
 def _scopes_are_there(flow: Flow, report: Report) -> None:
-    if _is_explained_elsewhere(flow.name, "oauth2", report):
+    if flow.name == "scopes" and "scopes" in _explained_elsewhere(flow.scheme, report):
         return
     path = (*flow.path, "scopes")
     if "scopes" not in flow.value:

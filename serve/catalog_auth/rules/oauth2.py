@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from serve.catalog_auth.document import REFS, Flow, Scheme
-from serve.catalog_auth.fields import FLOW_FIELDS, FLOW_URLS
+from serve.catalog_auth.fields import FLOW_FIELDS, FLOW_URLS, lost_fields
 from serve.catalog_auth.findings import Fix, Operation, Severity, shown
 from serve.catalog_auth.registries.oauth_flows import (
     SUBJECT_TOKEN_TYPE,
@@ -106,9 +106,8 @@ def _fields_are_in_a_flow(scheme: Scheme, report: Report) -> None:
     flows = scheme.value.get("flows")
     if not isinstance(flows, dict):
         return
-    known = FLOW_FIELDS[scheme.type or ""]
-    found = [name for name in flows if name in known and _is_field(name, flows[name])]
-    if not any(isinstance(flows[name], str) for name in found):
+    found = lost_fields(scheme.type or "", flows)
+    if not found:
         return
     path = (*scheme.path, "flows")
     name = _fitting_flow(scheme.type, flows)
@@ -123,13 +122,6 @@ def _fields_are_in_a_flow(scheme: Scheme, report: Report) -> None:
         f"{', '.join(found)} stand directly under flows: they belong into a flow, such as {name}",
         fix,
     )
-
-
-def _is_field(name: str, value: object) -> bool:
-    """Whether a member of `flows` is a field that lost its flow, and not a flow of that name."""
-    if name in ("scopes", "parameters"):
-        return isinstance(value, dict)
-    return isinstance(value, str)
 
 
 def _fitting_flow(type_: str | None, flows: Mapping[str, object]) -> str:
