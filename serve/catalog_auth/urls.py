@@ -53,6 +53,8 @@ def origin_of(href: str) -> str:
 
 def scheme_of(href: str) -> str:
     """The scheme in lower case, or nothing when there is none. A drive's letter is no scheme."""
+    if href.startswith("https://"):  # (nearly every one)
+        return "https"
     scheme, colon, _ = href.partition(":")
     is_one = colon and len(scheme) > 1 and scheme[0].isalpha()
     if not is_one or not scheme.isascii() or not scheme.translate(_SCHEME_MARKS).isalnum():

@@ -116,9 +116,14 @@ _PRESIGNED = re.compile(
 )
 
 
+def has_mark(text: str) -> bool:
+    """Whether a text may have a well-known secret inside."""
+    return _MARKS.search(text, 0, TEXT_LENGTH_MAX) is not None
+
+
 def find_secret(text: str) -> Secret | None:
     """The first well-known secret inside a text."""
-    if _MARKS.search(text, 0, TEXT_LENGTH_MAX) is None:
+    if not has_mark(text):
         return None
     found = _ANY_SHAPE.search(text, 0, TEXT_LENGTH_MAX)
     if found is None or found.lastgroup is None:

@@ -23,8 +23,8 @@ _PRIVATE_PATH = re.compile(
 
 def _hosts_are_public(document: Document, report: Report) -> None:
     for access in document.accesses:
-        origin = origin_of(access.href)
-        exposure = exposure_of(host_of(origin) or "") if origin else None
+        host = host_of(origin_of(access.href))
+        exposure = exposure_of(host) if host else None
         if exposure is None:
             continue
         for holder in access.holders:

@@ -107,7 +107,7 @@ def _is_an_object(access: Access, report: Report) -> None:
 
 
 def _request_is_signed(access: Access, report: Report) -> None:
-    if scheme_of(access.href) not in _S3_URIS or access.references is not None:
+    if access.references is not None or scheme_of(access.href) not in _S3_URIS:
         return
     holders = [holder for holder in access.holders if holder.refs is MISSING]
     if not holders:
@@ -166,9 +166,12 @@ def _is_sent_over_http(scheme: Scheme) -> bool:
 
 
 def _paying_is_authenticated(document: Document, report: Report) -> None:
+    schemes = _storage_schemes(document)
+    if not schemes:
+        return
     paying = {
         name
-        for name, scheme in _storage_schemes(document).items()
+        for name, scheme in schemes.items()
         if isinstance(scheme, dict) and scheme.get("requester_pays") is True
     }
     if not paying:

@@ -21,6 +21,7 @@ from serve.catalog_auth.registries.secret_shapes import (
     find_named_secret,
     find_presigning,
     find_secret,
+    has_mark,
     is_secret_name,
     looks_random,
 )
@@ -108,11 +109,23 @@ def _check_user(path: Path, url: str, report: Report) -> None:
 
 
 def _scheme_has_no_token(scheme: Scheme, report: Report) -> None:
+    if not _may_have_secret(scheme.value, DEPTH_MAX):
+        return
     for path, text in _texts(scheme.value, scheme.path):
         secret = find_secret(text)
         if secret is not None:
             report.hide(secret.value)
             report.add(path, f"this looks like {secret.what}: {redacted(secret.value)}")
+
+
+def _may_have_secret(value: object, depth: int) -> bool:
+    """Whether any text below has the mark of a token: no paths are made to find out."""
+    if isinstance(value, str):
+        return has_mark(value)
+    if not isinstance(value, dict | list) or not depth:
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return any(_may_have_secret(each, depth - 1) for each in inner)
 
 
 def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
