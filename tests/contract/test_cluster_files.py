@@ -122,7 +122,11 @@ def test_serve_accepts_the_applications() -> None:
     schema = ServeDeploySchema.model_validate(serve_config())
     assert schema.http_options.port == 8080
     prefixes = {app.name: app.route_prefix for app in schema.applications}
-    assert prefixes == {"ratelimit": "/", "payments": "/payments"}
+    assert prefixes == {
+        "ratelimit": "/",
+        "payments": "/payments",
+        "catalog-auth": "/catalog-auth",
+    }
 
 
 def test_serve_ignores_nothing_in_it() -> None:
