@@ -69,7 +69,7 @@ def document(text: str, is_stored: bool) -> Json:
 
 
 NAMES = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "USERNAME", "PASSWORD", "KEY", "CLIENT_ID")
-STEPS = ("FETCH", "SIGN", "AUTHORIZE", "TOKEN", "ENVIRONMENT")
+STEPS = ("FETCH", "SIGN", "AUTHORIZE", "TOKEN", "AWS")
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     **{f"{step}_{name}": "v" for step in STEPS for name in NAMES},

@@ -187,13 +187,13 @@ def test_the_curl_recipe_reads_an_object_with_keys(
     store: ObjectStore, tmp_path: Path, name: str
 ) -> None:
     recipe = recipe_of(catalog(store, {"type": "s3"}, name), "curl")
-    keys = {"ENVIRONMENT_ACCESS_KEY_ID": KEY, "ENVIRONMENT_SECRET_ACCESS_KEY": SECRET}
+    keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
     done = command(["bash", "-eu", "-c", recipe], keys, tmp_path)
     assert done.returncode == 0, done.stderr
     (file,) = tmp_path.iterdir()
     assert file.read_bytes() == TILE
     refused = command(
-        ["bash", "-eu", "-c", recipe], {**keys, "ENVIRONMENT_SECRET_ACCESS_KEY": "x"}, tmp_path
+        ["bash", "-eu", "-c", recipe], {**keys, "AWS_SECRET_ACCESS_KEY": "x"}, tmp_path
     )
     assert refused.returncode != 0
 

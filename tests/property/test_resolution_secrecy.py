@@ -143,6 +143,14 @@ def test_an_href_with_a_secret_is_not_executable(url: str) -> None:
     assert not found.is_executable
 
 
+URLISH = st.from_regex(r"(https?|s3|az|abfss)://[\[\]{}:@%a-z1?#&=/. -]{0,20}", fullmatch=True)
+
+
+@given(st.sampled_from(PLACES), URLISH | st.text(max_size=20))
+def test_any_text_in_any_place_is_resolved(path: tuple[Any, ...], text: str) -> None:
+    assert everything(planted(path, text))
+
+
 def test_names_of_schemes_are_searched_too() -> None:
     name = SECRETS[2]
     root = item({name: {"type": "http", "scheme": "basic"}}, [name, f"{name}x"])

@@ -75,10 +75,12 @@ def test_digest() -> None:
 def test_an_object_with_keys() -> None:
     found = of({"type": "s3"}, "s3://b/a%20b.tif")
     assert found[Tool.GDAL].endswith("gdalinfo '/vsis3/b/a b.tif'\n")
-    assert 'export AWS_ACCESS_KEY_ID="$ENVIRONMENT_ACCESS_KEY_ID"\n' in found[Tool.GDAL]
+    ask = '# AWS_ACCESS_KEY_ID is "s.access_key_id".\n: "${AWS_ACCESS_KEY_ID:?}"\n'
+    assert found[Tool.GDAL].startswith(f"{ask}export AWS_ACCESS_KEY_ID\n")
+    assert "export AWS_NO_SIGN_REQUEST=NO\n" in found[Tool.GDAL]
     assert "--aws-sigv4 aws:amz:us-east-1:s3" in found[Tool.CURL]
     assert found[Tool.CURL].endswith("https://b.s3.amazonaws.com/a%20b.tif\n")
-    assert "store = S3Store(**{'bucket': 'b'," in found[Tool.PYTHON]
+    assert "store = S3Store(bucket='b', access_key_id=environment_acc" in found[Tool.PYTHON]
     assert "data = obstore.get(store, 'a b.tif').bytes()\n" in found[Tool.PYTHON]
 
 

@@ -137,6 +137,23 @@ def test_a_credential_for_http_does_not_reach_an_object_store() -> None:
     assert found["findings"] == ["T04"]
 
 
+@pytest.mark.parametrize(
+    "href", ["https://[bad/x", "https://h:port/x", "https://", "s3://{b,[1-9]}/k", "x:y"]
+)
+def test_an_href_that_nobody_can_call_is_not_executable(href: str) -> None:
+    for scheme in ({"type": "http", "scheme": "bearer"}, key("k", "query")):
+        assert not way(scheme, href=href)["executable"]
+    (public,) = ways(item(href=href))
+    assert not public["executable"]
+    assert not public["steps"][-1]["text"].endswith("None.")
+
+
+def test_the_case_of_a_urls_scheme_does_not_matter() -> None:
+    found = way({"type": "http", "scheme": "bearer"}, href="HTTP://data.example.com/a")
+    assert found["executable"]
+    assert "not encrypted" in fetch_of(found)["warnings"][0]
+
+
 def test_custom_types_are_described_and_never_executed() -> None:
     found = way({"type": "smoke-signals", "description": "Two fires."})
     assert (found["type"], found["executable"]) == ("smoke-signals", False)

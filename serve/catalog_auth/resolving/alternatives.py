@@ -13,6 +13,7 @@ from serve.catalog_auth.resolving.credentials import (
     bearer,
     hosts_of,
     http_credential,
+    is_callable_url,
     key_credential,
     sent,
 )
@@ -264,8 +265,9 @@ def _environment(plan: Plan, store: Store, scheme: str | None) -> EnvironmentSte
 
 def _check_reachable(plan: Plan, url: str) -> None:
     _check_href(plan)
-    if plan.aimed.is_absolute and not url.startswith(("https://", "http://")):
-        plan.stop("the href is not http(s), so that there is no request to put this on", "T04")
+    if plan.aimed.is_absolute and not is_callable_url(url):
+        rules = () if url.startswith("http") else ("T04",)
+        plan.stop("the href is no http(s) URL, so there is no request to make", *rules)
 
 
 def _check_href(plan: Plan) -> None:

@@ -9,7 +9,7 @@ template.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit, urlunsplit
+from urllib.parse import quote, unquote_plus, urlsplit
 
 from serve.catalog_auth.document import Scheme
 from serve.catalog_auth.resolving.steps import (
@@ -22,6 +22,7 @@ from serve.catalog_auth.resolving.steps import (
     Request,
     place,
 )
+from serve.catalog_auth.urls import query_of, scheme_of
 
 ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
@@ -173,10 +174,9 @@ def _warnings(request: Request, credential: Credential) -> tuple[str, ...]:
     warnings = []
     if credential.way is Way.QUERY:
         warnings.append("the key is part of the URL: proxies and servers log it")
-        names = (name for name, _ in parse_qsl(urlsplit(request.url).query, True))
-        if credential.name in names:
+        if any(_is_of(pair, credential.name) for pair in query_of(request.url).split("&")):
             warnings.append("the URL had a value for this key already, which is replaced")
-    if request.url.startswith("http://"):
+    if scheme_of(request.url) == "http":
         warnings.append("http:// is not encrypted: whoever is on the way reads the credential")
     return tuple(warnings)
 
@@ -184,23 +184,30 @@ def _warnings(request: Request, credential: Credential) -> tuple[str, ...]:
 def with_query(url: str, name: str, value: str) -> str:
     """The URL with this parameter once, as the last one, before a fragment; `value` is written as
     it is."""
-    parts = urlsplit(url)
-    kept = [
-        pair
-        for pair in parts.query.split("&")
-        if pair and unquote_plus(pair.partition("=")[0]) != name
-    ]
-    kept.append(f"{quote(name, safe='')}={value}")
-    return urlunsplit(parts._replace(query="&".join(kept)))
+    start, mark, fragment = url.partition("#")
+    pairs = query_of(start).split("&")
+    kept = [pair for pair in pairs if pair and not _is_of(pair, name)]
+    query = "&".join([*kept, f"{quote(name, safe='')}={value}"])
+    return f"{start.partition('?')[0]}?{query}{mark}{fragment}"
+
+
+def _is_of(pair: str, name: str) -> bool:
+    return unquote_plus(pair.partition("=")[0]) == name
 
 
 def hosts_of(url: str) -> tuple[str, ...]:
     """The host that a URL is at, in lower case; none when it is a place or no URL."""
     try:
-        host = urlsplit(url).hostname
-    except ValueError:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:  # an address or a port that is none
         return ()
     return (host,) if host and "$" not in host else ()
+
+
+def is_callable_url(url: str) -> bool:
+    """Whether an HTTP client can call it."""
+    return scheme_of(url) in ("http", "https") and bool(hosts_of(url))
 
 
 def is_http_token(text: str) -> bool:

@@ -20,6 +20,7 @@ from serve.catalog_auth.resolving.credentials import (
     Unusable,
     bearer,
     hosts_of,
+    is_callable_url,
     with_query,
 )
 from serve.catalog_auth.resolving.steps import (
@@ -316,6 +317,4 @@ def _scope(flow: Mapping[str, object]) -> str:
 
 def _url(value: object, name: str) -> str | None:
     url = value.get(name) if isinstance(value, Mapping) else None
-    if isinstance(url, str) and url.startswith(("https://", "http://")) and hosts_of(url):
-        return url
-    return None
+    return url if isinstance(url, str) and is_callable_url(url) else None

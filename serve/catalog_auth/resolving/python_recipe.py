@@ -185,5 +185,9 @@ def _read(step: EnvironmentStep) -> Iterator[str]:
     assert isinstance(form, dict), "made so"
     options, path = form["store"], form["path"]
     assert isinstance(options, dict), "made so"
-    yield f"store = S3Store(**{_mapping(options)})"
+    words = (
+        f"{name}={expression(value) if isinstance(value, str) else repr(value)}"
+        for name, value in options.items()
+    )
+    yield f"store = S3Store({', '.join(words)})"
     yield f"data = obstore.get(store, {path!r}).bytes()"

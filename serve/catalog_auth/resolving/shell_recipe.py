@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from serve.catalog_auth.findings import JsonValue, shown
 from serve.catalog_auth.object_urls import https_url
@@ -14,11 +14,13 @@ from serve.catalog_auth.resolving.steps import (
     Derive,
     EnvironmentStep,
     HttpStep,
+    Need,
     ObjectStep,
     OidcStep,
     Produced,
     Request,
     Step,
+    place,
 )
 
 ENCODE = """encoded() { jq --null-input --raw-output --arg v "$1" '$v | @uri'; }"""
@@ -54,8 +56,8 @@ def gdal_recipe(alternative: Alternative) -> list[str] | None:
         options, path = gdal["environment"], gdal["path"]
         assert isinstance(options, dict), "made so"
         assert isinstance(path, str), "made so"
-        lines = [*_needs(environment), *_exports(options)]
-        return [*lines, f"gdalinfo {shlex.quote(path)}"]
+        texts = {name: str(value) for name, value in options.items()}
+        return [*_exports(environment, texts), f"gdalinfo {shlex.quote(path)}"]
     if not isinstance(last, HttpStep):
         return None
     lines = [*_lines_of(before), *_inputs(last)]
@@ -124,8 +126,7 @@ def _lines(step: Step) -> Iterator[str]:
                     name = variable(step.id, produced.name)
                     yield f'{name}=$(jq --raw-output {_filter(produced)} <<<"${answer}")'
         case EnvironmentStep():
-            yield from _needs(step)
-            yield from _exports(dict(step.environment))
+            yield from _exports(step, step.environment)
 
 
 def _inputs(step: HttpStep | BrowserStep) -> Iterator[str]:
@@ -134,11 +135,14 @@ def _inputs(step: HttpStep | BrowserStep) -> Iterator[str]:
         yield f"{variable(step.id, name)}={_derived(derivation, variable(step.id, name))}"
 
 
-def _needs(step: HttpStep | BrowserStep | EnvironmentStep) -> Iterator[str]:
+def _needs(step: HttpStep | BrowserStep) -> Iterator[str]:
     for name, need in step.needs.items():
-        asked = variable(step.id, name)
-        yield f"# {asked} is {shown(need.called)}."
-        yield f': "${{{asked}:?}}"'
+        yield from _asked(variable(step.id, name), need)
+
+
+def _asked(name: str, need: Need) -> Iterator[str]:
+    yield f"# {name} is {shown(need.called)}."
+    yield f': "${{{name}:?}}"'
 
 
 def _derived(derivation: Derivation, name: str) -> str:
@@ -218,9 +222,15 @@ def _pair(step: HttpStep) -> str:
     return f"${variable(step.id, 'username')}:${variable(step.id, 'password')}"
 
 
-def _exports(options: dict[str, str] | dict[str, JsonValue]) -> Iterator[str]:
-    for name, value in options.items():
-        yield f"export {name}={word(str(value))}"
+def _exports(step: EnvironmentStep, options: Mapping[str, str]) -> Iterator[str]:
+    """What the caller holds is asked for by the name that the tools know."""
+    asked = {place(step.id, name): need for name, need in step.needs.items()}
+    for name, text in options.items():
+        if text in asked:
+            yield from _asked(name, asked[text])
+            yield f"export {name}"
+        else:
+            yield f"export {name}={shlex.quote(text)}"
 
 
 def _signed_by_curl(before: tuple[Step, ...] | list[Step], step: ObjectStep) -> str | None:

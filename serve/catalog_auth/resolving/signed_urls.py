@@ -16,6 +16,7 @@ from serve.catalog_auth.resolving.credentials import (
     Credential,
     Unusable,
     hosts_of,
+    is_callable_url,
     is_http_token,
     sent,
     with_query,
@@ -57,7 +58,7 @@ def signed_fetch(
     if not isinstance(value, dict):
         return Unusable("the flow is not an object")
     method, url = value.get("method"), value.get("authorizationApi")
-    if not isinstance(url, str) or not url.startswith(("https://", "http://")):
+    if not isinstance(url, str) or not is_callable_url(url):
         return Unusable("its `authorizationApi` is not an http(s) URL")
     if not isinstance(method, str) or not is_http_token(method):
         return Unusable("its `method` is not an HTTP method")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from serve.catalog_auth.document import Document, Holder, HolderKind, Kind
 from serve.catalog_auth.findings import pointer
@@ -12,6 +12,7 @@ from serve.catalog_auth.object_urls import URI_PROVIDERS, ObjectLocation, parse_
 from serve.catalog_auth.resolving.object_stores import Store
 from serve.catalog_auth.resolving.withholding import withheld, withheld_mapping
 from serve.catalog_auth.storage_schemes import storage_schemes_of
+from serve.catalog_auth.urls import scheme_of
 
 STORAGE_SCHEMES = "storage:schemes"
 STORAGE_REFS = "storage:refs"
@@ -55,7 +56,7 @@ class Aim:
 
     @property
     def is_absolute(self) -> bool:
-        return self.href is not None and bool(urlsplit(self.href).scheme)
+        return self.href is not None and bool(scheme_of(self.href))
 
     @property
     def location(self) -> ObjectLocation | None:
