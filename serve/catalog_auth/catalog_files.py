@@ -6,7 +6,7 @@ a pattern  what it matches, `**` included, where the shell has not done so
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
@@ -23,6 +23,7 @@ SUFFIXES = (".json", ".geojson")
 FILE_BYTES_MAX = 256 * 1024 * 1024
 ANCESTORS_KEPT_MAX = 256
 LEVELS_MAX = 32
+Object = dict[str, JsonValue]
 _KINDS = frozenset(kind.value for kind in Kind if kind is not Kind.OTHER)
 
 
@@ -81,13 +82,13 @@ def read(candidate: Candidate) -> CatalogFile | Unusable | None:
 class NearbyAncestors:
     """The documents above one, as its own links tell, as far as they are files."""
 
-    _kept: dict[Path, Mapping[str, object] | None] = field(default_factory=dict)
+    _kept: dict[Path, Object | None] = field(default_factory=dict)
 
     def of(self, file: CatalogFile) -> Ancestors:
         """Its collection and its catalog; those that are not there are left out."""
         if file.path is None:
             return NO_ANCESTORS
-        collection: Mapping[str, object] | None = None
+        collection: Object | None = None
         for above in self._upwards(file.root, file.path):
             if above.get("type") == Kind.CATALOG:
                 return Ancestors(collection, above)
@@ -95,21 +96,21 @@ class NearbyAncestors:
                 collection = above
         return Ancestors(collection, None)
 
-    def _upwards(self, root: JsonValue, path: Path) -> Iterator[Mapping[str, object]]:
+    def _upwards(self, root: JsonValue, path: Path) -> Iterator[Object]:
         for _ in range(LEVELS_MAX):
             above = _above(root, path)
             if above is None or (found := self._document(above)) is None:
                 return
             yield found
-            root, path = dict(found), above  # type: ignore[arg-type]  # (it was decoded)
+            root, path = found, above
 
-    def _document(self, path: Path) -> Mapping[str, object] | None:
+    def _document(self, path: Path) -> Object | None:
         if path not in self._kept:
             if len(self._kept) == ANCESTORS_KEPT_MAX:
                 self._kept.clear()
             read_one = read(Candidate(path))
-            is_object = isinstance(read_one, CatalogFile) and isinstance(read_one.root, dict)
-            self._kept[path] = read_one.root if is_object else None  # type: ignore[union-attr,assignment]
+            root = read_one.root if isinstance(read_one, CatalogFile) else None
+            self._kept[path] = root if isinstance(root, dict) else None
         return self._kept[path]
 
 

@@ -9,7 +9,6 @@ from ray import serve as ray_serve
 from ray.serve._private.constants import RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from actors.ratelimit.partitions.actor import GC_THRESHOLDS
 from serve.catalog_auth.application import catalog_application
 from serve.catalog_auth.wiring import catalog_desk
 from serve.logs import configure_logs
@@ -17,6 +16,8 @@ from serve.settings import Settings, process_environment
 
 ROUTE_PREFIX = "/catalog-auth"
 ONGOING_REQUESTS_MAX = 1_024
+# Documents are trees: nothing that a call leaves behind waits for the collector.
+GC_THRESHOLDS = (50_000, 50, 1_000_000)
 # Pieces of a body that wait to be read, each of at most some 64 KiB.
 PIECES_MAX = 16
 
