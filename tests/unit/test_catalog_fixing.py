@@ -3,15 +3,24 @@
 from typing import Any
 
 import jsonpatch
+import pytest
 
 from serve.catalog_auth.findings import Severity
 from serve.catalog_auth.fixing import Repair, fix
 from serve.catalog_auth.judging import patch_of
 from serve.catalog_auth.report import Options, validate
-from serve.catalog_auth.rules.protected_items import client_credentials, item, oauth2
+from serve.catalog_auth.rules.protected_items import (
+    client_credentials,
+    item,
+    oauth2,
+    query_parameter,
+    signed,
+)
 from serve.catalog_auth.versions import Version
 
 SCHEMES = ("properties", "auth:schemes")
+HREF = "https://data.example.com/scene.tif"
+TOKEN = ".".join(["eyJhbGciOiJIUzI1NiJ9", "eyJzdWIiOiIxIn0", "c2lnbmF0dXJlLW9mLWl0"])
 TOKEN_URL = "https://login.example.com/token"
 
 
@@ -90,6 +99,31 @@ def test_features_are_repaired_in_their_collection() -> None:
     fixed: Any = fix(document)
     assert access(fixed.document["features"][1])["scheme"] == "bearer"
     assert fixed.document["features"][0] is document["features"][0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "document"),
+    [
+        ("H02", item({"type": "http", "scheme": "Basic"})),
+        ("K01", item({"type": "apiKey", "in": "Header", "name": "k"})),
+        ("K05", item({"type": "apiKey", "in": "query", "name": "k"}, f"{HREF}?k=pk.abcdef")),
+        ("O05", item(client_credentials(authorizationUrl=TOKEN_URL))),
+        ("O09", item(client_credentials(tokenUrl=f"{TOKEN_URL}#x"))),
+        ("O10", item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),
+        ("O11", item(oauth2(client_credentials={"tokenUrl": TOKEN_URL, "scopes": {}}))),
+        ("O13", item(client_credentials(refreshUrl=TOKEN_URL))),
+        ("G01", item(signed(method="post"))),
+        ("G03", item(signed({"href": query_parameter(**{"in": "QUERY"})}))),
+        ("C01", item({"type": "HTTP", "scheme": "basic"})),
+        ("X01", item({"type": "s3"}, f"{HREF}?X-Amz-Signature=0123456789")),
+        ("X02", item({"type": "s3"}, "https://u:correct-horse@e.org/a")),
+        ("X04", item(signed({"token": query_parameter(schema={"default": TOKEN})}))),
+    ],
+)
+def test_what_a_rule_finds_it_can_repair(rule: str, document: Any) -> None:
+    fixed = fix(document, rules=frozenset({rule}))
+    assert [repair.rule for repair in fixed.repairs] == [rule]
+    assert rule not in {finding.rule for finding in fixed.verdict.findings}
 
 
 def test_what_only_its_author_knows_is_left() -> None:

@@ -1,0 +1,62 @@
+"""The laws of repairs and migrations, for whatever document."""
+
+import copy
+from collections import Counter
+from typing import Any
+
+import jsonpatch
+
+from serve.catalog_auth.fixing import fix
+from serve.catalog_auth.judging import patch_of
+from serve.catalog_auth.locating import locate
+from serve.catalog_auth.migrating import Migrated, migrate
+from serve.catalog_auth.patching import patched
+from serve.catalog_auth.report import Verdict, validate
+from serve.catalog_auth.schema_validity.official import is_schema_valid
+from serve.catalog_auth.versions import Version
+
+
+def check_fixes(document: Any) -> None:
+    """Each fix ends its finding, and what is valid stays so."""
+    before = validate(document)
+    for finding in before.findings:
+        if finding.fix:
+            after = patched(document, finding.fix)
+            verdict = validate(after)
+            said = (finding.rule, finding.message)
+            assert _tally(verdict)[said] < _tally(before)[said], finding
+            assert before.schema_valid is not True or verdict.schema_valid is not False, finding
+            assert jsonpatch.apply_patch(document, patch_of(finding.fix)) == after, finding
+
+
+def _tally(verdict: Verdict) -> Counter[tuple[str, str]]:
+    return Counter((finding.rule, finding.message) for finding in verdict.findings)
+
+
+def check_repair(document: Any) -> None:
+    """All fixes together come to an end, and what is valid stays so."""
+    before = copy.deepcopy(document)
+    fixed = fix(document)
+    assert document == before
+    assert fixed.is_complete
+    assert fix(fixed.document).patch == ()
+    assert not any(finding.fix for finding in fixed.verdict.findings)
+    assert validate(document).schema_valid is not True or fixed.verdict.schema_valid
+    assert jsonpatch.apply_patch(document, patch_of(fixed.patch)) == fixed.document
+
+
+def check_migration(document: Any, to: Version) -> None:
+    """What is valid in its version is valid in the new one, or the reasons are given."""
+    before = copy.deepcopy(document)
+    answer = migrate(document, to)
+    assert document == before
+    if not isinstance(answer, Migrated):
+        assert answer.obstacles
+        return
+    assert answer.verdict.declared_versions in ((to,), ())
+    assert answer.verdict == validate(answer.document)
+    assert jsonpatch.apply_patch(document, patch_of(answer.patch)) == answer.document
+    was_valid = is_schema_valid(locate(document))
+    assert was_valid is not True or answer.verdict.schema_valid is True
+    if was_valid and isinstance(again := migrate(answer.document, to), Migrated):
+        assert again.patch == ()
