@@ -1,0 +1,72 @@
+"""Identifiers: the ones there are, and what is taken for an attempt at one."""
+
+import pytest
+
+from serve.catalog_auth.versions import (
+    IDENTIFIER_LENGTH_MAX,
+    VERSIONS_BY_IDENTIFIER,
+    WELL_FORMED,
+    Version,
+    is_meant,
+    suggested,
+)
+
+GOOD = "https://stac-extensions.github.io/authentication/v1.1.0/schema.json"
+
+
+def test_a_version_has_an_identifier() -> None:
+    assert Version.V1_1_0.identifier == GOOD
+    assert VERSIONS_BY_IDENTIFIER[GOOD] is Version.V1_1_0
+    assert [version.rank for version in Version] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"{GOOD}#",
+        GOOD.replace("https:", "http:"),
+        GOOD.replace("1.1.0", "9.0.0"),
+        "https://raw.githubusercontent.com/stac-extensions/authentication/main/json-schema/schema.json",
+        "https://github.com/stac-extensions/authentication",
+        "authentication",
+        "Authentication v1.1.0",
+        " authentication ",
+    ],
+)
+def test_an_attempt_is_recognised(text: str) -> None:
+    assert is_meant(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://stac-extensions.github.io/file/v2.1.0/schema.json",
+        "https://example.com/authentication/v1.0.0/schema.json",
+        "https://stac-extensions.github.io/my-authentication/v1.0.0/schema.json",
+        "authentication-of-mine",
+        "",
+        GOOD + "x" * IDENTIFIER_LENGTH_MAX,
+    ],
+)
+def test_other_extensions_are_let_alone(text: str) -> None:
+    assert not is_meant(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (f"{GOOD}#", Version.V1_1_0),
+        ("http://stac-extensions.github.io/authentication/v1.2.0/schema.json", Version.V1_2_0),
+        ("authentication", Version.V1_1_0),
+        ("authentication v7.0.0", Version.V1_1_0),
+    ],
+)
+def test_a_version_is_suggested(text: str, version: Version) -> None:
+    assert suggested(text) is version
+
+
+def test_well_formed_is_to_the_letter() -> None:
+    assert WELL_FORMED.fullmatch(GOOD)
+    for text in (f"{GOOD}#", f"{GOOD}\n", GOOD.replace(".json", "xjson"), GOOD.upper()):
+        assert not WELL_FORMED.fullmatch(text)
