@@ -3,7 +3,7 @@
 import pytest
 
 from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.rules.description import LENGTH_MAX
+from serve.catalog_auth.rules.description import LENGTH_MAX, PARSED_LENGTH_MAX
 from serve.catalog_auth.rules.protected_items import item, query_parameter, signed
 from tests.catalog_findings import SCHEME, Row, check, found
 
@@ -68,5 +68,15 @@ def test_length_is_told_from_the_limit_on() -> None:
     check(Row("D02", described("x" * (LENGTH_MAX + 1)), PLACE, Severity.INFO, "2001 characters"))
 
 
-def test_a_description_beyond_all_measure_is_not_parsed() -> None:
-    assert not found("D01", described("<b>" + "x" * 70_000))
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("<b>bold</b>", "<b>"),
+        ("[log in](javascript:x)", "(javascript:x"),
+        ("<!-- x -->", "<!-- x -->"),
+    ],
+)
+def test_a_description_beyond_all_measure_is_searched(text: str, says: str) -> None:
+    place = "x [y] < z " * PARSED_LENGTH_MAX
+    check(Row("D01", described(f"{place}{text}"), PLACE, Severity.WARNING, says))
+    assert not found("D01", described(place))

@@ -13,8 +13,11 @@ from serve.catalog_auth.rules.protected_items import item
 
 # Longer descriptions are instructions, and belong on a page of their own.
 LENGTH_MAX = 2_000
-# Longer ones are not parsed.
-PARSED_LENGTH_MAX = 65_536
+# Parsing may take the square of the length: longer ones are only searched for what is obvious.
+PARSED_LENGTH_MAX = 8_192
+_OBVIOUS = re.compile(
+    r"(?i)<[a-z!/?][^>]{0,100}>|\]\(\s{0,9}(?:javascript|vbscript|data):[^)]{0,100}"
+)
 
 # HTML begins with `<`, a link has `](`, `]:` or `<`: anything else is text and needs no parser.
 _MAY_HAVE_EITHER = re.compile(r"<|\]\s*[(:]")
@@ -31,7 +34,11 @@ _parser.validateLink = lambda url: True  # type: ignore[method-assign]
 
 def _has_no_markup(scheme: Scheme, report: Report) -> None:
     for path, text in _descriptions(scheme):
-        if _MAY_HAVE_EITHER.search(text) is None or len(text) > PARSED_LENGTH_MAX:
+        if _MAY_HAVE_EITHER.search(text) is None:
+            continue
+        if len(text) > PARSED_LENGTH_MAX:
+            if found := _OBVIOUS.search(text):
+                report.add(path, f"there is markup in the description: {shown(found[0])}")
             continue
         for token in _flat(_parser.parse(text)):
             if token.type in _HTML:
