@@ -63,6 +63,16 @@ FORMS: dict[str, Place] = {
     "https://maps-123456789012.s3-accesspoint.us-west-2.amazonaws.com/k": (
         *(AWS, ARN, "k", "us-west-2", POINT, Style.ACCESS_POINT),
     ),
+    "https://m-123456789012.s3-accesspoint.us-gov-west-1.amazonaws.com/k": (
+        *(AWS, "arn:aws-us-gov:s3:us-gov-west-1:123456789012:accesspoint/m", "k"),
+        *("us-gov-west-1", "https://s3-accesspoint.us-gov-west-1.amazonaws.com"),
+        Style.ACCESS_POINT,
+    ),
+    "https://m-123456789012.s3-accesspoint.cn-north-1.amazonaws.com.cn/k": (
+        *(AWS, "arn:aws-cn:s3:cn-north-1:123456789012:accesspoint/m", "k"),
+        *("cn-north-1", "https://s3-accesspoint.cn-north-1.amazonaws.com.cn"),
+        Style.ACCESS_POINT,
+    ),
     "https://storage.googleapis.com/b/k": (
         *(GOOGLE, "b", "k", None, "https://storage.googleapis.com", PATH),
     ),
@@ -72,6 +82,9 @@ FORMS: dict[str, Place] = {
     "https://acct.blob.core.windows.net/c/k": (AZURE, "c", "k", None, ACCOUNT, PATH),
     "https://acct.blob.core.windows.net/$root/k": (AZURE, "$root", "k", None, ACCOUNT, PATH),
     # The rule of the requirements document: a guess, where nothing better is known.
+    "https://queue.amazonaws.com/k": (
+        *(CUSTOM, "queue", "k", None, "https://amazonaws.com", Style.FIRST_LABEL),
+    ),
     "https://b.example.com/p/k": (
         *(CUSTOM, "b", "p/k", None, "https://example.com", Style.FIRST_LABEL),
     ),
@@ -91,7 +104,7 @@ def test_only_the_requirements_rule_is_a_guess() -> None:
     guesses = [
         u for u, place in found.items() if isinstance(place, ObjectLocation) and place.is_guess
     ]
-    assert guesses == ["https://b.example.com/p/k", "http://b.example.com:9000/k"]
+    assert guesses == list(FORMS)[-3:]
 
 
 NONE: dict[str, Reason] = {

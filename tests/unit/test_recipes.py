@@ -101,6 +101,34 @@ def test_a_login_a_signature_and_a_fetch_are_one_text() -> None:
     assert "json={'key': 'k', 'team': sign_team}" in found[Tool.PYTHON]
 
 
+def test_what_is_made_by_the_client_is_made_in_each_language() -> None:
+    urls = {f"{name}Url": f"https://idp.example.com/{name}" for name in ("authorization", "token")}
+    machine = of({"type": "oauth2", "flows": {"clientCredentials": {**urls, "scopes": {}}}})
+    pair = '"$(encoded "$TOKEN_CLIENT_ID")":"$(encoded "$TOKEN_CLIENT_SECRET")"'
+    assert f"TOKEN_CLIENT=$(printf %s {pair} | openssl base64 -A)\n" in machine[Tool.CURL]
+    assert "quote(token_client_id, safe=\"\") + ':' + quote(" in machine[Tool.PYTHON]
+    person = of({"type": "oauth2", "flows": {"implicit": {**urls, "scopes": {}}}})
+    assert "# The page you come back to has access_token in its fragment.\n" in person[Tool.CURL]
+    assert "authorize_access_token = input(" in person[Tool.PYTHON]
+    basic = of({"type": "http", "scheme": "basic"})
+    wanted = 'FETCH_BASIC=$(printf %s "$FETCH_USERNAME":"$FETCH_PASSWORD" | openssl base64 -A)\n'
+    assert wanted in basic[Tool.CURL]
+    assert "fetch_basic = base64.b64encode((fetch_username + ':' + " in basic[Tool.PYTHON]
+
+
+def test_a_tool_that_cannot_do_it_has_no_recipe() -> None:
+    assert set(of({"type": "s3"}, "gs://b/k")) == {Tool.GDAL}
+    root = item({"s": {"type": "s3"}}, ["s"], "s3://b/k")
+    (one,) = resolved(root, "s.profile").alternatives
+    assert [recipe.tool for recipe in recipes(one)] == [Tool.GDAL]
+
+
+def test_a_public_object_needs_no_environment_for_curl() -> None:
+    found = texts(item(href="s3://b/k"))
+    assert found[Tool.CURL] == (f"{CURL} --remote-name --location https://b.s3.amazonaws.com/k\n")
+    assert found[Tool.GDAL] == "export AWS_NO_SIGN_REQUEST=YES\ngdalinfo /vsis3/b/k\n"
+
+
 @pytest.mark.parametrize(
     "scheme",
     [{"type": "custom"}, {"type": "http", "scheme": "negotiate"}, {"type": "oauth2"}],

@@ -256,3 +256,23 @@ def test_temporary_keys_from_a_token_are_described() -> None:
     (found,) = ways(item({"o": oidc, "x": exchange}, ["x"], "s3://b/k"))
     assert not found["executable"]
     assert [step["kind"] for step in found["steps"]] == ["oidc", "http", "http", "described"]
+    root = item({"o": oidc, "s": {**S3, "auth:refs": ["o"]}}, ["s"], "s3://b/k")
+    (found,) = ways(root)
+    assert not found["executable"]
+    assert "temporary keys" in found["steps"][-1]["text"]
+    (found,) = ways(root, "s.access_key_id", "s.secret_access_key")
+    assert found["executable"]
+
+
+def test_a_container_of_an_unknown_account_has_no_url() -> None:
+    (found,) = ways(item(href="az://c/k"))
+    assert not found["executable"]
+    assert "the account of the container is not known" in found["steps"][-1]["text"]
+
+
+def test_gdal_and_obstore_are_told_where_buckets_are() -> None:
+    dotted = environment_of(way(S3, href="s3://a.b/k"))["forms"]["gdal"]["environment"]
+    assert dotted["AWS_VIRTUAL_HOSTING"] == "FALSE"
+    point = "https://maps-123456789012.s3-accesspoint.us-west-2.amazonaws.com/k"
+    options = environment_of(way(S3, href=point))["forms"]["obstore"]["store"]
+    assert options["virtual_hosted_style_request"] is True

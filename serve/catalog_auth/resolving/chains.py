@@ -1,8 +1,8 @@
 """Which schemes have to be done one after the other (v1.2.0, `auth:refs` in a scheme).
 
 Refs on a scheme are alternatives for its *input*: the subject token of a token exchange, the
-credential for a signing API, the token of an HTTP bearer or API key scheme. A scheme with several
-flows, or several inputs, makes as many chains; the order is the document's.
+credential for a signing API, the token of an HTTP bearer or API key scheme, the keys of s3. A
+scheme with several flows, or several inputs, makes as many chains; the order is the document's.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ CHAIN_LENGTH_MAX = 8
 CHAINS_MAX = 32
 REFS_MAX = 64
 # Types that can take another scheme's token; of oauth2, only the token exchange does.
-_TAKERS = frozenset(("signedUrl", "http", "apiKey"))
+_TAKERS = frozenset(("signedUrl", "http", "apiKey", "s3"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ def python_recipe(alternative: Alternative) -> list[str] | None:
         case ObjectStep():
             environment = before[-1]
             assert isinstance(environment, EnvironmentStep), "an object is read in one"
-            if "obstore" not in environment.forms:
-                return None
+            if "obstore" not in environment.forms or "profile" in environment.needs:
+                return None  # (obstore reads no profiles)
             lines = [*_needs(environment), *_read(environment)]
         case _:
             return None

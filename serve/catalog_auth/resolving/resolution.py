@@ -121,9 +121,11 @@ def _alternatives(
 
 
 def _chains(document: Document, scheme: Scheme, available: Holdings) -> list[Chain]:
-    """A token that the caller has makes every way to one superfluous."""
-    if scheme.type == "oauth2" and available.names(Need(scheme.name, "access_token")):
-        return [Chain((Link(scheme, None),))]
+    """What the caller has of a scheme makes every way to that superfluous."""
+    enough = {"oauth2": ("access_token",), "s3": ("access_key_id", "profile")}
+    for name in enough.get(scheme.type or "", ()):
+        if available.names(Need(scheme.name, name)):
+            return [Chain((Link(scheme, None),))]
     return chains(document, scheme)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from serve.catalog_auth.findings import JsonValue, shown
 from serve.catalog_auth.object_urls import https_url
@@ -35,7 +35,8 @@ def curl_recipe(alternative: Alternative) -> list[str] | None:
     lines = _lines_of(before)
     match last:
         case HttpStep():
-            lines += [*_inputs(last), _fetch(last)]
+            requests = [step for step in before if not isinstance(step, EnvironmentStep)]
+            lines = [*_lines_of(requests), *_inputs(last), _fetch(last)]
         case ObjectStep():
             command = _signed_by_curl(before, last)
             if command is None:
@@ -100,7 +101,7 @@ def variable(step: str, name: str) -> str:
     return f"{step}_{name}".replace("-", "_").upper()
 
 
-def _lines_of(steps: list[Step] | tuple[Step, ...]) -> list[str]:
+def _lines_of(steps: Sequence[Step]) -> list[str]:
     return [line for step in steps for line in _lines(step)]
 
 
@@ -233,7 +234,7 @@ def _exports(step: EnvironmentStep, options: Mapping[str, str]) -> Iterator[str]
             yield f"export {name}={shlex.quote(text)}"
 
 
-def _signed_by_curl(before: tuple[Step, ...] | list[Step], step: ObjectStep) -> str | None:
+def _signed_by_curl(before: Sequence[Step], step: ObjectStep) -> str | None:
     """curl signs by itself, given the keys."""
     url = https_url(step.location)
     environment = next((one for one in before if isinstance(one, EnvironmentStep)), None)
