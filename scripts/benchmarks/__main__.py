@@ -3,6 +3,7 @@
 import click
 
 from scripts.benchmarks.ledger_machine import ledger_machine
+from scripts.benchmarks.payments import payments
 from scripts.benchmarks.ratelimit import ratelimit
 
 
@@ -12,6 +13,7 @@ def main() -> None:
 
 
 main.add_command(ratelimit)
+main.add_command(payments)
 main.add_command(ledger_machine)
 
 if __name__ == "__main__":

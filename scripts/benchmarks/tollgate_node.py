@@ -4,7 +4,7 @@ import json
 import re
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,8 @@ descriptors:
   - key: closed
     rate_limit: {unit: hour, requests_per_unit: 1}
 """
+# What follows the name of an actor in the title of its process.
+TITLE_ENDS = re.compile(r"[.#(]")
 PROCESS_LINE = re.compile(r"^\s+(\S+) \(pid (\d+)\)$", re.MULTILINE)
 
 
@@ -45,6 +47,10 @@ class TollgateNode:
     def grpc(self) -> tuple[str, int]:
         return ("127.0.0.1", self._process.ports["GRPC_PORT"])
 
+    @property
+    def http(self) -> tuple[str, int]:
+        return ("127.0.0.1", self._process.ports["PORT"])
+
     def url(self, path: str) -> str:
         """An address of the HTTP door."""
         return self._process.url("PORT", path)
@@ -62,6 +68,17 @@ class TollgateNode:
                 process = psutil.Process(int(pid))
                 times = process.cpu_times()
                 used[name] = Usage(times.user + times.system, process.memory_info().rss)
+        return used
+
+    def cpu_s(self) -> dict[str, float]:
+        """Processor seconds used so far, by the titles of its processes."""
+        used: dict[str, float] = {}
+        for process in psutil.Process(self._process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                title = " ".join(process.cmdline()[:1]).removeprefix("ray::")
+                name = TITLE_ENDS.split(Path(title).name)[0] or process.name()
+                times = process.cpu_times()
+                used[name] = used.get(name, 0.0) + times.user + times.system
         return used
 
     def _debug(self, path: str) -> str:
