@@ -1,5 +1,7 @@
 """K: API keys."""
 
+from typing import Any
+
 import pytest
 
 from serve.catalog_auth.findings import Severity
@@ -57,8 +59,8 @@ def test_near_misses_are_silent(rule: str, document: object) -> None:
 
 
 def test_only_the_key_goes_from_the_href() -> None:
-    document = item(IN_QUERY, f"{TILES}?a=%20+1&api_key=pk.abcdef&b#api_key=x")
+    document: Any = item(IN_QUERY, f"{TILES}?a=%20+1&api_key=pk.abcdef&b#api_key=x")
     (finding,) = found("K05", document)
     assert finding.fix is not None
-    repaired = value_at(patched(document, finding.fix), ("assets", "data", "href"))  # type: ignore[arg-type]
+    repaired = value_at(patched(document, finding.fix), ("assets", "data", "href"))
     assert repaired == f"{TILES}?a=%20+1&b#api_key=x"

@@ -46,7 +46,7 @@ def public(href: str) -> dict[str, object]:
 
 
 PRESIGNED = [
-    f"{OBJECT}?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={AWS_ID}&X-Amz-Signature={SIGNATURE}",
+    f"{OBJECT}?X-Amz-Algorithm=A&X-Amz-Credential={AWS_ID}&X-Amz-Signature={SIGNATURE}",
     f"{OBJECT}?x-amz-signature={SIGNATURE}",
     f"{OBJECT}?AWSAccessKeyId={AWS_ID}&Expires=1&Signature={SIGNATURE}",
     f"{BLOB}?sv=2022-11-02&se=2030-01-01&sp=r&sig={SIGNATURE}%3D",
