@@ -12,6 +12,10 @@ from serve.settings import Settings
 from serve.short_path import short_path
 
 LATENCY_BUCKETS_MS = "0.25,0.5,1,2,5,10,25,50,100,500,2000"
+# Serve's HAProxy says nowhere who its peer is, and Serve has no setting for that; but this one goes
+# into HAProxy's configuration as it is, so a line of our own can follow. HAProxy adds the header
+# behind those of the same name that a caller sends. (`conn-failure` is Serve's default.)
+RETRY_ON = "conn-failure\n\toption\tforwardfor\theader\tX-Tollgate-Peer"
 
 
 def node_environment(settings: Settings) -> dict[str, str]:
@@ -33,6 +37,9 @@ def node_environment(settings: Settings) -> dict[str, str]:
         # The node has no event loop for a handle's router; no handle is on a hot path.
         "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "1",
         "RAY_SERVE_HAPROXY_NBTHREAD": "1",
+        "RAY_SERVE_HAPROXY_RETRY_ON": RETRY_ON,
+        # Replicas' HTTP server would believe any X-Forwarded-For that comes through HAProxy.
+        "FORWARDED_ALLOW_IPS": "none",
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(haproxy / "haproxy.cfg"),
         "RAY_SERVE_HAPROXY_SOCKET_PATH": str(haproxy / "admin.sock"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(haproxy / "metrics.sock"),

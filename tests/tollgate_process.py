@@ -30,7 +30,8 @@ PORT_SETTINGS = (
     "PAYMENTS_OPERATOR_PORT",
     "PULLMETRICS_PORT",
 )
-REPLICA_PORTS = 4
+# Serve gives the port of a replica that died to another one after a while only.
+REPLICA_PORTS = 8
 # What a command needs of this process's environment; nothing else of it may change a setting.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 LOG_CHARS_SHOWN = 8_000

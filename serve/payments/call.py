@@ -13,6 +13,7 @@ from serve.payments.strict_json import canonical_json
 from serve.payments.wire_in import BODY_BYTES_MAX, NO_BODY, Body, read_body
 
 REQUEST_ID_LENGTH_MAX = 128
+ADDRESS_LENGTH_MAX = 64
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 
@@ -36,6 +37,7 @@ class Headers:
     idempotency_key: str = ""
     request_id: str = ""
     forwarded_for: str = ""
+    peer: str = ""
 
 
 _KNOWN = {
@@ -47,6 +49,8 @@ _KNOWN = {
     b"idempotency-key": "idempotency_key",
     b"x-request-id": "request_id",
     b"x-forwarded-for": "forwarded_for",
+    # What Serve's HAProxy adds behind all that callers sent (`serve/node_environment.py`).
+    b"x-tollgate-peer": "peer",
 }
 
 
@@ -142,9 +146,22 @@ def request_id_of(headers: Headers, mint: Minting) -> str:
     return given if is_fit else mint.request_id()
 
 
-def address_of(scope: Scope, headers: Headers, *, trusts_forwarded: bool) -> str:
-    """Where a call came from: the peer, or what the proxy next to us says."""
-    if trusts_forwarded and headers.forwarded_for:
-        return headers.forwarded_for.rpartition(",")[2].strip()[:64]
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whom we believe about where a call came from: `relays`, addresses of Serve's own proxies,
+    about their peers, and, if `trusts_forwarded`, those peers about theirs."""
+
+    relays: frozenset[str] = frozenset()
+    trusts_forwarded: bool = False
+
+
+def address_of(scope: Scope, headers: Headers, trust: Trust) -> str:
+    """Where a call came from: the peer, or what is said by those whom we trust. Whatever a header
+    held before they wrote into it is the caller's own, and ignored."""
     client = scope.get("client")
-    return client[0] if client else ""
+    peer: str = client[0] if client else ""
+    if peer in trust.relays and headers.peer:
+        peer = headers.peer
+    if trust.trusts_forwarded and headers.forwarded_for:
+        peer = headers.forwarded_for.rpartition(",")[2].strip()
+    return peer[:ADDRESS_LENGTH_MAX]

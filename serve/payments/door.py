@@ -17,6 +17,7 @@ from serve.payments.call import (
     Caller,
     CallerGone,
     Headers,
+    Trust,
     address_of,
     read_headers,
     request_id_of,
@@ -44,6 +45,7 @@ OPERATOR_ROUTES: Sequence[Route[Desk]] = (*operator.ROUTES, *imports.ROUTES)
 
 
 REQUEST_ID = "tollgate.request_id"
+NOBODY_ELSE = Trust()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +58,20 @@ class OperatorKey:
 
 class Door:
     """Answers the calls of the API; with the `operator`'s key, his calls and no others.
-    `trusts_forwarded`: a proxy of ours says where calls come from. `adds_request_id`: False where
-    the server around it does so, as Serve's does."""
+    `trust`: who says where calls come from. `adds_request_id`: False where the server around it
+    does so, as Serve's does."""
 
     def __init__(
         self,
         desk: Desk,
         operator: OperatorKey | None = None,
         *,
-        trusts_forwarded: bool = False,
+        trust: Trust = NOBODY_ELSE,
         adds_request_id: bool = True,
     ) -> None:
         self._desk = desk
         self._operator = operator
-        self._trusts_forwarded = trusts_forwarded
+        self._trust = trust
         self._adds_request_id = adds_request_id
         self.routes = ROUTES if operator is None else OPERATOR_ROUTES
         self._table: RouteTable[Desk] = RouteTable(self.routes)
@@ -110,7 +112,7 @@ class Door:
             query=scope["query_string"],
             headers=headers,
             request_id=request_id,
-            address=address_of(scope, headers, trusts_forwarded=self._trusts_forwarded),
+            address=address_of(scope, headers, self._trust),
             receive=receive,
         )
         return await route.answer(self._desk, call)

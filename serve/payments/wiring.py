@@ -28,6 +28,7 @@ from actors.ratelimit.partitions.actor import PartitionedCounters
 from actors.ratelimit.tallies import Tallies
 from serve.payments.application import payments_application
 from serve.payments.auth import Authentication
+from serve.payments.call import Trust
 from serve.payments.card_network import CardNetworks
 from serve.payments.delivery import DeliveryPump, PumpBounds
 from serve.payments.desk import Desk
@@ -99,8 +100,8 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         targets=targets,
         clock=clock,
     )
-    trusts_forwarded = settings.payments.trusts_forwarded
-    door = Door(desk, trusts_forwarded=trusts_forwarded, adds_request_id=False)
+    trust = Trust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
+    door = Door(desk, trust=trust, adds_request_id=False)
     tollgate = version("tollgate")
     bounds = PumpBounds(
         calls_max=settings.webhooks.calls_max, timeout_s=settings.webhooks.timeout_s
@@ -122,6 +123,12 @@ def _operator_app(settings: Settings, desk: Desk, tollgate: str) -> FastAPI | No
         return None
     key = desk.digests.stored(load_operator_key(Path(settings.payments.operator_key_file)))
     return payments_application(Door(desk, OperatorKey(key.digest, key.last4)), tollgate)
+
+
+def _addresses() -> frozenset[str]:
+    """Where Serve's proxies call us from: this machine, and the others of the cluster."""
+    nodes = [str(node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]]
+    return frozenset({"127.0.0.1", "::1", *nodes})
 
 
 def _limits(

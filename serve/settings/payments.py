@@ -48,7 +48,7 @@ class PaymentsSettings:
         "PAYMENTS_TRUST_FORWARDED_FOR",
         boolean,
         "false",
-        "take callers' addresses from X-Forwarded-For: only behind a proxy that sets it",
+        "a proxy in front says in X-Forwarded-For, last, where calls come from",
     )
 
     def secret_path(self, data: str) -> Path:

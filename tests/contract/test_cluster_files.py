@@ -21,6 +21,8 @@ from ray import serve as ray_serve
 from ray.autoscaler._private.util import prepare_config, validate_config
 from ray.serve.schema import ServeDeploySchema
 
+from serve.node_environment import RETRY_ON
+
 ROOT = Path(__file__).resolve().parents[2]
 RAY = Path(ray.__file__).parent
 DOCUMENTATION_RANGE = ip_network("192.0.2.0/24")
@@ -42,7 +44,7 @@ def ray_env() -> dict[str, str]:
         ["bash", "-c", script], cwd=ROOT, env={"HOME": HOME}, check=True, capture_output=True
     )
     pairs = (item.partition("=") for item in exported.stdout.decode().split("\0"))
-    return {name: value for name, _, value in pairs if name.startswith("RAY_")}
+    return {name: value for name, _, value in pairs if name.startswith(("RAY_", "FORWARDED_"))}
 
 
 def unknown_keys(model: type[BaseModel], data: dict[str, Any], where: str = "") -> Iterator[str]:
@@ -179,9 +181,15 @@ def test_ray_knows_every_name() -> None:
         names_in(RAY / "_common/usage/usage_constants.py"),
         names_in(RAY / "_private/authentication_test_utils.py"),
     )
-    for name in ray_env():
+    for name in ray_env().keys() - {"FORWARDED_ALLOW_IPS"}:  # (read by uvicorn)
         known = serve_names if name.startswith("RAY_SERVE_") else other_names
         assert name in known, f"Ray does not read {name}"
+
+
+def test_a_cluster_tells_callers_addresses_as_one_machine_does() -> None:
+    variables = ray_env()
+    assert variables["RAY_SERVE_HAPROXY_RETRY_ON"] == RETRY_ON
+    assert variables["FORWARDED_ALLOW_IPS"] not in ("", "*")
 
 
 def names_in(path: Path) -> set[str]:
