@@ -127,7 +127,8 @@ def _operator_app(settings: Settings, desk: Desk, tollgate: str) -> FastAPI | No
 
 def _addresses() -> frozenset[str]:
     """Where Serve's proxies call us from: this machine, and the others of the cluster."""
-    nodes = [str(node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]]
+    found = ray.nodes()  # type: ignore[no-untyped-call]
+    nodes = [str(node["NodeManagerAddress"]) for node in found if node["Alive"]]
     return frozenset({"127.0.0.1", "::1", *nodes})
 
 

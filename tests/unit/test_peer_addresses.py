@@ -59,5 +59,5 @@ def test_an_address_has_an_end() -> None:
 
 
 def test_a_socket_without_an_address_has_none() -> None:
-    scope = {"client": None, "headers": []}
+    scope: dict[str, object] = {"client": None, "headers": []}
     assert address_of(scope, read_headers(scope), OURS) == ""
