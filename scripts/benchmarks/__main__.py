@@ -2,6 +2,7 @@
 
 import click
 
+from scripts.benchmarks.catalog import catalog
 from scripts.benchmarks.ledger_machine import ledger_machine
 from scripts.benchmarks.payments import payments
 from scripts.benchmarks.ratelimit import ratelimit
@@ -15,6 +16,7 @@ def main() -> None:
 main.add_command(ratelimit)
 main.add_command(payments)
 main.add_command(ledger_machine)
+main.add_command(catalog)
 
 if __name__ == "__main__":
     main()

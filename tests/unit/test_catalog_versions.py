@@ -27,7 +27,7 @@ def test_a_version_has_an_identifier() -> None:
         f"{GOOD}#",
         GOOD.replace("https:", "http:"),
         GOOD.replace("1.1.0", "9.0.0"),
-        "https://raw.githubusercontent.com/stac-extensions/authentication/main/json-schema/schema.json",
+        "https://raw.githubusercontent.com/stac-extensions/authentication/main/schema.json",
         "https://github.com/stac-extensions/authentication",
         "authentication",
         "Authentication v1.1.0",
