@@ -34,6 +34,7 @@ ROWS = [
     Row("T02", item(S3, "s3://b/k", has_refs=False), HREF, INFO, "not signed"),
     Row("T03", item(S3, CLOUDFERRO), HREF, INFO, "endpoint and region"),
     Row("T03", item(S3, "https://minio.example.com/b/k"), HREF, INFO, "not at AWS"),
+    Row("T03", item(S3, "https://data.example.com/a"), HREF, INFO, "not at AWS"),
     Row("T04", item(LOGIN, "s3://b/k"), HREF, WARNING, '"access"'),
     Row("T04", item(client_credentials(), "s3a://b/k"), HREF, WARNING, "signed requests"),
     Row("T04", item({"type": "http", "scheme": "basic"}, "s3://b/k"), HREF, WARNING, '"access"'),
@@ -76,7 +77,8 @@ EXCHANGE = oauth2(
         ("T03", item(S3, "https://b.s3.eu-west-1.amazonaws.com/k")),
         ("T03", stored({"own": OWN}, ["own"], CLOUDFERRO)),
         ("T03", stored({"own": OWN}, None, "https://eodata.example.com/b/k")),
-        ("T03", item(S3, "https://data.example.com/a")),  # (T01)
+        ("T03", item(S3, "./a")),
+        ("T03", item(LOGIN, "https://data.example.com/a")),
         ("T04", item(S3, "s3://b/k")),
         ("T04", item(LOGIN, "https://data.example.com/a")),
         ("T04", item(EXCHANGE, "s3://b/k")),  # (it may end in keys)

@@ -123,10 +123,8 @@ def _request_is_signed(access: Access, report: Report) -> None:
 def _endpoint_is_known(access: Access, report: Report) -> None:
     if scheme_of(access.href) not in ("http", "https") or not _of_type(access, "s3"):
         return
-    authority = origin_of(access.href).partition("://")[2].lower()
-    host = known_host(authority)
-    is_aws = host is not None and host.provider is Provider.AWS
-    if is_aws or not (host is not None or _speaks_s3(access.href)):
+    host = known_host(origin_of(access.href).partition("://")[2].lower())
+    if host is not None and host.provider is Provider.AWS:
         return
     for holder in access.holders:
         if STORAGE_REFS not in holder.value and not _is_described(holder, report.document):

@@ -34,7 +34,14 @@ from serve.catalog_auth.rules.protected_items import (
     query_parameter,
     signed,
 )
-from serve.catalog_auth.urls import origin_of, query_items, query_of, user_of, without_parameters
+from serve.catalog_auth.urls import (
+    is_placeholder,
+    origin_of,
+    query_items,
+    query_of,
+    user_of,
+    without_parameters,
+)
 
 # The members of a parameter's schema that hold values.
 _VALUES = ("default", "const", "example", "examples")
@@ -94,6 +101,8 @@ def _check_user(path: Path, url: str, report: Report) -> None:
     if user is None:
         return
     name, colon, password = user.partition(":")
+    if is_placeholder(password or name):
+        return
     for secret in (user, password if colon else name):
         # (a shorter text is part of everything, and would be hidden everywhere)
         if len(secret) > REDACTED_LENGTH:
@@ -182,7 +191,11 @@ def _query_has_no_secret(access: Access, report: Report) -> None:
     query = query_of(access.href)
     if find_presigning(query) is not None:
         return  # (X01 has said so)
-    found = find_named_secret(query, key_parameters(access))  # (K05 speaks of those)
+    keys = key_parameters(access)  # (K05 speaks of those, if anybody listens)
+    for name, value in query_items(query):
+        if name in keys:
+            report.hide(value)
+    found = find_named_secret(query, keys)
     if found is None:
         return
     name, secret = found
