@@ -51,6 +51,17 @@ TABLE = (
         "time, chance and the environment come in through clock.py, loading.py and wiring.py",
     ),
     Row(
+        rf"(aiohttp|asyncio\.open_connection|httpx|requests|socket|urllib\.request|urllib3)"
+        rf"{ANYWHERE_BELOW}",
+        r"(?!serve/catalog_auth/).+|serve/catalog_auth/fetching\.py",
+        "catalog auth opens sockets in fetching.py only",
+    ),
+    Row(
+        rf"botocore{ANYWHERE_BELOW}",
+        r"serve/catalog_auth/signing\.py",
+        "signatures of object stores are made in signing.py",
+    ),
+    Row(
         rf"serve{ANYWHERE_BELOW}",
         r"serve/.+",
         "actors/ never imports serve/",
@@ -191,6 +202,13 @@ FORBIDDEN = [
     ("actors/ledger/ids.py", "from uuid import uuid4", "uuid.uuid4"),
     ("serve/cli.py", "import os\nos.environ['CI']", "os.environ"),
     ("serve/cli.py", "from os import getenv", "os.getenv"),
+    ("serve/catalog_auth/crawling.py", "import aiohttp", "aiohttp"),
+    (
+        "serve/catalog_auth/rules/http.py",
+        "from urllib.request import urlopen",
+        "urllib.request.urlopen",
+    ),
+    ("serve/catalog_auth/routes_signing.py", "from botocore.auth import A", "botocore.auth.A"),
     ("actors/ratelimit/actor.py", "from serve.settings import Settings", "serve.settings.Settings"),
     ("actors/kernel/clock.py", "import serve", "serve"),
     ("actors/ratelimit/actor.py", "from ...serve import wiring", "serve.wiring"),
@@ -228,6 +246,8 @@ ALLOWED = [
     ("actors/ratelimit/planning.py", "def f(time):\n    return time.time()  # a parameter"),
     ("serve/wiring.py", "from actors.ratelimit import actor\nfrom actors.ledger import money"),
     ("serve/wiring.py", "from serve.settings import Settings"),
+    ("serve/catalog_auth/fetching.py", "import aiohttp\nfrom socket import socket"),
+    ("serve/catalog_auth/signing.py", "from botocore.auth import A"),
 ]
 
 
