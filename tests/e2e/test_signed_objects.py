@@ -1,13 +1,9 @@
-"""Objects of a real store that checks signatures: signed URLs, and its own clients told by us."""
+"""Signed URLs, fetched from a real store that checks signatures; and how clients come to them."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,7 +12,6 @@ import pytest
 from actors.kernel.clock import ManualClock, SystemClock
 from serve.catalog_auth.desk import Desk, Slots
 from serve.catalog_auth.report import DEFAULT_OPTIONS
-from serve.catalog_auth.resolving.wire import resolution_json
 from serve.catalog_auth.signing import (
     Refused,
     Signed,
@@ -28,10 +23,10 @@ from serve.catalog_auth.signing import (
 )
 from serve.catalog_auth.signing_file import signing_door
 from tests.catalog_api import PREFIX, CatalogApi
-from tests.catalog_documents import Json, item, resolved, ways
+from tests.catalog_documents import Json, item, ways
 from tests.catalog_steps import StepClient
 from tests.file_server import Seen, file_server
-from tests.object_store import KEY, SECRET, ObjectStore, object_store, rclone
+from tests.object_store import KEY, SECRET, ObjectStore, object_store
 
 SIGNING_FILE = """
 callers: anybody
@@ -156,83 +151,3 @@ def test_through_the_service_scheme_resolve_sign_and_fetch(store: ObjectStore) -
             assert (answer.status_code, answer.content) == (200, TILE)
             assert [seen.path for seen in service.seen] == [f"{PREFIX}/sign"]
             service.seen.clear()
-
-
-def command(
-    words: list[str], environment: dict[str, str], folder: Path
-) -> subprocess.CompletedProcess[bytes]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    everything = {"PATH": path, "HOME": str(folder), **environment}
-    return subprocess.run(
-        words, env=everything, cwd=folder, capture_output=True, timeout=60, check=False
-    )
-
-
-@pytest.mark.parametrize("secret", [SECRET, "guessed"])
-def test_rclone_reads_with_its_form(store: ObjectStore, tmp_path: Path, secret: str) -> None:
-    (one,) = ways(catalog(store, {"type": "s3"}))
-    form = one["steps"][0]["forms"]["rclone"]
-    values = {
-        "${environment.access_key_id}": KEY,
-        "${environment.secret_access_key}": secret,
-    }
-    environment = {name: values.get(text, text) for name, text in form["environment"].items()}
-    words = [rclone(), "cat", form["path"], "--config", "/dev/null", "--retries", "1"]
-    done = command(words, environment, tmp_path)
-    assert (done.stdout == TILE) is (secret == SECRET), done.stderr
-
-
-@pytest.mark.parametrize("name", ["open/a.tif", "open/deep/er/x'y$(z).tif"])
-def test_the_curl_recipe_reads_an_object_with_keys(
-    store: ObjectStore, tmp_path: Path, name: str
-) -> None:
-    recipe = recipe_of(catalog(store, {"type": "s3"}, name), "curl")
-    keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
-    done = command(["bash", "-eu", "-c", recipe], keys, tmp_path)
-    assert done.returncode == 0, done.stderr
-    (file,) = tmp_path.iterdir()
-    assert file.read_bytes() == TILE
-    refused = command(
-        ["bash", "-eu", "-c", recipe], {**keys, "AWS_SECRET_ACCESS_KEY": "x"}, tmp_path
-    )
-    assert refused.returncode != 0
-
-
-def test_the_recipes_sign_and_fetch(
-    store: ObjectStore, configuration: SigningConfiguration, tmp_path: Path
-) -> None:
-    signer = Signer(configuration, SystemClock())
-
-    def sign(seen: Seen) -> tuple[int, dict[str, str]]:
-        if seen.headers.get("authorization") != "Bearer s3cr3t":
-            return 401, {}
-        return 200, {
-            "body": json.dumps({"signed_url": signed(signer.sign(**json.loads(seen.body)))})
-        }
-
-    with file_server(sign) as api:
-        flow = signed_url_scheme(api.url)["flows"]
-        assert isinstance(flow, dict)
-        scheme = {"type": "signedUrl", "flows": {"object": flow["object"]}, "auth:refs": ["b"]}
-        root = catalog(store, scheme)
-        root["properties"]["auth:schemes"]["b"] = {"type": "http", "scheme": "bearer"}
-        curl = recipe_of(root, "curl")
-        done = command(["bash", "-eu", "-c", curl], {"SIGN_TOKEN": "s3cr3t"}, tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert (tmp_path / "a.tif").read_bytes() == TILE
-        refused = command(["bash", "-eu", "-c", curl], {"SIGN_TOKEN": "wrong"}, tmp_path)
-        assert refused.returncode != 0
-        lines = (
-            "import getpass, sys",
-            "getpass.getpass = lambda asked: {'\"b.token\": ': 's3cr3t'}[asked]",
-            recipe_of(root, "python"),
-            "sys.stdout.buffer.write(data)",
-        )
-        done = command([sys.executable, "-c", "\n".join(lines)], {}, tmp_path)
-        assert done.stdout == TILE, done.stderr
-
-
-def recipe_of(root: Json, tool: str) -> str:
-    (one,) = resolution_json(resolved(root), has_recipes=True)["alternatives"]
-    text: str = one["recipes"][tool]
-    return text
