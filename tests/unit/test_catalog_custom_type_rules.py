@@ -32,7 +32,7 @@ ROWS = [
     Row("C01", of("openIDConect"), TYPE, WARNING, "openIdConnect"),
     Row("C01", of("signedURL"), TYPE, WARNING, "signedUrl"),
     Row("C01", of("HTTP"), TYPE, WARNING, "http"),
-    Row("C02", of("com.example.own", name="x"), SCHEME, WARNING, "name cannot be used"),
+    Row("C02", of("com.example.own", name="x"), SCHEME, WARNING, "cannot have name"),
     Row("C02", of("earthdata", flows={}), SCHEME, WARNING, "oauth2, or http with bearer"),
     Row("C03", of("com.example.mtls"), TYPE, INFO, '"com.example.mtls"'),
     Row("C04", of("planetaryComputer"), TYPE, WARNING, "signedUrl"),

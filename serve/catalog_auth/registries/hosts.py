@@ -43,10 +43,10 @@ _SUFFIXES = PublicSuffixList()
 
 
 class Exposure(Enum):
-    """Why only some can reach a host."""
+    """Why only some can reach a host: what it is, or where."""
 
-    LOOPBACK = "the reader's own machine"
-    PRIVATE = "a private network"
+    LOOPBACK = "on the reader's own machine"
+    PRIVATE = "in a private network"
     METADATA = "a cloud's metadata service, which hands out credentials"
 
 

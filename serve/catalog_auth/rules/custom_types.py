@@ -40,11 +40,11 @@ def _has_no_reserved_fields(scheme: Scheme, report: Report) -> None:
     fields = [field for field in TYPED_FIELDS if field in scheme.value]
     if not fields or standard_meant(type_) is not None:
         return
-    hint = f": describe it as {REMOVED[type_]}" if type_ in REMOVED else ""
+    hint = f"; better, describe it as {REMOVED[type_]}" if type_ in REMOVED else ""
     report.add(
         scheme.path,
-        f"{', '.join(fields)} cannot be used with a type of your own, such as {shown(type_)}, but "
-        f"any other name can{hint}",
+        f"a type of your own, such as {shown(type_)}, cannot have {', '.join(fields)}: any other "
+        f"name is free{hint}",
     )
 
 

@@ -54,7 +54,7 @@ def _is_short(scheme: Scheme, report: Report) -> None:
     for path, text in _descriptions(scheme):
         if len(text) > LENGTH_MAX:
             report.add(
-                path, f"the description has {len(text)} characters, more than {LENGTH_MAX:_}"
+                path, f"the description has {len(text)} characters, more than {LENGTH_MAX:,}"
             )
 
 

@@ -30,7 +30,7 @@ def _hosts_are_public(document: Document, report: Report) -> None:
         for holder in access.holders:
             report.add(
                 (*holder.path, "href"),
-                f"{shown_url(holder.href or '')} is at {exposure.value}",
+                f"{shown_url(holder.href or '')} is {exposure.value}",
             )
     for scheme in document.schemes:
         if scheme.type == "signedUrl":
@@ -39,7 +39,7 @@ def _hosts_are_public(document: Document, report: Report) -> None:
             url = http_url(text)
             exposure = exposure_of(url.hostname or "") if url is not None else None
             if exposure is not None:
-                report.add(path, f"{shown_url(text)} is at {exposure.value}")
+                report.add(path, f"{shown_url(text)} is {exposure.value}")
 
 
 def _secret_stays_with_one(document: Document, report: Report) -> None:

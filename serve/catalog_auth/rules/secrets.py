@@ -67,7 +67,7 @@ def _href_is_unsigned(access: Access, report: Report) -> None:
         path = (*holder.path, "href")
         report.add(
             path,
-            f"the href is signed, by the way of {presigning.what}: {redacted(signature)} lets "
+            f"the href is presigned for {presigning.what}: {redacted(signature)} lets "
             f"everybody in until it expires, and nobody afterwards",
             (Operation("replace", path, rest),),
         )

@@ -67,7 +67,7 @@ def _host_is_public(flow: Flow, report: Report) -> None:
     if url is not None and exposure is not None:
         report.add(
             (*flow.path, "authorizationApi"),
-            f"{shown_url(url.geturl())} is at {exposure.value}: readers cannot call it",
+            f"{shown_url(url.geturl())} is {exposure.value}: readers cannot call it",
         )
 
 
