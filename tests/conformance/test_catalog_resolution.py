@@ -11,6 +11,7 @@ from typing import Any
 from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.findings import pointer
 from serve.catalog_auth.locating import locate
+from serve.catalog_auth.registries.secret_shapes import find_secret
 from serve.catalog_auth.resolving.resolution import resolve
 from serve.catalog_auth.resolving.steps import Resolution
 from serve.catalog_auth.resolving.target import By, Target
@@ -63,7 +64,9 @@ def problems(root: Json) -> Iterator[str]:
         found = resolve(document, Target(By.POINTER, pointer(holder.path)))
         assert isinstance(found, Resolution)
         answer = resolution_json(found, has_recipes=True)
-        assert json.loads(json.dumps(answer)) == answer
+        text = json.dumps(answer)
+        assert json.loads(text) == answer
+        assert find_secret(text) is None, pointer(holder.path)
         yield "; ".join(
             f"{pointer(holder.path)}, {one['ref']}: {text}"
             for one in answer["alternatives"]

@@ -279,7 +279,7 @@ def _check_href(plan: Plan) -> None:
     elif holds_place(plan.aimed.href):
         plan.stop(LOOKS_LIKE_A_PLACE)
     if plan.aimed.is_withheld:
-        plan.stop("the href carries a credential, which is withheld here", "X05")
+        plan.stop("the href carries a credential, which is withheld here")
 
 
 def _say_broken(plan: Plan, chain: Chain) -> None:

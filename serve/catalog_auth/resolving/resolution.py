@@ -104,7 +104,7 @@ def _alternatives(
         for name, store in storages:
             plan = planned(cleaned, store, aimed, available)
             if is_withheld:
-                plan.stop("the scheme carries a credential, which is withheld here", "X03")
+                plan.stop("the scheme carries a credential, which is withheld here")
             if any(holds_place(link.scheme.value) for link in cleaned.links):
                 plan.stop(LOOKS_LIKE_A_PLACE)
             last = cleaned.links[-1]

@@ -2,7 +2,8 @@
 
 Everything that a resolution says is made of an href, of schemes and of storage schemes; these are
 read here first. Taken out are user names and passwords in URLs, the values of query parameters that
-carry signatures, tokens and keys, and texts that are shaped like a known kind of token.
+carry signatures, tokens and keys, and texts that are shaped like a known kind of token: whatever
+the rules about secrets find, and what is near enough to it, for here a false alarm costs little.
 """
 
 import re
@@ -11,6 +12,13 @@ from collections.abc import Mapping
 import msgspec
 
 from serve.catalog_auth.document import Scheme
+from serve.catalog_auth.registries.secret_shapes import (
+    TEXT_LENGTH_MAX,
+    find_presigning,
+    find_secret,
+    secret_named,
+)
+from serve.catalog_auth.urls import query_items, query_of
 
 WITHHELD = "withheld"
 _TOKEN = re.compile(
@@ -38,13 +46,26 @@ _QUERY = re.compile(
 
 
 def withheld(text: str) -> str:
-    """The text with what looks like a secret taken out."""
-    text = _TOKEN.sub(WITHHELD, text)
+    """The text with what looks like a secret taken out, and cut where nobody looks any more."""
+    text = _TOKEN.sub(WITHHELD, text[:TEXT_LENGTH_MAX])
+    while (secret := find_secret(text)) is not None:
+        text = text.replace(secret.value, WITHHELD)
     if "://" not in text and "?" not in text:
         return text
     text = _STORE_PASSWORD.sub(r"\g<before>@", text)
     text = _USER.sub(r"\g<before>", text)
-    return _QUERY.sub(rf"\g<before>{WITHHELD}", text)
+    return _without_values(_QUERY.sub(rf"\g<before>{WITHHELD}", text))
+
+
+def _without_values(url: str) -> str:
+    """The URL without what the rules about secrets would find in its query."""
+    query = query_of(url)
+    presigning = find_presigning(query) if query else None
+    opening = presigning.secrets if presigning is not None else frozenset()
+    for name, value in query_items(query):
+        if value and (name.lower() in opening or secret_named(name, value)):
+            url = url.replace(f"={value}", f"={WITHHELD}")
+    return url
 
 
 def withheld_value(value: object) -> object:
