@@ -18,6 +18,7 @@ class RefusalKind(Enum):
     NOT_FOUND = "the entity is not in this book"
     FORBIDDEN = "the app has no access to this book"
     KEY_REUSED = "the idempotency key was used for another request"
+    BROKEN = "the command breaks a rule of the books, which is our mistake"
     PROCESSING = "a processing error of part C, before anything was stored"
 
 

@@ -19,25 +19,32 @@ What orders were told is remembered by their operation ids for a while. So a cop
 refused or turned away, which comes late, is told the same instead of being done; and a copy of one
 that was done is never told that it was not.
 
-When anything on this way fails, all that was speculated is dropped and the shard has ended: every
-waiter and every later order gets `Indefinite`, `on_end` is called once, and the process that hosts
-the shard must go. The next incarnation reads what is durable. A waiter that was cancelled leaves a
-future that nobody reads: the batch goes on.
+An order that breaks a rule of the books is refused for it, and no other order with it. Deciding
+changes nothing until it is through, so an assertion there is one order's own. When the tables
+refuse a commit for what is in it, nothing was written, and nobody knows whose fault it is: all that
+was speculated is dropped, and its orders are decided again, each in a commit of its own.
+
+When anything else on this way fails, all that was speculated is dropped and the shard has ended:
+every waiter and every later order gets `Indefinite`, `on_end` is called once, and the process that
+hosts the shard must go. The next incarnation reads what is durable. A waiter that was cancelled
+leaves a future that nobody reads: the batch goes on.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 
 from actors.kernel.clock import Clock
-from actors.ledger.answers import Answer, Busy, Done, Indefinite
+from actors.ledger.answers import Answer, Busy, Done, Indefinite, RefusalKind, Refused
 from actors.ledger.bookshelf import Bookshelf
 from actors.ledger.caching import LruCache
 from actors.ledger.commands import Order
 from actors.ledger.speculation import Workspace
-from actors.ledger.store import JournalStore
+from actors.ledger.store import BrokenCommit, JournalStore
 
+LOG = logging.getLogger("tollgate.ledger")
 RETRY_AFTER_S = 1
 _DECIDED = Indefinite("it is being done, or was: ask again for its answer")
 
@@ -65,6 +72,7 @@ class Figures:
     replayed: int = 0
     expired: int = 0
     turned_away: int = 0
+    broken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +83,13 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Batch:
-    """`answers`: of the waiters that were decided, in their order."""
+    """`answers`: of the waiters that were decided, in their order. `told`: operations of which it
+    is remembered what this batch will tell."""
 
     workspace: Workspace
     waiters: list[_Waiter] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
 
 class Shard:
@@ -102,6 +112,9 @@ class Shard:
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_writing = False
+        # Orders that are to be decided in batches of their own, from the next one on.
+        self._alone = 0
+        self._refused_commit: BrokenCommit | None = None
         self._end: BaseException | None = None
         self._shelf = Bookshelf(store, bounds.books_max, bounds.entities_max)
         self._told: LruCache[str, Answer] = LruCache(bounds.told_max)
@@ -158,7 +171,9 @@ class Shard:
             taken = self._take()
             if taken:
                 await self._decide(taken)
-            if self._committing is None:
+            if self._refused_commit is not None:
+                self._begin_again(self._refused_commit)
+            elif self._committing is None:
                 self._close()
             elif not taken:
                 await self._wake.wait()
@@ -170,7 +185,7 @@ class Shard:
         """What fits into the open batch, in the order of arrival."""
         now_ms = self._now_ms()
         taken: list[_Waiter] = []
-        room = self._bounds.batch_max - len(self._open.waiters)
+        room = self._room()
         while self._mailbox and len(taken) < room:
             waiter = self._mailbox.popleft()
             if waiter.answer.done():
@@ -182,6 +197,14 @@ class Shard:
             taken.append(waiter)
         return taken
 
+    def _room(self) -> int:
+        if self._alone:
+            # One at a time, and nothing beside it.
+            is_free = self._committing is None and not self._open.waiters
+            self._alone -= is_free
+            return int(is_free)
+        return self._bounds.batch_max - len(self._open.waiters)
+
     async def _decide(self, waiters: list[_Waiter]) -> None:
         """Load what the orders need and decide them, into the open batch."""
         batch = self._open
@@ -189,13 +212,8 @@ class Shard:
         orders = [waiter.order for waiter in waiters]
         await self._shelf.load(orders, batch.workspace)
         now_ms = self._now_ms()
-        try:
-            for order in orders:
-                batch.answers.append(await self._answer(order, batch.workspace, now_ms))
-        except (AssertionError, LookupError):
-            # A writer that was replaced may see newer entities beside its older head.
-            await self._store.check_epoch()
-            raise
+        for order in orders:
+            batch.answers.append(await self._answer(order, batch, now_ms))
 
     def _close(self) -> None:
         """Send the open batch to the disk, if there is anything in it, and open the next."""
@@ -207,18 +225,24 @@ class Shard:
         self._start(self._commit(batch))
 
     async def _commit(self, batch: _Batch) -> None:
-        if batch.workspace.has_effects:
-            await self._store.append(batch.workspace.commit)
-        else:
-            await self._store.check_epoch()
+        try:
+            if batch.workspace.has_effects:
+                await self._store.append(batch.workspace.commit)
+            else:
+                await self._store.check_epoch()
+        except BrokenCommit as error:
+            self._refused_commit = error
+            self._wake.set()
+            return
         self._shelf.apply(batch.workspace)
         self.figures.batches += 1
         self._committing = None
         self._wake.set()
         _deliver(batch.waiters, batch.answers)
 
-    async def _answer(self, order: Order, workspace: Workspace, now_ms: int) -> Answer:
+    async def _answer(self, order: Order, batch: _Batch, now_ms: int) -> Answer:
         """To be told once the batch is durable."""
+        workspace = batch.workspace
         if (earlier := workspace.earlier(order)) is not None:
             self.figures.replayed += 1
             return earlier
@@ -226,7 +250,13 @@ class Shard:
             return told
         # An order of this batch may have changed what this one needs.
         await self._shelf.load_entities((order,), workspace)
-        answer = workspace.decide(order, now_ms)
+        try:
+            answer: Answer = workspace.decide(order, now_ms)
+        except (AssertionError, LookupError) as error:
+            # A writer that was replaced may see newer entities beside its older head.
+            await self._store.check_epoch()
+            answer = self._broken(order, error)
+        batch.told.append(order.operation)
         if isinstance(answer, Done):
             self.figures.effects += 1
             self._told.put(order.operation, _DECIDED)
@@ -234,6 +264,36 @@ class Shard:
             self.figures.refused += 1
             self._told.put(order.operation, answer)
         return answer
+
+    def _broken(self, order: Order, error: Exception) -> Refused:
+        """An order that no shard may try again: it would end each of them."""
+        self.figures.broken += 1
+        LOG.critical(
+            "operation %s of book %s breaks a rule of the books and was not done: %s: %r",
+            order.operation,
+            order.book,
+            type(order.command).__name__,
+            error,
+            exc_info=error,
+        )
+        return Refused(RefusalKind.BROKEN, "it breaks a rule of the books: nothing was done")
+
+    def _begin_again(self, error: BrokenCommit) -> None:
+        """After a commit that the tables refused: of one order, it is answered; of several, each is
+        decided alone. Nothing of theirs was told to anybody."""
+        batch, self._committing, self._refused_commit = self._committing, None, None
+        assert batch is not None, "a commit was refused"
+        for operation in (*batch.told, *self._open.told):
+            self._told.discard(operation)
+        dropped = [*batch.waiters, *self._open.waiters]
+        if len(batch.waiters) == 1:
+            guilty, *dropped = dropped
+            answer = self._broken(guilty.order, error)
+            self._told.put(guilty.order.operation, answer)
+            _deliver([guilty], [answer])
+        self._open = _Batch(Workspace())
+        self._mailbox.extendleft(reversed(dropped))
+        self._alone = max(self._alone, len(dropped))
 
     # The end
 

@@ -20,6 +20,10 @@ class OutcomeUnknown(Exception):  # noqa: N818 - likewise
     """An I/O error during commit: it may or may not be durable. The process must end (F8)."""
 
 
+class BrokenCommit(AssertionError):  # noqa: N818 - a broken invariant of whoever made the commit
+    """The tables refuse the commit for what is in it. Nothing was written."""
+
+
 class StorageDown(Exception):  # noqa: N818 - likewise
     """Storage could not be read; nothing is known about what is in it. Ask again later."""
 
@@ -31,7 +35,7 @@ class JournalStore(Protocol):
         """Become the shard's owner; the new epoch, which later commits carry."""
 
     async def append(self, commit: Commit) -> None:
-        """Write everything or nothing, durably. Raises Fenced, OutcomeUnknown."""
+        """Write everything or nothing, durably. Raises Fenced, OutcomeUnknown, BrokenCommit."""
 
     async def check_epoch(self) -> None:
         """For whoever answers from memory: raises Fenced when a newer incarnation may have

@@ -106,6 +106,8 @@ class Ordering:
                 return Forbidden(refused.message)
             case RefusalKind.KEY_REUSED:
                 return KeyReused(refused.message)
+            case RefusalKind.BROKEN:
+                return Rejection(refused.message)
 
 
 def attempt_failed(errors: ProcessingErrors, code: int) -> AttemptFailed:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.ledger.journal.errors import BrokenCommit
 from actors.ledger.rows import Commit, EntityRow, KeyRow, Posting
-from actors.ledger.store import Fenced, Filter, KeyOwner, Page
+from actors.ledger.store import BrokenCommit, Fenced, Filter, KeyOwner, Page
 from actors.ledger.values import EntityId
 from tests.ledger_storage import (
     APP,

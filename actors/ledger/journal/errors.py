@@ -12,10 +12,6 @@ class StorageError(Exception):
     """The storage is not fit for use, or not the one that was meant: one line, with what to do."""
 
 
-class BrokenCommit(AssertionError):  # noqa: N818 - a broken invariant of whoever made the commit
-    """The tables refuse the commit for what is in it. Nothing was written."""
-
-
 # What comes up when a disk, a lock, a server or a network fails: from the drivers, and from
 # SQLAlchemy around them.
 FAILURES: tuple[type[Exception], ...] = (

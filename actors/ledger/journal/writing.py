@@ -22,7 +22,6 @@ from actors.ledger.journal.drivers import Taken
 from actors.ledger.journal.engine import Database
 from actors.ledger.journal.errors import (
     FAILURES,
-    BrokenCommit,
     is_about_content,
     is_seq_taken,
     reason,
@@ -31,7 +30,7 @@ from actors.ledger.journal.schema import owners
 from actors.ledger.journal.state_reading import StateReader
 from actors.ledger.journal.statements import query
 from actors.ledger.rows import Commit, EntityRow, HeadRow, OperationRow
-from actors.ledger.store import Fenced, OutcomeUnknown, StorageDown
+from actors.ledger.store import BrokenCommit, Fenced, OutcomeUnknown, StorageDown
 from actors.ledger.values import BookId, EntityId
 
 
