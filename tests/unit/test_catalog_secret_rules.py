@@ -73,6 +73,20 @@ ROWS = [
     Row(
         "X03", item({"type": "com.example.own", "a": [{"b": JWT}]}), f"{SCHEME}/a/0/b", ERROR, "Web"
     ),
+    Row(
+        "X03",
+        item(signed(authorizationApi=f"https://e.org/sign?code={SIGNATURE}")),
+        f"{SCHEME}/flows/sign/authorizationApi",
+        ERROR,
+        'of "code" in the query looks like a secret: d41d… (32',
+    ),
+    Row(
+        "X03",
+        item(signed(authorizationApi=f"https://e.org/sign?v={GOOGLE}")),
+        f"{SCHEME}/flows/sign/authorizationApi",
+        ERROR,
+        "a Google API key",
+    ),
     *(
         Row("X04", defaulted(token), f"{PARAMETER}/token/schema/default", ERROR, token[:4])
         for token in TOKENS
@@ -111,6 +125,7 @@ def test_it_is_said(row: Row) -> None:
         ("X03", described("-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA")),
         ("X03", described("MAKIA" + "IOSFODNN7EXAMPLE")),
         ("X03", defaulted(JWT)),  # (X04)
+        ("X03", item(signed(authorizationApi="https://e.org/sign?code=azure&client_id=5f0c3e9a"))),
         ("X04", defaulted("{token}")),
         ("X04", defaulted("YOUR_TOKEN_GOES_HERE_1")),
         ("X04", defaulted("public")),
@@ -145,6 +160,8 @@ SECRETS: list[tuple[str, dict[str, Any]]] = [
     (PASSWORD, item(client_credentials(tokenUrl=f"http://u:{PASSWORD}@e.org/t#x"))),
     (PASSWORD, item(client_credentials(tokenUrl=f"http://u:{PASSWORD}@e.org/t x"))),
     *((token, described(f"<b>{token}</b>")) for token in TOKENS),
+    *((token, described(f"<b {JWT} {token}>")) for token in TOKENS if token != JWT),
+    (SIGNATURE, item(signed(authorizationApi=f"http://[e.org/?token={SIGNATURE}"))),
     *((token, item({"type": "http", "scheme": f"Bearer {token}"})) for token in TOKENS),
     *((token, item({"type": token})) for token in TOKENS),
     *((token, item(signed(method=token))) for token in TOKENS),

@@ -7,7 +7,7 @@ neither empty, nor a placeholder, nor a plain word.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from serve.catalog_auth.urls import is_placeholder, query_items
@@ -72,8 +72,7 @@ _PLAIN_WORDS = _names("anonymous anon default demo false free guest public sampl
 SECRET_LENGTH_MIN = 6
 RANDOM_LENGTH_MIN = 16
 
-# (what it is, parameters that must all be there in lower case, of which one at least must be there,
-# parameters that go when the signature goes). A query with these opens its object for everybody.
+# What presigned URLs have in their queries, in lower case: they open their object for everybody.
 _AWS_4 = "x-amz-algorithm x-amz-credential x-amz-date x-amz-expires x-amz-signedheaders"
 _GOOGLE_4 = "x-goog-algorithm x-goog-credential x-goog-date x-goog-expires x-goog-signedheaders"
 _AZURE = "se st sp sv sr spr sip si srt ss skoid sktid skt ske sks skv sdd ses rscc rscd rsce rscl"
@@ -121,14 +120,19 @@ def has_mark(text: str) -> bool:
     return _MARKS.search(text, 0, TEXT_LENGTH_MAX) is not None
 
 
+def find_secrets(text: str) -> list[Secret]:
+    """The well-known secrets inside a text, in order."""
+    if not has_mark(text):
+        return []
+    return [
+        Secret(_SHAPES[found.lastgroup or ""][0], found[0])
+        for found in _ANY_SHAPE.finditer(text, 0, TEXT_LENGTH_MAX)
+    ]
+
+
 def find_secret(text: str) -> Secret | None:
     """The first well-known secret inside a text."""
-    if not has_mark(text):
-        return None
-    found = _ANY_SHAPE.search(text, 0, TEXT_LENGTH_MAX)
-    if found is None or found.lastgroup is None:
-        return None
-    return Secret(_SHAPES[found.lastgroup][0], found[0])
+    return next(iter(find_secrets(text)), None)
 
 
 def is_secret_name(name: str) -> bool:
@@ -174,16 +178,15 @@ def find_presigning(query: str) -> Presigning | None:
     return None
 
 
-def find_named_secret(query: str, except_for: Iterable[str] = ()) -> tuple[str, Secret] | None:
-    """(name, secret) of the first parameter of a raw query that carries one."""
+def find_in_query(query: str, except_for: Container[str] = ()) -> Iterator[tuple[str, Secret]]:
+    """(name, secret) of the parameters of a raw query that carry one."""
     for name, value in query_items(query):
         if name in except_for or not value:
             continue
-        if (secret := find_secret(value)) is not None:
-            return name, secret
-        if secret_named(name, value):
-            return name, Secret("a secret", value)
-    return None
+        if secrets := find_secrets(value):
+            yield from ((name, secret) for secret in secrets)
+        elif secret_named(name, value):
+            yield name, Secret("a secret", value)
 
 
 def _plain(name: str) -> str:

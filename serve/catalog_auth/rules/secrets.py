@@ -18,9 +18,9 @@ from serve.catalog_auth.findings import (
 from serve.catalog_auth.registries.secret_shapes import (
     Presigning,
     Secret,
-    find_named_secret,
+    find_in_query,
     find_presigning,
-    find_secret,
+    find_secrets,
     has_mark,
     is_secret_name,
     looks_random,
@@ -118,13 +118,20 @@ def _check_user(path: Path, url: str, report: Report) -> None:
 
 
 def _scheme_has_no_token(scheme: Scheme, report: Report) -> None:
+    for path, url in endpoints_of(scheme):
+        for name, secret in find_in_query(query_of(url)) if "?" in url else ():
+            report.hide(secret.value)
+            if not find_secrets(secret.value):  # (those are told below)
+                report.add(path, _told(name, secret))
     if not _may_have_secret(scheme.value, DEPTH_MAX):
         return
     for path, text in _texts(scheme.value, scheme.path):
-        secret = find_secret(text)
-        if secret is not None:
+        secrets = find_secrets(text)
+        for secret in secrets:
             report.hide(secret.value)
-            report.add(path, f"this looks like {secret.what}: {redacted(secret.value)}")
+        if secrets:
+            first = secrets[0]
+            report.add(path, f"this looks like {first.what}: {redacted(first.value)}")
 
 
 def _may_have_secret(value: object, depth: int) -> bool:
@@ -168,19 +175,17 @@ def _parameter_has_no_secret(parameter: Parameter, report: Report) -> None:
         if name not in schema:
             continue
         path = (*parameter.path, "schema", name)
-        found = None
+        found: list[Secret] = []
         for _, text in _texts(schema[name], ()):
-            secret = find_secret(text)
-            if secret is None and is_secret and looks_random(text):
-                secret = Secret("a secret", text)
-            if secret is not None:
-                report.hide(secret.value)
-                found = found or secret
-        if found is not None:
+            is_named = is_secret and looks_random(text)
+            found += find_secrets(text) or ([Secret("a secret", text)] if is_named else [])
+        for secret in found:
+            report.hide(secret.value)
+        if found:
             report.add(
                 path,
-                f"the {name} of {shown(parameter.name)} looks like {found.what}: "
-                f"{redacted(found.value)}",
+                f"the {name} of {shown(parameter.name)} looks like {found[0].what}: "
+                f"{redacted(found[0].value)}",
                 (Operation("remove", path),),
             )
 
@@ -195,17 +200,18 @@ def _query_has_no_secret(access: Access, report: Report) -> None:
     for name, value in query_items(query):
         if name in keys:
             report.hide(value)
-    found = find_named_secret(query, keys)
-    if found is None:
-        return
-    name, secret = found
-    report.hide(secret.value)
-    for holder in access.holders:
-        report.add(
-            (*holder.path, "href"),
-            f"the value of {shown(name)} in the query looks like {secret.what}: "
-            f"{redacted(secret.value)}",
-        )
+    found = list(find_in_query(query, keys))
+    for _, secret in found:
+        report.hide(secret.value)
+    for holder in access.holders if found else ():
+        report.add((*holder.path, "href"), _told(*found[0]))
+
+
+def _told(name: str, secret: Secret) -> str:
+    return (
+        f"the value of {shown(name)} in the query looks like {secret.what}: "
+        f"{redacted(secret.value)}"
+    )
 
 
 RULES = (
