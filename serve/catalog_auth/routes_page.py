@@ -3,11 +3,9 @@
 The page works as a plain form. Its script only saves the reloads, so both have the same answers.
 """
 
-from functools import cache
 from importlib.resources import files
 from urllib.parse import parse_qs
 
-import jinja2
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -16,22 +14,13 @@ from serve.catalog_auth.checking import checked, example_text
 from serve.catalog_auth.desk import Desk
 from serve.catalog_auth.page_view import View
 from serve.catalog_auth.problems import BadBody, NotFound
+from serve.catalog_auth.rendering import HEADERS, rendered
 
 FORM = "application/x-www-form-urlencoded"
 # A form writes most characters of JSON as three.
 FORM_GROWTH = 3
 FIELDS_MAX = 10
-HTML = "text/html; charset=utf-8"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+PAGE = "page.html"
 _FILES = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
@@ -43,7 +32,7 @@ router = APIRouter()
 async def page(request: Request) -> Response:
     """The page; with `?example`, there is a document in it."""
     is_example = "example" in request.query_params
-    return _rendered(View(text=example_text()) if is_example else View())
+    return rendered(PAGE, view=View(text=example_text()) if is_example else View())
 
 
 @router.post("/")
@@ -52,9 +41,8 @@ async def check(request: Request) -> Response:
     desk: Desk = request.app.state.desk
     raw = await whole_body(request, (FORM,), desk.document_bytes_max * FORM_GROWTH)
     fields = _fields(raw)
-    return _rendered(
-        checked(desk, fields.get("document", ""), fields.get("profile"), fields.get("repair"))
-    )
+    view = checked(desk, fields.get("document", ""), fields.get("profile"), fields.get("repair"))
+    return rendered(PAGE, view=view)
 
 
 @router.get("/page/{name}")
@@ -63,7 +51,7 @@ async def part(name: str) -> Response:
     if name not in _FILES:
         raise NotFound("there is no such page")
     text = files("serve.catalog_auth").joinpath("page", name).read_bytes()
-    return Response(text, 200, _HEADERS | {"Cache-Control": "no-cache"}, _FILES[name])
+    return Response(text, 200, HEADERS | {"Cache-Control": "no-cache"}, _FILES[name])
 
 
 def _fields(raw: bytes) -> dict[str, str]:
@@ -75,20 +63,3 @@ def _fields(raw: bytes) -> dict[str, str]:
     except ValueError:
         raise BadBody("the form is not one that the page sends") from None
     return {name: values[0] for name, values in found.items()}
-
-
-def _rendered(view: View) -> Response:
-    return Response(_template().render(view=view), 200, _HEADERS, HTML)
-
-
-@cache
-def _template() -> jinja2.Template:
-    """The page, with everything escaped that it shows."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("serve.catalog_auth", "page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html")

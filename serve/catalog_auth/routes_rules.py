@@ -2,48 +2,69 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from serve.catalog_auth.bulk import encode_json
 from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.described import JSON, OF_QUERIES, answers
+from serve.catalog_auth.findings import pointer
+from serve.catalog_auth.negotiating import wanted_type
 from serve.catalog_auth.problems import NotFound
 from serve.catalog_auth.queries import NoQuery
-from serve.catalog_auth.rule_documents import rule_in_full, rule_members
+from serve.catalog_auth.rendering import HTML, rendered
+from serve.catalog_auth.rule import Rule
+from serve.catalog_auth.rule_documents import (
+    as_lines,
+    example_text,
+    judged_example,
+    repaired_example,
+    rule_in_full,
+    rule_members,
+)
 from serve.catalog_auth.schemas import RuleInFull, RuleReply, VersionReply, component
 from serve.catalog_auth.versions import LATEST, Version
 
 RULES_KEPT_FOR = "public, max-age=300"
+PAGE = {f"{HTML}; charset=utf-8": {"schema": {"type": "string", "description": "For people."}}}
 router = APIRouter(tags=["rules"])
 
 
 @router.get(
     "/rules",
     summary="All rules",
-    responses=answers(*OF_QUERIES, schema={"type": "array", "items": component(RuleReply)}),
+    responses=answers(
+        *OF_QUERIES, schema={"type": "array", "items": component(RuleReply)}, others=PAGE
+    ),
     response_model=None,
 )
-async def rules(query: Annotated[NoQuery, Query()]) -> Response:
-    """In the order of their ids."""
+async def rules(request: Request, query: Annotated[NoQuery, Query()]) -> Response:
+    """In the order of their ids; as a page for browsers."""
     del query
-    return _answer([rule_members(rule) for rule in RULES.values()])
+    members = [rule_members(rule) for rule in RULES.values()]
+    if _wants_page(request):
+        return rendered("rules.html", rules=members)
+    return _answer(members)
 
 
 @router.get(
     "/rules/{rule_id}",
     summary="A rule, with an example",
-    responses=answers(404, *OF_QUERIES, schema=component(RuleInFull)),
+    responses=answers(404, *OF_QUERIES, schema=component(RuleInFull), others=PAGE),
     response_model=None,
 )
 async def rule(
-    rule_id: Annotated[str, Path(examples=["R01"])], query: Annotated[NoQuery, Query()]
+    request: Request,
+    rule_id: Annotated[str, Path(examples=["R01"])],
+    query: Annotated[NoQuery, Query()],
 ) -> Response:
     """With a document that breaks it, what is found there, and that document repaired."""
     del query
     found = RULES.get(rule_id)
     if found is None:
         raise NotFound(f"there is no rule {rule_id[:40]!r}; /rules lists them")
+    if _wants_page(request):
+        return _page_of(found)
     return _answer(rule_in_full(found))
 
 
@@ -68,5 +89,25 @@ async def versions(query: Annotated[NoQuery, Query()]) -> Response:
     )
 
 
+def _wants_page(request: Request) -> bool:
+    return wanted_type(request.headers.get("accept", ""), (JSON, HTML)) == HTML
+
+
+def _page_of(rule: Rule) -> Response:
+    judged = judged_example(rule)
+    findings = [each for each in judged.verdict.findings if each.rule == rule.id]
+    repaired = repaired_example(rule)
+    return rendered(
+        "rule.html",
+        rule=rule_members(rule),
+        findings=[{"pointer": pointer(each.path), "message": each.message} for each in findings],
+        marked={judged.places[each.path].line for each in findings},
+        example=example_text(rule).splitlines(),
+        repaired=None if repaired is None else as_lines(repaired),
+    )
+
+
 def _answer(value: object) -> Response:
-    return Response(encode_json(value), 200, {"Cache-Control": RULES_KEPT_FOR}, JSON)
+    return Response(
+        encode_json(value), 200, {"Cache-Control": RULES_KEPT_FOR, "Vary": "Accept"}, JSON
+    )

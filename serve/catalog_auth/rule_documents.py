@@ -41,11 +41,11 @@ def rule_in_full(rule: Rule) -> Json:
         "example": rule.example if rule.example_text is None else rule.example_text.decode(),
         "context": rule.example_collection,
         "findings": reply_of(judged_example(rule))["findings"],
-        "repaired": _repaired(rule),
+        "repaired": repaired_example(rule),
     }
 
 
-def _repaired(rule: Rule) -> JsonValue:
+def repaired_example(rule: Rule) -> JsonValue:
     """The example with what the rule finds repaired; None when people have to do it."""
     root = decode(rule.example_text or encode(rule.example))
     made = fix(root, _options(rule), Ancestors(rule.example_collection), frozenset({rule.id}))
@@ -62,7 +62,12 @@ def example_text(rule: Rule) -> str:
     """The example as people read it."""
     if rule.example_text is not None:
         return rule.example_text.decode()
-    return json.dumps(rule.example, indent=2, ensure_ascii=False)
+    return "\n".join(as_lines(rule.example))
+
+
+def as_lines(value: object) -> list[str]:
+    """A value as people read it."""
+    return json.dumps(value, indent=2, ensure_ascii=False).splitlines()
 
 
 def _options(rule: Rule) -> Options:

@@ -82,3 +82,16 @@ def test_a_page_has_so_many_findings_and_says_so() -> None:
 def test_the_profile_stays_chosen() -> None:
     assert "<option selected>strict</option>" in page(json.dumps(item()), profile="strict")
     assert "<option selected>default</option>" in page(json.dumps(item()), profile="<b>")
+
+
+def test_the_rules_are_pages_for_browsers() -> None:
+    browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    listed = api.call("GET", "/rules", headers=browser)
+    assert listed.headers["content-type"] == "text/html; charset=utf-8"
+    assert listed.headers["content-security-policy"].startswith("default-src 'none'")
+    paths = re.findall(r'<a href="(rules/\w+)">', listed.text)
+    assert len(paths) == len(api.call("GET", "/rules").json())
+    for path in paths:
+        page = api.call("GET", f"/{path}", headers=browser)
+        assert page.status_code == 200
+        assert 'class="marked"' in page.text, path
