@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from serve.haproxy_program import write_program
 from serve.settings import Settings
 from serve.short_path import short_path
 
@@ -36,7 +37,9 @@ def node_environment(settings: Settings) -> dict[str, str]:
         "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
         # The node has no event loop for a handle's router; no handle is on a hot path.
         "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "1",
+        "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "serve.hang_ups:middlewares",
         "RAY_SERVE_HAPROXY_NBTHREAD": "1",
+        "RAY_SERVE_HAPROXY_BINARY_PATH": str(write_program(haproxy)),
         "RAY_SERVE_HAPROXY_RETRY_ON": RETRY_ON,
         # Replicas' HTTP server would believe any X-Forwarded-For that comes through HAProxy.
         "FORWARDED_ALLOW_IPS": "none",

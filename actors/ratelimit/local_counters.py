@@ -1,6 +1,7 @@
 """The counter store in one process's own memory: the twin of the partition actors.
 
-It serves commands, benchmarks and tests, with the same table and the same routing, minus Ray.
+It serves a process that counts for itself alone, commands, benchmarks and tests: the same table and
+the same routing, minus Ray.
 """
 
 from collections.abc import Mapping, Sequence

@@ -76,10 +76,11 @@ class StoredKey:
 class KeyDigests:
     """Turns keys into what is stored of them."""
 
-    __slots__ = ("__pepper",)
+    __slots__ = ("__mac",)
 
     def __init__(self, secret: MasterSecret) -> None:
-        self.__pepper = secret.key_for("app keys")
+        # Every call copies it: unlike a new one it never gives up the interpreter's lock.
+        self.__mac = hmac.new(secret.key_for("app keys"), digestmod="sha256")
 
     def stored(self, key: str) -> StoredKey:
         """What to keep of a new or an imported key."""
@@ -92,7 +93,9 @@ class KeyDigests:
         return self._digest("" if key is None else key)
 
     def _digest(self, key: str) -> str:
-        return hmac.digest(self.__pepper, key.encode(), "sha256").hex()
+        mac = self.__mac.copy()
+        mac.update(key.encode())
+        return mac.hexdigest()
 
 
 def is_same_digest(digest: str, other: str) -> bool:

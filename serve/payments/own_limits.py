@@ -1,12 +1,12 @@
 """How often the API may be called, counted by Tollgate's own rate limiter (parts D and G).
 
 Every call asks once, before any side effect, with a descriptor for each thing it counts against:
-app, merchant, address. The rules are `configs/payments/limits.yaml`, the counters those of the
-partitions, and the questions of calls that come together travel together. When the counters do not
-answer, calls pass: a limit protects the service, it must not be what stops it.
+app, merchant, address. The rules are `configs/payments/limits.yaml`. One process counts for itself;
+several count in the partitions, and the questions of calls that come together travel together. When
+the counters do not answer, calls pass: a limit protects the service, it must not be what stops it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,10 +51,10 @@ class NoLimits:
 class OwnLimits:
     """Limits by the rate-limit engine; belongs to one event loop."""
 
-    gatherer: Gatherer
+    decide: Callable[[bytes], Awaitable[Answer]]
 
     async def admit(self, *wanted: Entries) -> None:
-        answer = await self.gatherer.decide(_question(wanted))
+        answer = await self.decide(_question(wanted))
         if isinstance(answer, bytes) and answer != _PASSES:
             raise TooMany("too many calls, slow down", max(1, int(answer)))
 
@@ -85,9 +85,10 @@ def load_limits(file: Path) -> RuleSet:
 
 
 def own_limits(
-    rules: RuleSet, store: CounterStore, clock: Clock, executor: Executor, tallies: Tallies
+    rules: RuleSet, store: CounterStore, clock: Clock, executor: Executor | None, tallies: Tallies
 ) -> OwnLimits:
-    """Limits by these rules, counted in this store. `executor`: one thread, which waits for it."""
+    """Limits by these rules, counted in this store. `executor`: one thread, which waits for it;
+    None when the store is in this process and answers at once."""
     decider = Decider(
         policy=_POLICY,
         store=store,
@@ -104,7 +105,10 @@ def own_limits(
         answers = decider.decide_batch(payloads)
         return [answer if isinstance(answer, bytes) else _PASSES for answer in answers]
 
-    return OwnLimits(Gatherer(decide, executor))
+    async def at_once(payload: bytes) -> Answer:
+        return decide([payload])[0]
+
+    return OwnLimits(at_once if executor is None else Gatherer(decide, executor).decide)
 
 
 def _mode_and_kind(*, is_test: bool, is_write: bool) -> Entries:

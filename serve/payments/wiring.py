@@ -24,6 +24,7 @@ from actors.ledger.journal.writing import SqlJournalStore
 from actors.ledger.routing import ShardMap
 from actors.ledger.shard import ShardBounds
 from actors.ledger.store import JournalStore
+from actors.ratelimit.local_counters import LocalCounters
 from actors.ratelimit.partitions.actor import PartitionedCounters
 from actors.ratelimit.tallies import Tallies
 from serve.payments.application import payments_application
@@ -135,9 +136,12 @@ def _addresses() -> frozenset[str]:
 def _limits(
     settings: Settings, actors: RateLimitActors, clock: Clock, tallies: Tallies
 ) -> OwnLimits:
-    """Counted where all hits are counted; one thread waits for the counters."""
-    counters = PartitionedCounters(actors.partitions, settings.counting.deadline_s, clock)
+    """One process is the owner of what it counts; several share the partitions, for whose answers
+    a thread waits."""
     rules = load_limits(settings.payments.tables / "limits.yaml")
+    if settings.payments.replicas == 1:
+        return own_limits(rules, LocalCounters(), clock, None, tallies)
+    counters = PartitionedCounters(actors.partitions, settings.counting.deadline_s, clock)
     return own_limits(rules, counters, clock, ThreadPoolExecutor(1, "limits"), tallies)
 
 

@@ -51,13 +51,16 @@ def counters() -> RecordedCounters:
     return RecordedCounters()
 
 
-@pytest.fixture
-def limited(books_url: str, tmp_path: Path, counters: RecordedCounters) -> Iterator[PaymentsApi]:
+@pytest.fixture(params=["counted elsewhere", "counted here"])
+def limited(
+    request: pytest.FixtureRequest, books_url: str, tmp_path: Path, counters: RecordedCounters
+) -> Iterator[PaymentsApi]:
     file = tmp_path / "limits.yaml"
     file.write_text(LIMITS)
     with ThreadPoolExecutor(1) as thread:
         clock = ManualClock(NOW_S + 30)
-        limits = own_limits(load_limits(file), counters, clock, thread, Tallies("test"))
+        waits = thread if request.param == "counted elsewhere" else None
+        limits = own_limits(load_limits(file), counters, clock, waits, Tallies("test"))
         api = PaymentsApi(books_url, limits)
         yield api
         api.close()

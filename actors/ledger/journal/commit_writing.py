@@ -36,8 +36,9 @@ class CommitWriter:
         self._gone_entities = removal(dialect, schema.entities)
 
     async def write(self, connection: Connection, commit: Commit) -> None:
-        for batch, rows in self._batches(commit):
-            await batch.run(connection, rows)
+        await connection.run_all(
+            [(batch.text, rows) for batch, rows in self._batches(commit) if rows]
+        )
 
     def _batches(self, commit: Commit) -> Iterable[tuple[Batch, list[Tuple]]]:
         # What is written twice in one commit is written once: as it is in the end.

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 Tuple = tuple[object, ...]
+# A statement, and the rows of values it is run with, one after the other.
+Step = tuple[str, list[Tuple]]
 
 
 class Connection(Protocol):
@@ -21,8 +23,8 @@ class Connection(Protocol):
     async def run(self, text: str) -> None:
         """A statement without values."""
 
-    async def run_many(self, text: str, rows: list[Tuple]) -> None:
-        """One statement for each row of values."""
+    async def run_all(self, steps: Sequence[Step]) -> None:
+        """These steps in order, in as few calls of the driver as can be."""
 
     async def roll_back(self) -> None:
         """Ends a transaction that failed, if there is still one, and somebody to tell."""

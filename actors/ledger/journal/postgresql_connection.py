@@ -5,7 +5,7 @@ from typing import Any
 
 import asyncpg
 
-from actors.ledger.journal.connections import Tuple
+from actors.ledger.journal.connections import Step
 
 
 class PostgresqlConnection:
@@ -20,8 +20,9 @@ class PostgresqlConnection:
     async def run(self, text: str) -> None:
         await self._driver.execute(text)
 
-    async def run_many(self, text: str, rows: list[Tuple]) -> None:
-        await self._driver.executemany(text, rows)
+    async def run_all(self, steps: Sequence[Step]) -> None:
+        for text, rows in steps:
+            await self._driver.executemany(text, rows)
 
     async def roll_back(self) -> None:
         if self.is_open:

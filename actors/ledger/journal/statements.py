@@ -50,7 +50,7 @@ class Batch:
 
     async def run(self, connection: Connection, rows: list[Tuple]) -> None:
         if rows:
-            await connection.run_many(self.text, rows)
+            await connection.run_all([(self.text, rows)])
 
 
 def query(dialect: Dialect, statement: ClauseElement) -> Query:
