@@ -63,6 +63,7 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
         *_bad_rules(settings),
         *_bad_certificates(settings),
         *_bad_operator_key(settings),
+        *_bad_catalog(settings),
         *taken(settings),
     ]
     if problems:
@@ -106,6 +107,21 @@ def _bad_operator_key(settings: Settings) -> Iterator[str]:
         load_operator_key(Path(path))
     except OperatorKeyError as error:
         yield f"{settings.spelled('PAYMENTS_OPERATOR_KEY_FILE')}: {error}"
+
+
+def _bad_catalog(settings: Settings) -> Iterator[str]:
+    """What catalog auth alone can judge: the names of rules, and the file that says what is
+    signed."""
+    catalog = settings.catalog
+    if not catalog.is_on or not (catalog.severities or catalog.signing):
+        return
+    # Imported here: all rules, and what signs, are much for a command that starts something.
+    from serve.catalog_auth.wiring import WiringError, catalog_desk
+
+    try:
+        catalog_desk(settings)
+    except WiringError as error:
+        yield str(error)
 
 
 def _refuse(lines: Sequence[str]) -> NoReturn:

@@ -94,6 +94,14 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
         socket_in_the_place_of_a_file,
         r"GRPC_UDS: cannot listen on .*/file: there is another file of this name; .*",
     ),
+    "unknown rule of catalogs": (
+        of(CATALOG_RULES="R99=off"),
+        r"CATALOG_RULES: there is no rule 'R99'",
+    ),
+    "no file of what is signed": (
+        of(CATALOG_SIGNING="/absent/signing.yaml"),
+        r"CATALOG_SIGNING: /absent/signing\.yaml: No such file or directory",
+    ),
 }
 
 
