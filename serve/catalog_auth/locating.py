@@ -29,8 +29,6 @@ from serve.catalog_auth.schema_validity.shapes import is_string_list
 from serve.catalog_auth.strays import find_strays
 from serve.catalog_auth.versions import VERSIONS_BY_IDENTIFIER, Version, is_meant
 
-# References, and their accesses by what the hrefs have in common.
-_Group = tuple[References, dict[str, Access]]
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
 
 
@@ -120,6 +118,26 @@ def _schemes(value: object, path: Path) -> tuple[Scheme, ...]:
     return tuple(found)
 
 
+# What holds something: its name, its path and the object itself.
+_Entry = tuple[str, Path, Mapping[str, object]]
+# No href begins with this.
+NO_PLACE = "\0"
+
+
+class _Group:
+    """Holders with the same references, or with none: their accesses by what the hrefs have in
+    common, and the one that was met last."""
+
+    __slots__ = ("accesses", "holders", "place", "reached", "references")
+
+    def __init__(self, references: References | None, holders: list[Holder]) -> None:
+        self.references = references
+        self.holders = holders
+        self.accesses: dict[str, Access] = {}
+        self.place = NO_PLACE
+        self.reached: list[Holder] = []
+
+
 class _Walk:
     """What one walk gathers; `fields` counts the `auth:` members in official places."""
 
@@ -132,7 +150,7 @@ class _Walk:
         self.references: list[References] = []
         self.accesses: list[Access] = []
         self._groups: dict[tuple[str, ...], _Group] = {}
-        self._open: dict[str, Access] = {}
+        self._open = _Group(None, [])
         self.malformed: list[Holder] = []
         self.misshapen: list[Misshapen] = []
         self._find_schemes(root, kind)
@@ -173,68 +191,78 @@ class _Walk:
             if is_official:
                 self.misshapen.append(Misshapen((where,), assets, "object"))
             return
+        found: list[_Entry] = []
+        alternates: list[_Entry] = []
         for name, asset in assets.items():
-            path = (where, name)
-            if not isinstance(asset, dict):
-                if is_official:
-                    self.misshapen.append(Misshapen(path, asset, "object"))
-                continue
-            self._holder(kind, name, path, asset, is_official)
-            if "alternate" in asset:
-                self._alternates(path, asset["alternate"], is_official)
+            if isinstance(asset, dict):
+                found.append((name, (where, name), asset))
+                if "alternate" in asset:
+                    inner = asset["alternate"]
+                    self._alternates((where, name, "alternate"), inner, is_official, alternates)
+            elif is_official:
+                self.misshapen.append(Misshapen((where, name), asset, "object"))
+        self._hold(kind, found, is_official)
+        self._hold(HolderKind.ALTERNATE, alternates, is_official)
 
-    def _alternates(self, path: Path, alternates: object, is_official: bool) -> None:
-        path = (*path, "alternate")
-        if not isinstance(alternates, dict):
-            if is_official:
-                self.misshapen.append(Misshapen(path, alternates, "object"))
-            return
-        for name, alternate in alternates.items():
-            # (whatever an `auth:` member of the map itself is, it is no alternate)
-            if isinstance(alternate, dict) and not name.startswith(PREFIX):
-                here = (*path, name)
-                self._holder(HolderKind.ALTERNATE, name, here, alternate, is_official)
+    def _alternates(
+        self, path: Path, alternates: object, is_official: bool, found: list[_Entry]
+    ) -> None:
+        if isinstance(alternates, dict):
+            for name, alternate in alternates.items():
+                # (whatever an `auth:` member of the map itself is, it is no alternate)
+                if isinstance(alternate, dict) and name[:5] != PREFIX:
+                    found.append((name, (*path, name), alternate))
+        elif is_official:
+            self.misshapen.append(Misshapen(path, alternates, "object"))
 
     def _links(self, links: object) -> None:
         if not isinstance(links, list):
             self.misshapen.append(Misshapen(("links",), links, "array"))
             return
+        found: list[_Entry] = []
         for index, link in enumerate(links):
-            path = ("links", index)
             if isinstance(link, dict):
-                self._holder(HolderKind.LINK, str(index), path, link, True)
+                found.append((str(index), ("links", index), link))
             else:
-                self.misshapen.append(Misshapen(path, link, "object"))
+                self.misshapen.append(Misshapen(("links", index), link, "object"))
+        self._hold(HolderKind.LINK, found, True)
 
-    def _holder(
-        self, kind: HolderKind, name: str, path: Path, value: Mapping[str, object], is_ok: bool
-    ) -> None:
-        refs = value.get(REFS, MISSING)
-        href = value.get("href")
-        if not isinstance(href, str):
-            href = None
-        holder = Holder(kind, name, path, value, refs, href, is_ok)
-        self.holders.append(holder)
-        references: References | None = None
-        accesses = self._open
-        if refs is not MISSING:
-            self.fields += 1
-            group = self._group(refs)
-            if group is None:
-                self.malformed.append(holder)
-            else:
-                references, accesses = group
-                references.holders.append(holder)
-        if href is not None:
-            place = _place(href)
-            access = accesses.get(place)
-            if access is None:
-                accesses[place] = access = Access(href, references, [])
-                self.accesses.append(access)
-            access.holders.append(holder)
+    def _hold(self, kind: HolderKind, entries: list[_Entry], is_official: bool) -> None:
+        # The inside of this loop runs for every holder of every document: it is written to be
+        # quick, with what it needs at hand.
+        hold = self.holders.append
+        without = self._open
+        fields = 0
+        known: object = MISSING
+        gated: _Group | None = None
+        for name, path, value in entries:
+            refs = value.get(REFS, MISSING)
+            href = value.get("href")
+            if not isinstance(href, str):
+                href = None
+            holder = Holder(kind, name, path, value, refs, href, is_official)
+            hold(holder)
+            group = without
+            if refs is not MISSING:
+                fields += 1
+                # Mostly they are those of the one before.
+                if refs != known:
+                    known, gated = refs, self._group(refs)
+                if gated is None:
+                    self.malformed.append(holder)
+                else:
+                    group = gated
+                    group.holders.append(holder)
+            if href is None:
+                continue
+            # Mostly it is the place of the one before.
+            if "?" in href or "#" in href or not href.startswith(group.place):
+                self._enter(group, href)
+            group.reached.append(holder)
+        self.fields += fields
 
     def _group(self, refs: object) -> _Group | None:
-        """The references of a well-formed list, and their accesses by place."""
+        """The holders of a well-formed list of references."""
         if not isinstance(refs, list):
             return None
         names = tuple(refs)
@@ -243,9 +271,21 @@ class _Walk:
         except TypeError:  # (something in it cannot be hashed, so it is no text)
             return None
         if group is None and is_string_list(refs):
-            group = self._groups[names] = (self._resolved(names), {})
-            self.references.append(group[0])
+            references = self._resolved(names)
+            group = self._groups[names] = _Group(references, references.holders)
+            self.references.append(references)
         return group
+
+    def _enter(self, group: _Group, href: str) -> None:
+        """Takes the access at the place of this href for the one that holders come from."""
+        place = _place(href)
+        access = group.accesses.get(place)
+        if access is None:
+            access = group.accesses[place] = Access(href, group.references, [])
+            self.accesses.append(access)
+        # Only what ends where a path begins is a beginning that others can have, too.
+        group.place = place if place[-1:] == "/" and place != href else NO_PLACE
+        group.reached = access.holders
 
     def _resolved(self, names: tuple[str, ...]) -> References:
         schemes = []

@@ -49,6 +49,10 @@ class Verdict:
 
 
 DEFAULT_OPTIONS = Options()
+_AT_LEAST = {
+    feared: tuple(severity for severity in Severity if severity.rank >= feared.rank)
+    for feared in Severity
+}
 
 
 def validate_raw(
@@ -82,9 +86,8 @@ def validate(
         answers = _validate_features(document, options, findings, counts)
         if schema_valid is None:
             schema_valid = answers
-    feared = options.fail_on.rank
     return Verdict(
-        not any(count and severity.rank >= feared for severity, count in counts.items()),
+        not any(counts[severity] for severity in _AT_LEAST[options.fail_on]),
         schema_valid,
         document.kind,
         document.versions,

@@ -46,6 +46,7 @@ T = TypeVar("T")
 
 # Of one document, so many findings are told; the rest is only counted.
 FINDINGS_MAX = 10_000
+_NO_FINDINGS = dict.fromkeys(Severity, 0)
 _NO_PROFILES: Mapping[Profile, Severity] = MappingProxyType({})
 
 
@@ -122,7 +123,7 @@ class Report:
         self.raw = raw
         # The first FINDINGS_MAX; `counts` has them all.
         self.findings: list[Finding] = []
-        self.counts = dict.fromkeys(Severity, 0)
+        self.counts = dict(_NO_FINDINGS)
         self._secrets = Redaction()
         self._shared: dict[Callable[[Document], object], object] = {}
 

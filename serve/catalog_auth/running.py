@@ -1,8 +1,9 @@
 """Running the rules: a plan per choice of options, made once, and applied to any document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.document import flows_of, parameters_of
@@ -13,24 +14,28 @@ from serve.catalog_auth.rule import Profile, Report, Step, Subject
 PLANS_MAX = 256
 
 
+# Steps, each with the check of its rule at hand.
+Steps = tuple[tuple[Step, Callable[[Any, Report], None]], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class SchemePlan:
     """The rules that look at schemes of one type, and into them."""
 
-    scheme: Sequence[Step]
-    flow: Sequence[Step]
-    signed_flow: Sequence[Step]
-    parameter: Sequence[Step]
+    scheme: Steps
+    flow: Steps
+    signed_flow: Steps
+    parameter: Steps
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The rules that run, by what they look at."""
 
-    document: Sequence[Step]
-    references: Sequence[Step]
-    access: Sequence[Step]
-    gated_access: Sequence[Step]
+    document: Steps
+    references: Steps
+    access: Steps
+    gated_access: Steps
     by_type: Mapping[str, SchemePlan]
     other_types: SchemePlan
 
@@ -46,9 +51,9 @@ def plan(profile: Profile, severities: frozenset[tuple[str, Severity | None]]) -
         if severity is not None or rule.id[0] == "X":
             steps.append(Step(rule, severity, rule.id in overrides))
 
-    def looking_at(subject: Subject, type_: str | None = None) -> tuple[Step, ...]:
+    def looking_at(subject: Subject, type_: str | None = None) -> Steps:
         return tuple(
-            step
+            (step, step.rule.check)
             for step in steps
             if step.rule.subject is subject
             and (step.rule.types is None or (type_ is not None and type_ in step.rule.types))
@@ -93,11 +98,12 @@ def run(plan: Plan, report: Report) -> None:
     _run(plan.gated_access, gated, report)
 
 
-def _run(steps: Sequence[Step], subjects: Sequence[object], report: Report) -> None:
-    if not subjects:
-        return
-    for step in steps:
-        report.step = step
-        check = step.rule.check
-        for subject in subjects:
+def _run(steps: Steps, subjects: Sequence[object], report: Report) -> None:
+    if len(subjects) == 1:  # (which is mostly so, and quicker said)
+        subject = subjects[0]
+        for report.step, check in steps:
             check(subject, report)
+    elif subjects:
+        for report.step, check in steps:
+            for subject in subjects:
+                check(subject, report)

@@ -77,19 +77,25 @@ def _listed(names: list[object]) -> str:
 
 
 def _discovery_is_open(references: References, report: Report) -> None:
+    """Whoever has to comply is told of each; everybody else once for all that are alike."""
     if not references.names:
         return
+    found: list[tuple[Holder, str]] = []
     for holder in references.holders:
         roles = holder.value.get("roles")
         if isinstance(roles, list):
             for role in roles:
                 if role in DISCOVERY_ROLES:
-                    report.add(
-                        (*holder.path, REFS),
-                        f"an asset with the role {role} is part of finding data: it should be "
-                        "readable without authentication",
-                    )
+                    found.append((holder, role))
                     break
+    told = found if report.profile is Profile.CEOS else found[:1]
+    also = f" (and {len(found) - 1} more like it)" if len(found) > len(told) else ""
+    for holder, role in told:
+        report.add(
+            (*holder.path, REFS),
+            f"an asset with the role {role} is part of finding data: it should be readable without "
+            f"authentication{also}",
+        )
 
 
 def _gated_places_are_gated_throughout(document: Document, report: Report) -> None:

@@ -175,8 +175,10 @@ def _paying_is_authenticated(document: Document, report: Report) -> None:
     if not paying:
         return
     for holder in document.holders:
+        if holder.refs is not MISSING:
+            continue
         refs = holder.value.get(STORAGE_REFS)
-        if holder.refs is MISSING and isinstance(refs, list) and _may_be_fetched(holder):
+        if isinstance(refs, list) and _may_be_fetched(holder):
             found = sorted(paying & {ref for ref in refs if isinstance(ref, str)})
             if found and len(found) == len(refs):
                 report.add(
