@@ -14,8 +14,9 @@ from serve.catalog_auth.findings import shown
 URL_LENGTH_MAX = 8_192
 # No host name has more than 253 characters; the rest is for users and passwords.
 ORIGIN_LENGTH_MAX = 1_024
-# So many origins and endpoints are remembered.
+# So many origins are remembered, and so many endpoints.
 ORIGINS_MAX = 4_096
+ENDPOINTS_MAX = 512
 # A query has at most so many parameters that are looked at.
 PARAMETERS_MAX = 256
 
@@ -23,7 +24,8 @@ PARAMETERS_MAX = 256
 _NETWORK = frozenset({"http", "https", "ftp", "ftps", "sftp", "ws", "wss", "ssh", "git"})
 # What no URI has (RFC 3986, 2); letters beyond ASCII are allowed, as in an IRI.
 _NEVER_IN_URIS = re.compile(r"[\x00-\x20\x7f<>\"{}|\\^`]")
-_HOST = re.compile(r"[^\s/?#@:\[\]<>{}]+|[0-9a-f:.]+", re.IGNORECASE)
+# A name has at most 253 characters (RFC 1035, 2.3.4).
+_HOST = re.compile(r"[^\s/?#@:\[\]<>{}]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
 _ORIGIN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)")
 
 
@@ -32,7 +34,7 @@ def http_url(text: str) -> SplitResult | None:
     return _http_url(text) if len(text) <= URL_LENGTH_MAX else None
 
 
-@lru_cache(maxsize=ORIGINS_MAX)
+@lru_cache(maxsize=ENDPOINTS_MAX)
 def _http_url(text: str) -> SplitResult | None:
     if _NEVER_IN_URIS.search(text):
         return None

@@ -44,6 +44,7 @@ def test_absolute_urls(text: str) -> None:
         *("https://e.org:x/", "https://e.org:99999/", "https://[::1/", "https://{host}/a"),
         *("https://e.org/a b", "https://e.org/\n", "<https://e.org>", "https://e.org/{id}"),
         f"https://e.org/{'a' * URL_LENGTH_MAX}",
+        f"https://{'a' * 254}/",
     ],
 )
 def test_what_is_no_absolute_url(text: str) -> None:
