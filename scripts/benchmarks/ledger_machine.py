@@ -27,6 +27,10 @@ BOOK = BookId("6955b9000000000001000000")
 EUR, USD = Currency("EUR"), Currency("USD")
 ORIGIN = Origin(OPERATOR, "ab12", "192.0.2.1", "request-0123456789abcdef")
 CARD = CardSummary("410000", "0000", NOW_MS + 10**11, Scheme.VISA, True, "token")
+PRICING = Pricing(14_500, Price(EUR, 25), Price(EUR, 2_500))
+_SHOP = ("Shop", EUR, True, "shop@example.com", "shop.example", "SHOP", "DK", "1", "")
+OPEN_SHOP = OpenMerchant("key", *_SHOP, PRICING, EntityId("a" * 24), "Till", NOW_MS)
+AUTHORISE = Authorise(EUR, 2, 1_000, CARD, "", '{"order":17}', None, "full")
 
 
 class Book:
@@ -35,10 +39,7 @@ class Book:
     def __init__(self) -> None:
         self.head: Head | None = None
         self.entities: dict[EntityId, Entity | None] = {}
-        pricing = Pricing(14_500, Price(EUR, 25), Price(EUR, 2_500))
-        shop = ("Shop", EUR, True, "shop@example.com", "shop.example", "SHOP", "DK", "1", "")
-        app = EntityId("a" * 24)
-        self.give(OpenMerchant("key", *shop, pricing, app, "Till", NOW_MS))
+        self.give(OPEN_SHOP)
 
     def give(self, command: Command) -> Step:
         operation = f"operation-{0 if self.head is None else self.head.seq}"

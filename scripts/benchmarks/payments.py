@@ -5,6 +5,7 @@ core, in the same run, is the same shard with one commit for each order. Every f
 the machine that also makes the load: compare within a run.
 """
 
+import asyncio
 import json
 import shutil
 from base64 import b64encode
@@ -23,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scripts.benchmarks.http_load import Calls, Request, run_http
+from scripts.benchmarks.ledger_core import core_table, size_table
 from scripts.benchmarks.tollgate_node import TollgateNode, tollgate_node
 from serve.payments.demo import CARD, MERCHANT
 
@@ -30,13 +32,13 @@ TABLES = Path("configs/payments")
 AUTHORISING_CLIENTS = 64
 MANY_MERCHANTS = 1_000
 CAPTURES = 10_000
+WIDTH = 110
 PAGES = 2_000
 PAYMENT = {"currency": "DKK", "amount": 1_000, "card": CARD}
 CAPTURE = json.dumps({"amount": 1_000})
 SERVICES = {
     "API": "ServeReplica:payments:Payments",
     "ledger": "LedgerShard",
-    "limits": "CounterPartition",
     "HAProxy": "haproxy",
 }
 NO_LIMIT = {"unit": "second", "requests_per_unit": 1_000_000}
@@ -152,10 +154,8 @@ def _measured(api: Api, what: str, clients: int, requests: Sequence[Request]) ->
     return Row(what, clients, calls, spent)
 
 
-@click.command()
-@click.option("--share", default=1.0, show_default=True, help="Scales the number of calls.")
-def payments(share: float) -> None:
-    """Captures and lists over HTTP: calls per second, latency, processor time."""
+def http_table(share: float) -> Table:
+    """Over HTTP, on a Tollgate of its own."""
     columns = ("what", "clients", "calls/s", "p50 ms", "p99 ms", *SERVICES, "rest")
     table = Table(*columns, title="HTTP", caption="last columns: ms of CPU a call")
     with payments_node() as api:
@@ -169,4 +169,16 @@ def payments(share: float) -> None:
                 *(f"{row.cpu_ms[title]:.2f}" for title in SERVICES.values()),
                 f"{row.rest_ms:.2f}",
             )
-    Console().print(table)
+    return table
+
+
+@click.command()
+@click.option("--share", default=1.0, show_default=True, help="Scales the number of calls.")
+@click.option("--entries", default=100_000, show_default=True, help="Of the large book.")
+def payments(share: float, entries: int) -> None:
+    """Captures and lists, over HTTP and in the core: orders per second, latency, processor time."""
+    console = Console(width=WIDTH)
+    with TemporaryDirectory(prefix="tollgate-bench-") as folder:
+        console.print(asyncio.run(core_table(Path(folder), share)))
+        console.print(asyncio.run(size_table(Path(folder), entries)))
+    console.print(http_table(share))
