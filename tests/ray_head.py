@@ -57,7 +57,8 @@ def main(folder: str) -> None:
         log_to_driver=False,
         _temp_dir=folder,
     )
-    print(ray.get_runtime_context().gcs_address, flush=True)
+    sys.stdout.write(f"{ray.get_runtime_context().gcs_address}\n")
+    sys.stdout.flush()
     sys.stdin.read()
     ray.shutdown()
 
