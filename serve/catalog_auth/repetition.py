@@ -8,9 +8,7 @@ one was lost), or it is within the schemes, a few hundred bytes that can be read
 
 import json
 
-import msgspec
-
-from serve.catalog_auth.document import SCHEMES, Document, Kind
+from serve.catalog_auth.document import SCHEMES, Document
 
 _NAME = json.dumps(SCHEMES).encode()
 # Schemes are rarely longer; of longer ones everything is read again.
@@ -32,20 +30,21 @@ _reader = json.JSONDecoder(object_pairs_hook=_refuse_repeated)
 def may_repeat(raw: bytes, document: Document) -> bool:
     """False when no `auth:` member, nothing on the way to one, and nothing within the schemes is
     repeated; true when it is worth to look."""
-    if document.kind is Kind.ITEM_COLLECTION:
-        # Written again without repetitions it has as many members, in whatever features.
-        return raw.count(b'":') != msgspec.json.encode(document.root).count(b'":')
     if not document.is_exact:
         return True
     start = raw.find(_NAME)
-    if start < 0:
-        return False
-    start += len(_NAME)
-    excerpt = raw[start : start + _EXCERPT_LENGTH].decode(errors="ignore").lstrip()
+    while start >= 0:
+        start += len(_NAME)
+        if _is_suspect(raw[start : start + _EXCERPT_LENGTH].decode(errors="ignore")):
+            return True
+        start = raw.find(_NAME, start)
+    return False
+
+
+def _is_suspect(excerpt: str) -> bool:
+    """Whether the schemes that begin here, after a colon, have a member twice, or do not end."""
     try:
-        _reader.raw_decode(excerpt[1:].lstrip())  # (after the colon)
-    except json.JSONDecodeError:
-        return True  # (cut off)
-    except _RepeatedError:
+        _reader.raw_decode(excerpt.lstrip()[1:].lstrip())
+    except (json.JSONDecodeError, _RepeatedError):
         return True
     return False

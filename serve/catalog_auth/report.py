@@ -13,7 +13,7 @@ import msgspec
 from serve.catalog_auth.decoding import decode
 from serve.catalog_auth.document import NO_ANCESTORS, Ancestors, Document, Kind
 from serve.catalog_auth.findings import Finding, JsonValue, Operation, Path, Severity
-from serve.catalog_auth.locating import locate
+from serve.catalog_auth.locating import locate, locate_features
 from serve.catalog_auth.rule import FINDINGS_MAX, Profile, Report
 from serve.catalog_auth.running import plan, run
 from serve.catalog_auth.schema_validity.official import is_schema_valid
@@ -78,14 +78,18 @@ def validate(
     faster with it.
     """
     document = locate(root, ancestors, options.version, raw)
+    features: list[Document] = []
+    if document.kind is Kind.ITEM_COLLECTION:
+        features, is_exact = locate_features(document, options.version, raw)
+        document = msgspec.structs.replace(document, is_exact=is_exact)
     report = _reported(document, options, raw)
     findings = report.finished()
     counts = report.counts
     schema_valid = is_schema_valid(document, options.version)
-    if document.kind is Kind.ITEM_COLLECTION:
-        answers = _validate_features(document, options, findings, counts)
+    if features:
+        answer = _validate_features(features, options, findings, counts)
         if schema_valid is None:
-            schema_valid = answers
+            schema_valid = answer
     return Verdict(
         not any(counts[severity] for severity in _AT_LEAST[options.fail_on]),
         schema_valid,
@@ -105,19 +109,15 @@ def _reported(document: Document, options: Options, raw: bytes | None) -> Report
 
 
 def _validate_features(
-    collection: Document,
+    features: list[Document],
     options: Options,
     findings: list[Finding],
     counts: dict[Severity, int],
 ) -> bool | None:
     """Adds what is found in the features; whether the official schemas take all that declare a
     version, None when none does."""
-    features = collection.root.get("features")
-    if not isinstance(features, list):
-        return None
     answer: bool | None = None
-    for index, feature in enumerate(features):
-        document = locate(feature, collection.ancestors, options.version, _encoded(feature))
+    for index, document in enumerate(features):
         report = _reported(document, options, None)
         inner = report.finished()[: FINDINGS_MAX - len(findings)]
         findings += [_moved(finding, ("features", index)) for finding in inner]
@@ -126,14 +126,6 @@ def _validate_features(
         if (one := is_schema_valid(document, options.version)) is not None:
             answer = one and answer is not False
     return answer
-
-
-def _encoded(feature: JsonValue) -> bytes | None:
-    """A text of a feature's own; None when it is too deep to be written."""
-    try:
-        return msgspec.json.encode(feature)
-    except RecursionError:
-        return None
 
 
 def _moved(finding: Finding, below: Path) -> Finding:

@@ -125,9 +125,15 @@ def test_repetitions_are_found_in_long_schemes_and_in_features() -> None:
     long = f'{{"type": "Catalog", "auth:schemes": {{{names}, "7": {{"type": "s3"}}}}}}'
     found = validate_raw(long.encode()).findings
     assert [pointer(f.path) for f in found if f.rule == "S21"] == ["/auth:schemes/7"]
-    features = '{"type": "FeatureCollection", "features": [{"type": "Feature", "id": 1, "id": 2}]}'
-    found = validate_raw(features.encode()).findings
-    assert [pointer(f.path) for f in found if f.rule == "S21"] == ["/features/0/id"]
+    good = '{"type": "Feature", "properties": {"auth:schemes": {"a": {"type": "s3"}}}}'
+    for repeated in ('"a": {}, "a"', '"a": {"x": 0, "x": 1}, "b"'):
+        bad = good.replace('"a"', repeated)
+        text = f'{{"type": "FeatureCollection", "features": [{good}, {bad}, {good}]}}'
+        found = validate_raw(text.encode()).findings
+        (where,) = [pointer(f.path) for f in found if f.rule == "S21"]
+        assert where.startswith("/features/1/properties/auth:schemes/a")
+    text = f'{{"type": "FeatureCollection", "features": [{good}, {good}]}}'
+    assert "S21" not in [finding.rule for finding in validate_raw(text.encode()).findings]
 
 
 TOKEN = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
