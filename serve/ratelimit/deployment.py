@@ -56,6 +56,7 @@ class RateLimit:
             self._parts.health,
             is_precise=is_precise,
             body_bytes_max=settings.bounds.request_bytes_max,
+            elsewhere=_elsewhere(settings),
         )
         for work in (self._follow_rules, self._keep_house):
             Thread(target=work, name=work.__name__, daemon=True).start()
@@ -113,6 +114,12 @@ class RateLimit:
             ("overwriteCount", gauges.overwrite_count),
         ):
             self._parts.tallies.gauge(LOCAL_CACHE + name, value)
+
+
+def _elsewhere(settings: Settings) -> tuple[str, ...]:
+    """The services that Serve runs below prefixes of their own, which this one's `/` holds too."""
+    services = {"/payments/": settings.payments.is_on, "/catalog-auth/": settings.catalog.is_on}
+    return tuple(prefix for prefix, is_on in services.items() if is_on)
 
 
 def build(_: dict[str, str]) -> ray_serve.Application:

@@ -2,6 +2,7 @@
 
     /healthcheck, any method   200 "OK" while healthy, else 500 with an empty body
     /json, any method          200 or 429 with the decision; 400 "Bad Request" for whatever fails
+    another service's          503 with Retry-After: it is starting, and not reached yet
     anything else              404 "404 page not found"
 
 With precise status codes an error has a JSON body with its reason: 400 if it is the caller's, 503
@@ -29,7 +30,8 @@ CALLERS_FAULT = (StatusCode.UNKNOWN, StatusCode.INVALID_ARGUMENT)
 
 
 class JsonDoor:
-    """Answers HTTP requests; `decide` is one call's way into the batches."""
+    """Answers HTTP requests; `decide` is one call's way into the batches. `elsewhere`: prefixes of
+    the paths of other services here."""
 
     def __init__(
         self,
@@ -38,11 +40,13 @@ class JsonDoor:
         *,
         is_precise: bool,
         body_bytes_max: int = REQUEST_BYTES_MAX,
+        elsewhere: tuple[str, ...] = (),
     ) -> None:
         self._body_bytes_max = body_bytes_max
         self._decide = decide
         self._health = health
         self._is_precise = is_precise
+        self._elsewhere = elsewhere
 
     async def answer(self, request: Request) -> Response:
         path = request.scope["path"]
@@ -51,6 +55,8 @@ class JsonDoor:
         if path == "/healthcheck":
             is_healthy = self._health.is_healthy
             return Response(b"OK" if is_healthy else b"", 200 if is_healthy else 500)
+        if self._elsewhere and f"{path}/".startswith(self._elsewhere):
+            return Response(status_code=503, headers={"Retry-After": "1"})
         return _plain(404, "404 page not found\n")
 
     async def _decision(self, request: Request) -> Response:

@@ -173,6 +173,25 @@ def test_counters_out_of_reach(is_precise: bool, status: int) -> None:
     assert ask("POST", "/json", json=question(entry("few"))).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/payments", 503),
+        ("/payments/merchants", 503),
+        ("/paymentsx", 404),
+        ("/pay", 404),
+        ("/", 404),
+    ],
+)
+def test_what_belongs_to_a_service_that_is_starting_is_not_absent(path: str, status: int) -> None:
+    async def decide(_: bytes) -> Answer:
+        raise AssertionError("nothing is decided here")
+
+    ask = asking(JsonDoor(decide, Health(), is_precise=False, elsewhere=("/payments/",)))
+    answer = ask("POST", path)
+    assert (answer.status_code, "retry-after" in answer.headers) == (status, status == 503)
+
+
 def test_health_follows_its_components() -> None:
     health = Health(needs_config=True)
     ask = door(health=health)
