@@ -111,6 +111,8 @@ def _declared(extensions: object) -> tuple[str, ...]:
 def _inherited(ancestors: Ancestors) -> Mapping[str, Scheme]:
     """The schemes of the ancestors by name; the collection is nearer than the catalog."""
     found: dict[str, Scheme] = {}
+    if ancestors is NO_ANCESTORS:
+        return found
     for root in (ancestors.catalog, ancestors.collection):
         value = root.get(SCHEMES) if root is not None else None
         for scheme in schemes_of(value, (SCHEMES,)):

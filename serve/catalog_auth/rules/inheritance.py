@@ -16,6 +16,7 @@ from serve.catalog_auth.rules.example_documents import KEY, LOGIN, SCENE, collec
 
 # What a catalog is found by: it has to be open to everybody.
 DISCOVERY_ROLES = ("metadata", "thumbnail", "overview", "quicklook")
+_DISCOVERY_ROLES = frozenset(DISCOVERY_ROLES)
 
 
 def _parents_schemes_stay(document: Document, report: Report) -> None:
@@ -82,12 +83,14 @@ def _discovery_is_open(references: References, report: Report) -> None:
         return
     found: list[tuple[Holder, str]] = []
     for holder in references.holders:
-        roles = holder.value.get("roles")
+        roles = holder.value.get("roles", ())
+        try:
+            if _DISCOVERY_ROLES.isdisjoint(roles):  # type: ignore[arg-type]
+                continue
+        except TypeError:
+            pass  # (no list, or with something in it that cannot be hashed: looked at below)
         if isinstance(roles, list):
-            for role in roles:
-                if role in DISCOVERY_ROLES:
-                    found.append((holder, role))
-                    break
+            found += [(holder, role) for role in DISCOVERY_ROLES if role in roles][:1]
     told = found if report.profile is Profile.CEOS else found[:1]
     also = f" (and {len(found) - 1} more like it)" if len(found) > len(told) else ""
     for holder, role in told:
