@@ -38,6 +38,7 @@ def check(results: list[Json]) -> None:
     assert [finding["rule"] for finding in lines[1]["findings"]] == ["R01", "R04"] or [
         finding["rule"] for finding in lines[1]["findings"]
     ] == ["R04", "R01"]
+    assert "column" not in lines[1]["findings"][0]
     summary = last["summary"]
     assert {name: summary[name] for name in ("lines", "valid", "invalid", "unusable")} == {
         "lines": 8,
