@@ -25,6 +25,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from scripts.benchmarks.catalog_http import print_http
 from serve.catalog_auth.decoding import decode
 from serve.catalog_auth.report import validate_raw
 from serve.catalog_auth.rules.example_documents import LOGIN, item, scene
@@ -149,8 +150,16 @@ def print_memory(texts: list[bytes], documents: int) -> None:
 )
 @click.option("--rounds", default=20, show_default=True)
 @click.option("--memory-documents", default=100_000, show_default=True)
-def catalog(folder: Path | None, schema: Path | None, rounds: int, memory_documents: int) -> None:
-    """Documents judged per second by the core, beside jsonschema-rs and stac-valid; memory."""
+@click.option("--http-documents", default=0, help="Over HTTP, too: so many in each call or run.")
+def catalog(
+    folder: Path | None,
+    schema: Path | None,
+    rounds: int,
+    memory_documents: int,
+    http_documents: int,
+) -> None:
+    """Documents judged per second by the core, beside jsonschema-rs and stac-valid; its memory;
+    and over HTTP, one by one and in bulk."""
     paths = sorted(folder.glob("*.json")) if folder else []
     texts = [path.read_bytes() for path in paths] if folder else made_documents()
     mean = statistics.mean(map(len, texts))
@@ -168,7 +177,10 @@ def catalog(folder: Path | None, schema: Path | None, rounds: int, memory_docume
         beside = [*time_in_turns(ways, single, rounds), stac_valid(single, schema, rounds)]
         mean = statistics.mean(map(len, single))
         print_ways(f"{len(single)} of them are single documents: beside baselines", beside, mean)
-    print_memory(texts, memory_documents)
+    if memory_documents:
+        print_memory(texts, memory_documents)
+    if http_documents:
+        print_http(texts, http_documents)
 
 
 def kind_of(text: bytes) -> Any:
