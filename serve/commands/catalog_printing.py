@@ -18,7 +18,7 @@ from serve.catalog_auth.rule_documents import (
     rule_in_full,
     rule_members,
 )
-from serve.catalog_auth.text_format import block, total_line, verdict_line
+from serve.catalog_auth.text_format import block, number, total_line, verdict_line
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 # A bar for less would only flicker.
@@ -50,7 +50,7 @@ def print_text(
             click.echo()
     print_unusable(unusable)
     if len(judged) + len(unusable) != 1:
-        others = f" ({passed_over:,} other JSON files passed over)" if passed_over else ""
+        others = f" ({number(passed_over, 'other file')} passed over)" if passed_over else ""
         click.echo(f"{total_line(judged, len(unusable))}{others}")
 
 

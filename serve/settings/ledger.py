@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from serve.settings.rows import setting, without_credentials
-from serve.settings.values import BadValueError, whole_number
+from serve.settings.values import BadValueError, duration, text, whole_number
 
 # Below the data folder, when no storage is set.
 DEFAULT_FILE = Path("payments") / "ledger.sqlite"
@@ -37,6 +37,19 @@ class LedgerSettings:
 
     shards: int = setting(
         "LEDGER_SHARDS", whole_number(1, SHARDS_MAX), "1", "actors that share the ledger's books"
+    )
+
+    backup: str = setting(
+        "LEDGER_BACKUP",
+        text,
+        "",
+        "folder on another disk for segments of the journal, written as it grows; empty: none",
+    )
+    upkeep_interval_s: float = setting(
+        "LEDGER_UPKEEP_INTERVAL",
+        duration("1s", "24h"),
+        "10m",
+        "time between two backups; old operations are forgotten and days anchored then, too",
     )
 
     def storage_url(self, data: str) -> str:

@@ -69,7 +69,7 @@ def test_a_folder_is_judged_with_what_stands_above_in_it(folder: Path) -> None:
     text = run("validate", folder)
     assert (
         text.stdout.splitlines()[-1]
-        == "3 documents: 3 valid, 0 not valid (1 other JSON files passed over)"
+        == "3 documents: 3 valid, 0 not valid (1 other file passed over)"
     )
     assert result.exit_code == text.exit_code == 0
 

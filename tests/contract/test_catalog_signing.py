@@ -195,6 +195,13 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(text: str, word: str)
     assert "\n" not in str(refusal.value)
 
 
+def test_the_shipped_file_can_be_used() -> None:
+    file = Path(__file__).parents[2] / "configs/catalog/signing.yaml"
+    read = Path.read_text
+    door = signing_door(str(file), lambda name: read(Path(name)), (KEY,), KEYS, ManualClock(NOW_S))
+    assert door.keys == (KEY,)
+
+
 def test_the_settings_open_the_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "signing.yaml"
     file.write_text(FILE.format(callers="keys"))

@@ -171,6 +171,18 @@ def test_one_repair_and_a_jump_to_a_line(page: Page) -> None:
     expect(page.get_by_role("status")).to_have_text("Repaired: R07.")
 
 
+def test_the_api_can_be_browsed(page: Page) -> None:
+    page.get_by_role("link", name="API").click()
+    expect(page.locator(".opblock-tag")).to_have_count(5)
+
+
+def test_a_rule_is_a_page(page: Page) -> None:
+    page.get_by_role("link", name="Rules").click()
+    page.get_by_role("link", name="R01").click()
+    expect(page.get_by_role("heading", name="R01 dangling-ref")).to_be_visible()
+    expect(page.locator(".marked")).to_have_count(1)
+
+
 def test_the_keyboard_is_enough(page: Page) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
