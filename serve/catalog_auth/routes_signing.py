@@ -9,7 +9,7 @@ The first is for clients that know these two answers and no others.
 import hmac
 import logging
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Query, Request
@@ -32,6 +32,10 @@ from serve.catalog_auth.schemas import (
     SignRequest,
     component,
 )
+
+if TYPE_CHECKING:
+    # (botocore is imported where something is signed, and only there)
+    from serve.catalog_auth.signing_file import SigningDoor
 
 LOG = logging.getLogger("tollgate.catalog_auth")
 BODY_BYTES_MAX = 64 * 1024
@@ -133,7 +137,7 @@ async def scheme(request: Request, query: Annotated[SchemeQuery, Query()]) -> Re
     return Response(encode_json(told | {"flows": chosen}), media_type=JSON)
 
 
-def _door(desk: Desk, request: Request) -> Any:
+def _door(desk: Desk, request: Request) -> "SigningDoor":
     """What signs for this caller. Raises SwitchedOff, Unauthorised."""
     if desk.signing is None:
         raise SwitchedOff("nothing is signed here (CATALOG_SIGNING)")
