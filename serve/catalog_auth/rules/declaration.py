@@ -24,7 +24,7 @@ from serve.catalog_auth.versions import (
 
 _EXTENSIONS = "stac_extensions"
 # The draft before the extension had a name of its own.
-_DRAFT_PREFIX = "security:"
+_DRAFT_FIELDS = ("security:schemes", "security:refs")
 _DRAFT_NAME = "secure-assets"
 
 
@@ -149,12 +149,12 @@ def _draft_is_not_used(document: Document, report: Report) -> None:
         for index, text in enumerate(extensions):
             if isinstance(text, str) and _DRAFT_NAME in text:
                 path = (_EXTENSIONS, index)
-    for owner_path in ((), ("properties",)):
-        owner = document.root if not owner_path else document.root.get("properties")
-        if isinstance(owner, dict):
-            for name in ("schemes", "refs"):
-                if f"{_DRAFT_PREFIX}{name}" in owner:
-                    path = (*owner_path, f"{_DRAFT_PREFIX}{name}")
+    properties = document.root.get("properties")
+    for name in _DRAFT_FIELDS:
+        if name in document.root:
+            path = (name,)
+        if isinstance(properties, dict) and name in properties:
+            path = ("properties", name)
     if path is not None:
         report.add(
             path,
