@@ -242,11 +242,20 @@ def test_members_out_of_their_places_are_found(
     assert {pointer(s.path): s.place for s in located(document).strays} == strays
 
 
-def test_an_escape_does_not_hide_a_member() -> None:
-    raw = b'{"type": "Catalog", "links": [], "x": {"\\u0061uth:refs": []}}'
+@pytest.mark.parametrize(
+    "name",
+    ["\\u0061uth:", "a\\u0075th:", "au\\u0074h:", "aut\\u0068:", "auth\\u003a", "auth\\u003A"],
+)
+def test_an_escape_does_not_hide_a_member(name: str) -> None:
+    raw = f'{{"type": "Catalog", "links": [], "x": {{"{name}refs": []}}}}'.encode()
     document = locate(msgspec.json.decode(raw), raw=raw)
     assert [pointer(stray.path) for stray in document.strays] == ["/x/auth:refs"]
     assert not document.is_exact
+
+
+def test_other_escapes_cost_nothing() -> None:
+    raw = b'{"type": "Catalog", "links": [], "title": "M\\u00e9t\\u00e9o \\u0026 \\"more\\""}'
+    assert locate(msgspec.json.decode(raw), raw=raw).is_exact
 
 
 def test_a_text_that_only_mentions_a_member_is_read_to_the_end() -> None:
