@@ -5,6 +5,7 @@ error, never a status, a header or a body that is not documented.
 import json
 from typing import Any
 
+import httpx
 import jsonschema_rs
 import pytest
 import schemathesis
@@ -65,9 +66,12 @@ def send(case: Any) -> None:
     if "data" in body and isinstance(body["data"], str | bytes):
         body["content"] = body.pop("data")
     path = kwargs["url"].removeprefix("http://test").removeprefix("/catalog-auth")
-    response = api.call(
-        kwargs["method"], path, params=kwargs.get("params"), headers=headers, **body
-    )
+    try:
+        response = api.call(
+            kwargs["method"], path, params=kwargs.get("params"), headers=headers, **body
+        )
+    except httpx.InvalidURL:
+        return  # (longer than this client sends)
     case.validate_response(response, checks=CHECKS)
 
 
