@@ -18,6 +18,7 @@ from ray import serve as ray_serve
 from actors.ledger.journal.errors import StorageError
 from actors.ratelimit.partitions.actor import GC_THRESHOLDS
 from serve.logs import configure_logs
+from serve.payments.upkeep import Upkeep
 from serve.payments.wiring import PaymentsParts, payments_parts
 from serve.ratelimit.listening import Listener, listen
 from serve.settings import Settings, process_environment
@@ -58,6 +59,7 @@ class Payments:
             _every(HAND_ON_EVERY_S, self._hand_on),
             _every(WRITE_USES_EVERY_S, self._write_uses),
             _every(SEND_LETTERS_EVERY_S, self._send_letters),
+            _keep_up(self._parts.upkeep, settings.ledger.upkeep_interval_s),
         ):
             self._work.append(loop.create_task(work))
         gc.collect()
@@ -115,6 +117,13 @@ async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
     while True:
         await work()
         await asyncio.sleep(seconds)
+
+
+async def _keep_up(upkeep: Upkeep, interval_s: float) -> None:
+    """Not at the start, when there is enough to do."""
+    while True:
+        await asyncio.sleep(interval_s)
+        await upkeep.run()
 
 
 def build(_: dict[str, str]) -> ray_serve.Application:

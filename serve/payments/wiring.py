@@ -46,6 +46,7 @@ from serve.payments.ordering import Ordering
 from serve.payments.own_limits import OwnLimits, load_limits, own_limits
 from serve.payments.reference import load_reference
 from serve.payments.simulated_network import SimulatedNetwork
+from serve.payments.upkeep import Upkeep
 from serve.payments.webhook_secrets import SecretBox
 from serve.payments.webhooks import TargetPolicy, WebhookSender
 from serve.settings import Settings
@@ -66,6 +67,7 @@ class PaymentsParts:
     sender: WebhookSender
     post: Post
     key_uses: KeyUses
+    upkeep: Upkeep
     tallies: Tallies
 
 
@@ -115,6 +117,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         sender=sender,
         post=post,
         key_uses=uses,
+        upkeep=_upkeep(settings, clock),
         tallies=tallies,
     )
 
@@ -124,6 +127,16 @@ def _operator_app(settings: Settings, desk: Desk, tollgate: str) -> FastAPI | No
         return None
     key = desk.digests.stored(load_operator_key(Path(settings.payments.operator_key_file)))
     return payments_application(Door(desk, OperatorKey(key.digest, key.last4)), tollgate)
+
+
+def _upkeep(settings: Settings, clock: Clock) -> Upkeep:
+    ledger, data = settings.ledger, Path(settings.process.data)
+    return Upkeep(
+        url=ledger.storage_url(settings.process.data),
+        anchors=data / "payments" / "anchors",
+        backup=Path(ledger.backup) if ledger.backup else None,
+        clock=clock,
+    )
 
 
 def _addresses() -> frozenset[str]:

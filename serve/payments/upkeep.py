@@ -1,0 +1,81 @@
+"""What the books need from time to time, whoever asks (part F, 5, 7, 9).
+
+    forget      operations and idempotency keys that nobody may ask about any more
+    anchor      the hash over all heads of the last day, kept, and written to a file of its own
+    back up     what came since, as another segment of the journal in the operator's folder
+
+All of it may be done by several processes at once: each finds what another has done already.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from actors.kernel.clock import Clock
+from actors.ledger.journal.anchoring import anchor, last_settled_day
+from actors.ledger.journal.engine import Database
+from actors.ledger.journal.errors import StorageError
+from actors.ledger.journal.migrating import open_database
+from actors.ledger.journal.purging import forget_operations
+from actors.ledger.journal.segments import BrokenSegment
+from actors.ledger.store import StorageDown
+from serve.ledger_archive import ArchiveError, LedgerArchive
+
+LOG = logging.getLogger("tollgate.ledger")
+EXPECTED = (StorageError, StorageDown, ArchiveError, BrokenSegment, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """`url`: of the storage. `anchors`: the folder of the files of days. `backup`: a folder, or
+    None for no backups."""
+
+    url: str
+    anchors: Path
+    backup: Path | None
+    clock: Clock
+
+    async def run(self) -> None:
+        """All of it once, in a thread with connections of its own: it reads much and waits for
+        disks. What cannot be done now is a line in the log, and tried again the next time."""
+        await asyncio.to_thread(lambda: asyncio.run(self.run_here()))
+
+    async def run_here(self) -> None:
+        """The same, on this event loop."""
+        try:
+            database = await open_database(self.url)
+        except EXPECTED as error:
+            LOG.error("the ledger's upkeep: %s", error)
+            return
+        try:
+            for step in (self._forget, self._anchor, self._back_up):
+                try:
+                    await step(database)
+                except EXPECTED as error:
+                    LOG.error("the ledger's upkeep: %s", error)
+        finally:
+            await database.close()
+
+    async def _forget(self, database: Database) -> None:
+        await forget_operations(database, self._now_ms())
+
+    async def _anchor(self, database: Database) -> None:
+        day = last_settled_day(self._now_ms())
+        file = self.anchors / f"{day}.json"
+        if file.exists():
+            return
+        made = await anchor(database, day, self._now_ms())
+        self.anchors.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}.new")
+        draft.write_text(json.dumps(asdict(made)) + "\n")
+        draft.replace(file)
+
+    async def _back_up(self, database: Database) -> None:
+        if self.backup is not None:
+            await LedgerArchive(self.backup).add(database, self._now_ms(), lambda _: None)
+
+    def _now_ms(self) -> int:
+        return int(self.clock.now_s() * 1000)
