@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.catalog_api import DANGLING, CatalogApi, Json, item
 
-EXAMPLES_MAX = 12
+EXAMPLES_MAX = 8
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
