@@ -79,7 +79,7 @@ def shown(value: object) -> str:
         # Escaping only lengthens a text: what is beyond the cut need not be looked at.
         text = _printable(json.dumps(value[: SHOWN_LENGTH_MAX + 1], ensure_ascii=False))
     elif isinstance(value, dict):
-        text = f"an object of {len(value)} members" if value else "{}"
+        text = f"an object of {len(value)} member{'s' * (len(value) > 1)}" if value else "{}"
     elif isinstance(value, list):
         text = f"a list of {len(value)}" if value else "[]"
     else:

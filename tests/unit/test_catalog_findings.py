@@ -40,7 +40,8 @@ def test_of_a_secret_four_characters_and_the_length_are_shown() -> None:
         ([], "[]"),
         ([1, 2], "a list of 2"),
         ({}, "{}"),
-        ({"a": 1}, "an object of 1 members"),
+        ({"a": 1}, "an object of 1 member"),
+        ({"a": 1, "b": 2}, "an object of 2 members"),
     ],
 )
 def test_a_value_is_shown(value: object, text: str) -> None:
