@@ -47,11 +47,14 @@ class ShardLine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClientBounds:
-    """The named ends of everything that grows, per shard."""
+    """The named ends of everything that grows, per shard. `beside_min`: so many orders are worth a
+    call beside another one; fewer do better to wait for its answer, as the shard commits one batch
+    at a time."""
 
     waiting_max: int = 8_192
     batch_max: int = 256
     calls_max: int = 2
+    beside_min: int = 32
     backoff_first_s: float = 0.05
     backoff_max_s: float = 1.0
 
@@ -125,6 +128,8 @@ class LedgerClient:
     def _send(self, lane: _Lane) -> None:
         """Send what waits, as far as calls may be in flight."""
         while not lane.is_resting and lane.calls < self._calls_max(lane):
+            if lane.calls and len(lane.waiting) < self._bounds.beside_min:
+                return
             batch = self._batch(lane)
             if not batch:
                 return

@@ -99,9 +99,23 @@ def test_concurrent_requests_share_calls() -> None:
 def test_a_few_calls_are_in_flight() -> None:
     async def scenario() -> None:
         line = Line(DONE)
-        ledger = client(line, calls_max=2, batch_max=1)
+        ledger = client(line, calls_max=2, batch_max=1, beside_min=1)
         await asyncio.gather(*(ledger.execute([order(number)]) for number in range(6)))
         assert line.in_flight_max == 2
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("later", "calls"), [(2, [1, 2]), (3, [1, 3]), (4, [1, 4])])
+def test_few_orders_wait_for_the_call_before_them(later: int, calls: list[int]) -> None:
+    async def scenario() -> None:
+        line = Line(DONE)
+        ledger = client(line, beside_min=3)
+        first = asyncio.create_task(ledger.execute([order(0)]))
+        await asyncio.sleep(0.001)
+        await asyncio.gather(first, *(ledger.execute([order(1 + n)]) for n in range(later)))
+        assert [len(call) for call in line.calls] == calls
+        assert line.in_flight_max == (1 if later < 3 else 2)
 
     run(scenario)
 
@@ -231,7 +245,7 @@ def test_one_lost_shard_does_not_hold_up_the_other() -> None:
 def test_while_a_shard_does_not_answer_one_call_asks() -> None:
     async def scenario() -> None:
         line = Line(LOST, LOST, LOST, DONE)
-        ledger = client(line, calls_max=4, batch_max=1)
+        ledger = client(line, calls_max=4, batch_max=1, beside_min=1)
         answers = await asyncio.gather(*(ledger.execute([order(n)]) for n in range(8)))
         assert answers == [[DONE]] * 8
         assert line.in_flight_max == 4
