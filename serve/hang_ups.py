@@ -2,7 +2,8 @@
 
 For every call Serve makes two tasks, one that serves and one that waits for the caller to hang up,
 and ends the first when the second does. That is a fifth of what a short call costs, and a payment
-that has been ordered is better finished. What reads a body sees a hang-up by itself.
+that has been ordered is better finished. What reads a body sees a hang-up by itself, and reads it
+from the server, which stops taking it in when nobody does: Serve's watch has a queue without end.
 """
 
 from starlette.middleware import Middleware

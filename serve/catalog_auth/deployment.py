@@ -2,12 +2,10 @@
 repairs, resolves and signs. It keeps nothing, so replicas share nothing.
 """
 
-import asyncio
 import gc
 
 from ray import serve as ray_serve
-from ray.serve._private.constants import RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from serve.catalog_auth.application import catalog_application
 from serve.catalog_auth.wiring import catalog_desk
@@ -18,8 +16,6 @@ ROUTE_PREFIX = "/catalog-auth"
 ONGOING_REQUESTS_MAX = 1_024
 # Documents are trees: nothing that a call leaves behind waits for the collector.
 GC_THRESHOLDS = (50_000, 50, 1_000_000)
-# Pieces of a body that wait to be read, each of at most some 64 KiB.
-PIECES_MAX = 16
 
 
 @ray_serve.deployment(
@@ -35,31 +31,13 @@ class CatalogAuth:
 
     def __init__(self, settings: Settings) -> None:
         configure_logs(settings)
-        self._app = BoundedBodies(catalog_application(catalog_desk(settings)))
+        self._app = catalog_application(catalog_desk(settings))
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
         return self._app
-
-
-class BoundedBodies:
-    """Serve takes a body in as fast as it comes, into a queue without end: a bulk call would be in
-    memory as a whole. Here the queue has an end, and then Serve, and so the caller, waits.
-
-    That holds where Serve and this code share a loop, as `RAY_SERVE_THROUGHPUT_OPTIMIZED` has it;
-    between two threads Serve does not wait, and a queue with an end would lose pieces.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        queue = getattr(receive, "queue", None)
-        if isinstance(queue, asyncio.Queue) and not RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD:
-            queue._maxsize = PIECES_MAX  # type: ignore[attr-defined]
-        await self._app(scope, receive, send)
 
 
 def build(_: dict[str, str]) -> ray_serve.Application:
