@@ -15,6 +15,7 @@ class Disk:
 
     def __init__(self, text: str = "") -> None:
         self.error: RuleFileError | None = None
+        self.read_error: RuleFileError | None = None
         self.reads = 0
         self.edit(text)
 
@@ -29,8 +30,9 @@ class Disk:
 
     def read(self) -> list[RuleFile]:
         self.reads += 1
-        if self.error is not None:
-            raise self.error
+        error = self.error or self.read_error
+        if error is not None:
+            raise error
         return [RuleFile("rules.yaml", self.text)] if self.text else []
 
 
@@ -191,6 +193,41 @@ def test_a_source_that_cannot_be_read_at_first() -> None:
     disk.error = None
     assert [watcher.look() for _ in range(3)] == [False, True, False]
     assert in_force(watcher) == (1, ["one"])
+
+
+def test_a_failed_read_is_tried_again_although_no_file_changes() -> None:
+    disk = Disk(ONE)
+    watcher = watcher_of(disk)
+    watcher.look()
+    disk.edit(OTHER)
+    disk.read_error = UNREADABLE
+    assert [watcher.look() for _ in range(4)] == [False, True, False, False]
+    assert (in_force(watcher), watcher.failed_loads) == ((1, ["one"]), 1)
+    disk.read_error = None
+    assert [watcher.look() for _ in range(3)] == [True, False, False]
+    assert (in_force(watcher), watcher.error) == ((2, ["other"]), None)
+    assert disk.reads == 5  # once read, files that stay as they are are left alone
+
+
+def test_another_reason_for_a_failed_read_is_told() -> None:
+    disk = Disk(ONE)
+    disk.read_error = UNREADABLE
+    watcher = watcher_of(disk)
+    assert [watcher.look(), watcher.look()] == [True, False]
+    disk.read_error = RuleFileError("rules.yaml", None, "cannot be read: Input/output error")
+    assert [watcher.look(), watcher.look()] == [True, False]
+    assert (watcher.error, watcher.failed_loads) == (disk.read_error, 2)
+
+
+def test_rules_come_into_force_on_a_full_disk() -> None:
+    class FullShelf(Shelf):
+        def put_away(self, good: GoodRules) -> None:
+            raise OSError(28, "No space left on device")
+
+    watcher = watcher_of(Disk(ONE), FullShelf())
+    assert watcher.look()
+    assert in_force(watcher) == (1, ["one"])
+    assert watcher.archive_error is not None
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["files are good", "files are broken"])

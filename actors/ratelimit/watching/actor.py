@@ -96,6 +96,11 @@ class ConfigWatcher:
                 generation.number,
                 len(generation.rules.domains),
             )
+            if self._watcher.archive_error is not None:
+                LOG.error(
+                    "rules in force, but not put away for a restart: %s",
+                    self._watcher.archive_error,
+                )
             self._changed.set()
             self._changed = asyncio.Event()
 

@@ -5,6 +5,8 @@
            settled, content as in force    -> nothing
            settled, valid                  -> a new generation replaces the old one as a whole
            settled, broken                 -> the error is counted and told; the old rules stay
+           settled, but not to be read     -> the same, and read again at every look: a disk that
+                                              recovers changes no file; told once per reason
 
 The first look loads at once. Generations only grow; a watcher that is restarted in the same run
 goes on from the last good rules that it put away: broken files on disk cannot take them back.
@@ -46,7 +48,9 @@ class RuleSource(Protocol):
 class RuleArchive(Protocol):
     """Keeps the last good rules over a restart of the watcher."""
 
-    def put_away(self, good: GoodRules) -> None: ...
+    def put_away(self, good: GoodRules) -> None:
+        """OSError when the disk refuses."""
+
 
     def take_out(self) -> GoodRules | None: ...
 
@@ -68,8 +72,11 @@ class Watcher:
         self._seen: Hashable = None
         self._settled: Hashable = None
         self._has_looked = False
+        self._is_unread = False
         self.generation: Generation | None = None
         self.error: RuleFileError | None = None
+        self.archive_error: OSError | None = None
+        """Why the rules in force could not be put away for a restart."""
         self.loads = 0
         self.failed_loads = 0
         self._recover()
@@ -82,27 +89,46 @@ class Watcher:
             signature = str(error)
         is_first, self._has_looked = not self._has_looked, True
         is_stable, self._seen = signature == self._seen, signature
-        if not is_first and (not is_stable or signature == self._settled):
+        is_done = signature == self._settled and not self._is_unread
+        if not is_first and (not is_stable or is_done):
             return False
         self._settled = signature
         return self._try_load()
 
     def _try_load(self) -> bool:
+        was_unread, self._is_unread = self._is_unread, False
         try:
             files = self._source.read()
+        except RuleFileError as error:
+            self._is_unread = True
+            is_known = was_unread and str(error) == str(self.error)
+            return not is_known and self._failed(error)
+        try:
             rules = self._load(files)
         except RuleFileError as error:
-            self.error = error
-            self.failed_loads += 1
-            return True
+            return self._failed(error)
         had_error, self.error = self.error is not None, None
         if self.generation is not None and self.generation.rules.digest == rules.digest:
             return had_error
         number = 1 if self.generation is None else self.generation.number + 1
         self.generation = Generation(number, rules)
         self.loads += 1
-        self._archive.put_away(GoodRules(self._run, number, tuple(files)))
+        self._put_away(GoodRules(self._run, number, tuple(files)))
         return True
+
+    def _failed(self, error: RuleFileError) -> bool:
+        self.error = error
+        self.failed_loads += 1
+        return True
+
+    def _put_away(self, good: GoodRules) -> None:
+        """The rules are in force with or without a copy: a full disk must not hold them up."""
+        try:
+            self._archive.put_away(good)
+        except OSError as error:
+            self.archive_error = error
+        else:
+            self.archive_error = None
 
     def _recover(self) -> None:
         good = self._archive.take_out()
