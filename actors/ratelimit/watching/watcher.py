@@ -51,7 +51,6 @@ class RuleArchive(Protocol):
     def put_away(self, good: GoodRules) -> None:
         """OSError when the disk refuses."""
 
-
     def take_out(self) -> GoodRules | None: ...
 
 

@@ -1,0 +1,33 @@
+"""What Tollgate imports is in its own lock: the packages of the tests are not on a machine that
+runs it."""
+
+import ast
+import re
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+OWN = {"actors", "serve", "scripts"}
+
+
+def _imported(folder: str) -> set[str]:
+    names: set[str] = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.partition(".")[0])
+    return names - OWN - set(sys.stdlib_module_names)
+
+
+def test_every_import_is_of_a_package_in_the_runtime_lock() -> None:
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.M))
+    packages = packages_distributions()
+    missing = {
+        name
+        for name in _imported("actors") | _imported("serve")
+        if not locked & {re.sub(r"[-_.]+", "-", each).lower() for each in packages.get(name, ())}
+    }
+    assert missing == set()
