@@ -1,8 +1,11 @@
 """The `tollgate` command."""
 
 from importlib import import_module
+from typing import Any
 
 import click
+
+from serve.settings import SettingsError
 
 # Name on the command line: module and object. Imported when asked for, because a command that only
 # reads files should not wait for gRPC or Ray.
@@ -33,6 +36,14 @@ class Commands(click.Group):
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command), f"{module}.{name} is a command"
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SettingsError as error:
+            for line in error.errors:
+                click.echo(f"tollgate: {line}", err=True)
+            ctx.exit(1)
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

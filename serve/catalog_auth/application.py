@@ -13,15 +13,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from serve.catalog_auth import (
-    routes_crawling,
-    routes_page,
-    routes_repairing,
-    routes_resolving,
-    routes_rules,
-    routes_signing,
-    routes_validating,
-)
 from serve.catalog_auth.bulk import encode_json
 from serve.catalog_auth.described import JSON, with_components
 from serve.catalog_auth.desk import Desk
@@ -33,6 +24,15 @@ from serve.catalog_auth.problems import (
     WrongMethod,
     problem_response,
     unforeseen,
+)
+from serve.catalog_auth.routes import (
+    crawling,
+    page,
+    repairing,
+    resolving,
+    rules,
+    signing,
+    validating,
 )
 from serve.catalog_auth.schemas import MODELS
 
@@ -51,12 +51,12 @@ TAGS = {
     "rules": "What the service knows",
 }
 ROUTERS: tuple[APIRouter, ...] = (
-    routes_validating.router,
-    routes_crawling.router,
-    routes_repairing.router,
-    routes_resolving.router,
-    routes_signing.router,
-    routes_rules.router,
+    validating.router,
+    crawling.router,
+    repairing.router,
+    resolving.router,
+    signing.router,
+    rules.router,
 )
 # Swagger UI's own files, from the package that brings them: the page needs no other server.
 _ASSETS = {
@@ -86,7 +86,7 @@ def catalog_application(desk: Desk) -> ASGIApp:
     app.state.desk = desk
     for router in ROUTERS:
         app.include_router(router)
-    app.include_router(routes_page.router, include_in_schema=False)
+    app.include_router(page.router, include_in_schema=False)
     described = described_api(app)
     app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
     for path, answer in (

@@ -9,6 +9,7 @@ from serve.catalog_auth.desk import Desk
 from serve.catalog_auth.envelopes import Asked, with_asked
 from serve.catalog_auth.findings import JsonValue
 from serve.catalog_auth.fixing import fix
+from serve.catalog_auth.formats.text import number
 from serve.catalog_auth.judging import judge_value
 from serve.catalog_auth.locating import locate
 from serve.catalog_auth.page_targets import shown_targets
@@ -16,7 +17,6 @@ from serve.catalog_auth.page_view import ShownProblem, View, problem_at, repair_
 from serve.catalog_auth.patching import patched
 from serve.catalog_auth.report import Options
 from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.text_format import number
 
 ALL = "all"
 NAME = "document"

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from serve.catalog_auth.bodies import JSON_TYPES, NDJSON_TYPES
+from serve.catalog_auth.formats.sarif import MEDIA_TYPE as SARIF
 from serve.catalog_auth.problems import PROBLEM_JSON
-from serve.catalog_auth.sarif import MEDIA_TYPE as SARIF
 from serve.catalog_auth.schemas import Envelope, ProblemDocument, Verdict, component
 
 Json = dict[str, Any]

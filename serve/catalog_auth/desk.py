@@ -11,7 +11,7 @@ from serve.catalog_auth.report import Options
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
-    from serve.catalog_auth.signing_file import SigningDoor
+    from serve.catalog_auth.signing.file import SigningDoor
 
 # Long calls end when their caller neither sends nor takes anything for so long.
 PATIENCE_S = 60.0

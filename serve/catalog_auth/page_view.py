@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from serve.catalog_auth.catalogue import RULES
-from serve.catalog_auth.excerpts import Excerpt, excerpt_of
 from serve.catalog_auth.findings import Finding, Severity, pointer
+from serve.catalog_auth.formats.excerpts import Excerpt, excerpt_of
+from serve.catalog_auth.formats.text import number, word_of
 from serve.catalog_auth.judging import Judged
 from serve.catalog_auth.positions import Place
 from serve.catalog_auth.report import Verdict
 from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.text_format import number, word_of
 
 # What a page can show and still be looked through.
 FINDINGS_MAX = 200

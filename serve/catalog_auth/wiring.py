@@ -16,7 +16,7 @@ from serve.settings import Settings, process_environment
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
-    from serve.catalog_auth.signing_file import SigningDoor
+    from serve.catalog_auth.signing.file import SigningDoor
 
 
 class WiringError(Exception):
@@ -68,7 +68,7 @@ def _signing(settings: Settings) -> "SigningDoor | None":
     catalog = settings.catalog
     if not catalog.signing:
         return None
-    from serve.catalog_auth.signing_file import SigningFileError, signing_door
+    from serve.catalog_auth.signing.file import SigningFileError, signing_door
 
     try:
         return signing_door(

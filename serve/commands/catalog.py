@@ -15,12 +15,12 @@ from serve.catalog_auth.catalog_files import NearbyAncestors, candidates, read
 from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.envelopes import Asked, severities_named, version_named, with_asked
 from serve.catalog_auth.findings import Severity
+from serve.catalog_auth.formats.sarif import sarif_log
+from serve.catalog_auth.formats.text import as_github, total_line, unusable_as_github
 from serve.catalog_auth.judging import Judged, Unusable, judge_value, reply_of
 from serve.catalog_auth.problems import Problem
 from serve.catalog_auth.report import DEFAULT_OPTIONS, Options
 from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.sarif import sarif_log
-from serve.catalog_auth.text_format import as_github, total_line, unusable_as_github
 from serve.commands.catalog_printing import print_rule, print_rules, print_text, progress
 from serve.commands.catalog_repairs import fix
 from serve.commands.catalog_ways import resolve

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from serve.catalog_auth.findings import Finding, Severity
+from serve.catalog_auth.formats.text import block, number, total_line, verdict_line
 from serve.catalog_auth.judging import Judged, Unusable
 from serve.catalog_auth.rule import Rule
 from serve.catalog_auth.rule_documents import (
@@ -18,7 +19,6 @@ from serve.catalog_auth.rule_documents import (
     rule_in_full,
     rule_members,
 )
-from serve.catalog_auth.text_format import block, number, total_line, verdict_line
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 # A bar for less would only flicker.

@@ -13,10 +13,10 @@ from serve.catalog_auth.catalog_files import CatalogFile, NearbyAncestors, candi
 from serve.catalog_auth.findings import JsonValue
 from serve.catalog_auth.fixing import Fixed
 from serve.catalog_auth.fixing import fix as fixed
+from serve.catalog_auth.formats.text import number, verdict_line
 from serve.catalog_auth.judging import Judged, Unusable
 from serve.catalog_auth.report import Options
 from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.text_format import number, verdict_line
 from serve.commands.catalog_printing import print_unusable, progress
 
 _FIRST_INDENT = re.compile(r"[{\[]\r?\n([ \t]+)\S")

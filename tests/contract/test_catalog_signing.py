@@ -10,7 +10,7 @@ import pytest
 from actors.kernel.clock import ManualClock
 from serve.catalog_auth.desk import Desk, Slots
 from serve.catalog_auth.report import DEFAULT_OPTIONS
-from serve.catalog_auth.signing_file import SigningFileError, signing_door
+from serve.catalog_auth.signing.file import SigningFileError, signing_door
 from tests.catalog_api import CatalogApi, item, problem
 
 NOW_S = 1_767_225_600  # 2026-01-01T00:00:00Z

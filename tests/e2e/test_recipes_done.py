@@ -11,7 +11,7 @@ import pytest
 
 from actors.kernel.clock import SystemClock
 from serve.catalog_auth.resolving.wire import resolution_json
-from serve.catalog_auth.signing import (
+from serve.catalog_auth.signing.signer import (
     Signed,
     SignedBucket,
     Signer,

@@ -12,7 +12,8 @@ import pytest
 from actors.kernel.clock import ManualClock, SystemClock
 from serve.catalog_auth.desk import Desk, Slots
 from serve.catalog_auth.report import DEFAULT_OPTIONS
-from serve.catalog_auth.signing import (
+from serve.catalog_auth.signing.file import signing_door
+from serve.catalog_auth.signing.signer import (
     Refused,
     Signed,
     SignedBucket,
@@ -21,7 +22,6 @@ from serve.catalog_auth.signing import (
     SigningCredentials,
     signed_url_scheme,
 )
-from serve.catalog_auth.signing_file import signing_door
 from tests.catalog_api import PREFIX, CatalogApi
 from tests.catalog_documents import Json, item, ways
 from tests.catalog_steps import StepClient

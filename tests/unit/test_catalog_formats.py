@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.excerpts import LINE_LENGTH_MAX, excerpt_of
-from serve.catalog_auth.judging import Judged, Unusable, judge
-from serve.catalog_auth.negotiating import wanted_type
-from serve.catalog_auth.positions import Place
-from serve.catalog_auth.sarif import sarif_log
-from serve.catalog_auth.text_format import (
+from serve.catalog_auth.formats.excerpts import LINE_LENGTH_MAX, excerpt_of
+from serve.catalog_auth.formats.sarif import sarif_log
+from serve.catalog_auth.formats.text import (
     WIDTH,
     as_github,
     as_text,
     total_line,
     unusable_as_github,
 )
+from serve.catalog_auth.judging import Judged, Unusable, judge
+from serve.catalog_auth.negotiating import wanted_type
+from serve.catalog_auth.positions import Place
 from tests.catalog_api import DANGLING, item
 
 OFFERED = ("application/json", "application/sarif+json", "text/plain")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.signing import signed_url_scheme
+from serve.catalog_auth.signing.signer import signed_url_scheme
 from tests.catalog_documents import Json, item, way, ways
 
 API = "https://sign.example.com/v1"

@@ -8,7 +8,7 @@ import pytest
 
 from actors.kernel.clock import ManualClock
 from serve.catalog_auth.locating import locate
-from serve.catalog_auth.signing import (
+from serve.catalog_auth.signing.signer import (
     DEFAULT_EXPIRY_S,
     KEY_BYTES_MAX,
     Refused,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from serve.catalog_auth.signing import SigningCredentials
-from serve.catalog_auth.signing_credentials import (
+from serve.catalog_auth.signing.credentials import (
     BadCredentialsError,
     credentials_from_environment,
 )
+from serve.catalog_auth.signing.signer import SigningCredentials
 
 FILE = """
 [default]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from serve.catalog_auth.document import Scheme
-from serve.catalog_auth.object_urls import https_url
+from serve.catalog_auth.objects.urls import https_url
 from serve.catalog_auth.resolving.chains import Chain, Link
 from serve.catalog_auth.resolving.credentials import (
     Credential,

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from serve.catalog_auth.findings import JsonValue
-from serve.catalog_auth.object_hosts import Provider, Style
-from serve.catalog_auth.object_urls import ObjectLocation, https_url
+from serve.catalog_auth.objects.hosts import Provider, Style
+from serve.catalog_auth.objects.urls import ObjectLocation, https_url
 from serve.catalog_auth.resolving.credentials import hosts_of
 from serve.catalog_auth.resolving.steps import EnvironmentStep, Need, place
 

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from serve.catalog_auth.findings import JsonValue, shown
-from serve.catalog_auth.object_urls import https_url
+from serve.catalog_auth.objects.urls import https_url
 from serve.catalog_auth.resolving.steps import (
     PLACE,
     Alternative,

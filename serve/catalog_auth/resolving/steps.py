@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from serve.catalog_auth.findings import JsonValue
-from serve.catalog_auth.object_urls import ObjectLocation
+from serve.catalog_auth.objects.urls import ObjectLocation
 
 PLACE = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")
 

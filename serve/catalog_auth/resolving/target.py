@@ -8,10 +8,10 @@ from urllib.parse import urljoin
 
 from serve.catalog_auth.document import Document, Holder, HolderKind, Kind
 from serve.catalog_auth.findings import pointer
-from serve.catalog_auth.object_urls import URI_PROVIDERS, ObjectLocation, parse_object_url
+from serve.catalog_auth.objects.storage_schemes import storage_schemes_of
+from serve.catalog_auth.objects.urls import URI_PROVIDERS, ObjectLocation, parse_object_url
 from serve.catalog_auth.resolving.object_stores import Store
 from serve.catalog_auth.resolving.withholding import withheld, withheld_mapping
-from serve.catalog_auth.storage_schemes import storage_schemes_of
 from serve.catalog_auth.urls import scheme_of
 
 STORAGE_SCHEMES = "storage:schemes"

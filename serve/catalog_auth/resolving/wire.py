@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from serve.catalog_auth.object_urls import ObjectLocation
+from serve.catalog_auth.objects.urls import ObjectLocation
 from serve.catalog_auth.resolving.recipes import recipes
 from serve.catalog_auth.resolving.steps import (
     Alternative,

@@ -13,8 +13,8 @@ from serve.catalog_auth.document import (
     flows_of,
 )
 from serve.catalog_auth.findings import Severity, shown
-from serve.catalog_auth.object_hosts import Provider, known_host
-from serve.catalog_auth.object_urls import (
+from serve.catalog_auth.objects.hosts import Provider, known_host
+from serve.catalog_auth.objects.urls import (
     URI_PROVIDERS,
     ObjectLocation,
     Reason,

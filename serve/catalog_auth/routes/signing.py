@@ -35,7 +35,7 @@ from serve.catalog_auth.schemas import (
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
-    from serve.catalog_auth.signing_file import SigningDoor
+    from serve.catalog_auth.signing.file import SigningDoor
 
 LOG = logging.getLogger("tollgate.catalog_auth")
 BODY_BYTES_MAX = 64 * 1024
@@ -119,7 +119,7 @@ async def sign_href(request: Request, query: Annotated[SignQuery, Query()]) -> R
 )
 async def scheme(request: Request, query: Annotated[SchemeQuery, Query()]) -> Response:
     """An entry for `auth:schemes`, ready to be copied."""
-    from serve.catalog_auth.signing import signed_url_scheme  # (botocore takes its time)
+    from serve.catalog_auth.signing.signer import signed_url_scheme  # (botocore takes its time)
 
     desk: Desk = request.app.state.desk
     told = signed_url_scheme(desk.public_url or str(request.base_url))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from configparser import ConfigParser
 from configparser import Error as MalformedError
 
-from serve.catalog_auth.signing import SigningCredentials
+from serve.catalog_auth.signing.signer import SigningCredentials
 
 _YES = ("YES", "TRUE", "1", "ON")
 

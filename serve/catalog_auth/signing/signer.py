@@ -18,8 +18,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from actors.kernel.clock import Clock
-from serve.catalog_auth.object_hosts import Provider, Style
-from serve.catalog_auth.object_urls import (
+from serve.catalog_auth.objects.hosts import Provider, Style
+from serve.catalog_auth.objects.urls import (
     ObjectLocation,
     https_url,
     is_host_label,

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from serve.catalog_auth.bodies import whole_body
 from serve.catalog_auth.checking import checked, example_text
 from serve.catalog_auth.desk import Desk
+from serve.catalog_auth.formats.rendering import HEADERS, rendered
 from serve.catalog_auth.page_view import View
 from serve.catalog_auth.problems import BadBody, NotFound
-from serve.catalog_auth.rendering import HEADERS, rendered
 
 FORM = "application/x-www-form-urlencoded"
 # A form writes most characters of JSON as three.

@@ -9,10 +9,10 @@ from serve.catalog_auth.bulk import encode_json
 from serve.catalog_auth.catalogue import RULES
 from serve.catalog_auth.described import JSON, OF_QUERIES, answers
 from serve.catalog_auth.findings import pointer
+from serve.catalog_auth.formats.rendering import HTML, rendered
 from serve.catalog_auth.negotiating import wanted_type
 from serve.catalog_auth.problems import NotFound
 from serve.catalog_auth.queries import NoQuery
-from serve.catalog_auth.rendering import HTML, rendered
 from serve.catalog_auth.rule import Rule
 from serve.catalog_auth.rule_documents import (
     as_lines,

@@ -23,7 +23,11 @@ import yaml
 from msgspec import Meta, Struct
 
 from actors.kernel.clock import Clock
-from serve.catalog_auth.signing import (
+from serve.catalog_auth.signing.credentials import (
+    BadCredentialsError,
+    credentials_from_environment,
+)
+from serve.catalog_auth.signing.signer import (
     DEFAULT_EXPIRY_S,
     EXPIRY_MAX_S,
     EXPIRY_MIN_S,
@@ -31,10 +35,6 @@ from serve.catalog_auth.signing import (
     Signer,
     SigningConfiguration,
     SigningCredentials,
-)
-from serve.catalog_auth.signing_credentials import (
-    BadCredentialsError,
-    credentials_from_environment,
 )
 
 FILE_BYTES_MAX = 1024 * 1024

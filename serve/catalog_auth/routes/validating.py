@@ -24,15 +24,15 @@ from serve.catalog_auth.described import (
 )
 from serve.catalog_auth.desk import Desk
 from serve.catalog_auth.envelopes import Envelope, opened
+from serve.catalog_auth.formats.sarif import MEDIA_TYPE as SARIF
+from serve.catalog_auth.formats.sarif import sarif_log
+from serve.catalog_auth.formats.text import as_text
 from serve.catalog_auth.judging import Json, Judged, located, reply_of
 from serve.catalog_auth.negotiating import wanted_type
 from serve.catalog_auth.queries import OptionsQuery
 from serve.catalog_auth.report import Verdict
 from serve.catalog_auth.report import validate as validated
-from serve.catalog_auth.sarif import MEDIA_TYPE as SARIF
-from serve.catalog_auth.sarif import sarif_log
 from serve.catalog_auth.streaming import Streamed, takes_gzip
-from serve.catalog_auth.text_format import as_text
 
 # What a document from the wire is called where files have names.
 NAME = "document"

@@ -1,0 +1,1 @@
+"""Verdicts for people and tools: text, SARIF, and notes for a code host."""

@@ -1,0 +1,1 @@
+"""Signing URLs of objects, for those buckets that the operator lists."""
