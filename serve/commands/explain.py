@@ -8,9 +8,11 @@ from actors.ratelimit.descriptors import Descriptor, Entries
 from actors.ratelimit.explaining import explain as explanation_of
 from actors.ratelimit.rule_building import load_rules
 from actors.ratelimit.rule_files import RuleFileError
+from actors.ratelimit.rules import RuleSet
 from serve.commands.check_config import EXIT_USAGE, fail, rule_directory
+from serve.rule_directory import RuleDirectory
+from serve.settings import Settings, process_environment
 
-SAMPLE_RULES = Path(__file__).parents[2] / "configs" / "ratelimit"
 EXIT_NO_LIMIT = 1
 
 
@@ -21,9 +23,8 @@ EXIT_NO_LIMIT = 1
     "--config",
     "directory",
     type=click.Path(path_type=Path),
-    default=SAMPLE_RULES,
     metavar="DIR",
-    help="The directory with the rule files; the sample rules if none is given.",
+    help="The directory with the rule files; without it, where the settings say that rules are.",
 )
 @click.option(
     "--merge-domain-configs",
@@ -31,7 +32,7 @@ EXIT_NO_LIMIT = 1
     is_flag=True,
     help="Several files may define one domain, as with MERGE_DOMAIN_CONFIG.",
 )
-def explain(domain: str, descriptor: str, directory: Path, merges_domains: bool) -> None:
+def explain(domain: str, descriptor: str, directory: Path | None, merges_domains: bool) -> None:
     """Tell which rule a descriptor of DOMAIN meets, level by level.
 
     The exit code is 0 when a rule with a limit is met, 1 when none is, 2 when the question or the
@@ -39,7 +40,7 @@ def explain(domain: str, descriptor: str, directory: Path, merges_domains: bool)
     """
     try:
         entries = parse_entries(descriptor)
-        rules = load_rules(rule_directory(directory).read(), merge_domains=merges_domains)
+        rules = _rules(directory, merges_domains=merges_domains)
     except (ValueError, RuleFileError) as error:
         fail(error.located if isinstance(error, RuleFileError) else str(error), EXIT_USAGE)
     told = explanation_of(rules, domain, Descriptor(entries))
@@ -47,6 +48,14 @@ def explain(domain: str, descriptor: str, directory: Path, merges_domains: bool)
         click.echo(line)
     if told.match is None:
         raise click.exceptions.Exit(EXIT_NO_LIMIT)
+
+
+def _rules(directory: Path | None, *, merges_domains: bool) -> RuleSet:
+    if directory is not None:
+        return load_rules(rule_directory(directory).read(), merge_domains=merges_domains)
+    settings = Settings.from_environment(process_environment()).rules
+    merges_domains = merges_domains or settings.merges_domains
+    return load_rules(RuleDirectory.of(settings).read(), merge_domains=merges_domains)
 
 
 def parse_entries(text: str) -> Entries:

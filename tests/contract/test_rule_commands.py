@@ -10,9 +10,11 @@ from actors.ratelimit.matching import Match, match
 from actors.ratelimit.rule_building import load_rules
 from actors.ratelimit.windows import Unit
 from serve.commands.check_config import check_config, rule_directory
-from serve.commands.explain import SAMPLE_RULES, explain, parse_entries
+from serve.commands.explain import explain, parse_entries
 
 GOOD = "domain: {}\ndescriptors: [{{key: k, rate_limit: {{unit: minute, requests_per_unit: 1}}}}]\n"
+
+SAMPLE_RULES = Path(__file__).parents[2] / "configs" / "ratelimit"
 
 
 def check(*arguments: object) -> Result:
@@ -159,6 +161,17 @@ def test_explaining_other_rules(tmp_path: Path) -> None:
     result = ask("own", "k=v", "--config", tmp_path)
     assert result.exit_code == 2
     assert result.stderr == "b.yaml:1: duplicate domain 'own' in config file\n"
+
+
+def test_explaining_the_rules_of_the_settings(tmp_path: Path) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(GOOD.format("own"))
+    (folder / "b.yaml").write_text(GOOD.format("own").replace("key: k", "key: l"))
+    settings = {"RUNTIME_ROOT": str(tmp_path), "MERGE_DOMAIN_CONFIG": "true"}
+    told = CliRunner().invoke(explain, ["own", "l=v"], env=settings)
+    assert told.exit_code == 0, told.output
+    assert CliRunner().invoke(explain, ["edge", "path=/limited"], env=settings).exit_code == 1
 
 
 @pytest.mark.parametrize("question", ["path", "", "path=/a,", "path=/a,=x", ",path=/a"])
