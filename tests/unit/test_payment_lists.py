@@ -1,0 +1,93 @@
+"""Which part of a list a query asks for, and what it is told when it asks for none."""
+
+import pytest
+
+from actors.ledger.store import Filter, Page
+from actors.ledger.values import EntityId
+from serve.payments.paging import LIMIT_MAX, ListQuery, read_list_query
+from serve.payments.rejections import BadRequest
+from serve.payments.wire_in import read_query
+
+OLD, NEW = EntityId("0" * 23 + "1"), EntityId("0" * 23 + "2")
+ALL = frozenset({"transactionId", "test", "successful", "merchantId"})
+
+
+def asked(query: str, filters: frozenset[str] = ALL) -> ListQuery:
+    return read_list_query(read_query(query.encode()), filters)
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("limit=1", Page(1)),
+        (f"limit={LIMIT_MAX}", Page(LIMIT_MAX)),
+        ("limit=0010", Page(10)),
+        (f"limit=5&before={NEW}", Page(5, before=NEW)),
+        (f"limit=5&after={OLD}", Page(5, after=OLD, is_ascending=True)),
+        (f"limit=5&before={NEW}&after={OLD}", Page(5, NEW, OLD)),
+        (f"limit=5&before={NEW}&sort=id", Page(5, before=NEW, is_ascending=True)),
+        (f"limit=5&after={OLD}&sort=-id", Page(5, after=OLD)),
+        ("limit=5&before=&after=&sort=", Page(5)),
+    ],
+)
+def test_bounds_and_order(query: str, page: Page) -> None:
+    assert asked(query).page == page
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("limit=5", Filter()),
+        (f"limit=5&filter[transactionId]={OLD}", Filter(transaction=OLD)),
+        ("limit=5&filter[test]=true&filter[successful]=false", Filter(None, True, False)),
+        ("limit=5&filter[test]=", Filter()),
+        ("limit=5&filter=", Filter()),
+    ],
+)
+def test_filters(query: str, wanted: Filter) -> None:
+    assert asked(query).wanted == wanted
+
+
+def test_a_merchant_is_told_apart_from_the_filters_of_the_store() -> None:
+    query = asked(f"limit=5&filter[merchantId]={OLD}")
+    assert query.merchant == OLD
+    assert query.wanted == Filter()
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("", ["limit"]),
+        ("limit=", ["limit"]),
+        ("limit=0", ["limit"]),
+        (f"limit={LIMIT_MAX + 1}", ["limit"]),
+        ("limit=-1", ["limit"]),
+        ("limit=1e3", ["limit"]),
+        ("limit=%D9%A1", ["limit"]),  # a digit of another script
+        ("limit=9999999999", ["limit"]),
+        ("limit[]=5", ["limit"]),
+        ("limit=5&before=x", ["before"]),
+        (f"limit=5&after={OLD.upper()}0", ["after"]),
+        ("limit=5&sort=name", ["sort"]),
+        ("limit=5&filter=x", ["filter"]),
+        ("limit=5&filter[test]=maybe", ["filter.test"]),
+        ("limit=5&filter[test][]=true", ["filter.test"]),
+        ("limit=5&filter[colour]=red", ["filter.colour"]),
+        ("limit=5&filter[merchantId]=x", ["filter.merchantId"]),
+        ("before=x&after=y&sort=z", ["before", "after", "sort", "limit"]),
+    ],
+)
+def test_every_field_that_is_wrong_is_named(query: str, fields: list[str]) -> None:
+    with pytest.raises(BadRequest) as refused:
+        asked(query)
+    assert [error.field for error in refused.value.errors] == fields
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [(frozenset(), "it has none"), (frozenset({"test", "successful"}), "successful, test")],
+)
+def test_a_filter_that_a_list_lacks_is_told_those_it_has(known: frozenset[str], told: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        asked("limit=5&filter[merchantId]=x", known)
+    assert told in refused.value.errors[0].message
