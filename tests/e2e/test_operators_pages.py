@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.callers import CALL_TIMEOUT_S, grpc_traffic, question
-from tests.tollgate_process import PORT_SETTINGS, TollgateProcess
+from tests.tollgate_process import TollgateProcess
 from tests.waiting import until
 
 # The names of the default mapping (B19), and one statistic that it does not map.
@@ -169,16 +169,17 @@ def test_status_says_what_listens_where(tollgate: TollgateProcess) -> None:
     status = json.loads(told.stdout)
     assert status["state"] == "healthy"
     assert status["data"] == str(tollgate.data)
-    ports = [tollgate.ports[name] for name in PORT_SETTINGS]
-    http, grpc, debug, dashboard, _, _, _, metrics = ports
+    ports = tollgate.ports
     assert (
         status["addresses"].items()
         >= {
-            "HTTP": f"0.0.0.0:{http}",
-            "gRPC": f"0.0.0.0:{grpc}",
-            "debug": f"0.0.0.0:{debug}",
-            "metrics": f"127.0.0.1:{metrics}",
-            "Ray dashboard": f"127.0.0.1:{dashboard}",
+            "HTTP": f"0.0.0.0:{ports['PORT']}",
+            "gRPC": f"0.0.0.0:{ports['GRPC_PORT']}",
+            "operator": f"http://127.0.0.1:{ports['PAYMENTS_OPERATOR_PORT']}",
+            "catalog auth": f"http://0.0.0.0:{ports['PORT']}/catalog-auth/",
+            "debug": f"0.0.0.0:{ports['DEBUG_PORT']}",
+            "metrics": f"127.0.0.1:{ports['PULLMETRICS_PORT']}",
+            "Ray dashboard": f"127.0.0.1:{ports['RAY_DASHBOARD_PORT']}",
         }.items()
     )
     assert "Tollgate is healthy (pid" in tollgate.command("status").stdout
