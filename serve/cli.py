@@ -5,21 +5,21 @@ from typing import Any
 
 import click
 
-from serve.settings import SettingsError
+from tollgate.serve.settings import SettingsError
 
 # Name on the command line: module and object. Imported when asked for, because a command that only
 # reads files should not wait for gRPC or Ray.
 COMMANDS = {
-    "up": ("serve.commands.up", "up"),
-    "status": ("serve.commands.status", "status"),
-    "down": ("serve.commands.down", "down"),
-    "settings": ("serve.commands.settings", "settings"),
-    "check-config": ("serve.commands.check_config", "check_config"),
-    "explain": ("serve.commands.explain", "explain"),
-    "client": ("serve.commands.client", "client"),
-    "catalog": ("serve.commands.catalog", "catalog"),
-    "payments": ("serve.commands.payments", "payments"),
-    "ledger": ("serve.commands.ledger", "ledger"),
+    "up": ("tollgate.serve.commands.up", "up"),
+    "status": ("tollgate.serve.commands.status", "status"),
+    "down": ("tollgate.serve.commands.down", "down"),
+    "settings": ("tollgate.serve.commands.settings", "settings"),
+    "check-config": ("tollgate.serve.commands.check_config", "check_config"),
+    "explain": ("tollgate.serve.commands.explain", "explain"),
+    "client": ("tollgate.serve.commands.client", "client"),
+    "catalog": ("tollgate.serve.commands.catalog.command", "catalog"),
+    "payments": ("tollgate.serve.commands.payments.command", "payments"),
+    "ledger": ("tollgate.serve.commands.ledger.command", "ledger"),
 }
 
 

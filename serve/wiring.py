@@ -7,26 +7,33 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from actors.kernel.clock import Clock, SystemClock
-from actors.ratelimit.decision import Decider
-from actors.ratelimit.descriptors import Bounds
-from actors.ratelimit.partitions.actor import PartitionedCounters, start_partitions
-from actors.ratelimit.policy import HeaderNames, Policy
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.tallies import Tallies
-from actors.ratelimit.watching.actor import start_watcher
-from actors.ratelimit.watching.watcher import Watcher
-from serve.logs import configure_logs
-from serve.operations.actor import start_operations
-from serve.ratelimit.answers import decoded, encoded, wire_answers
-from serve.ratelimit.codec.answers import current_limit_bytes
-from serve.ratelimit.front import Door, Front, NativeTuning, ServerTls, Service, choose_front
-from serve.ratelimit.health import Health
-from serve.rule_archive import FileArchive
-from serve.rule_directory import RuleDirectory
-from serve.settings import Settings
-from serve.settings.choices import ErrorStatusCodes
-from serve.short_path import short_path
+from tollgate.actors.kernel.clock import Clock, SystemClock
+from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
+from tollgate.actors.ratelimit.decision.decider import Decider
+from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Bounds
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.actors.ratelimit.watching.actor import start_watcher
+from tollgate.actors.ratelimit.watching.watcher import Watcher
+from tollgate.serve.node.logs import configure_logs
+from tollgate.serve.node.socket_folder import short_path
+from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
+from tollgate.serve.ratelimit.fronts.front import (
+    Door,
+    Front,
+    NativeTuning,
+    ServerTls,
+    Service,
+    choose_front,
+)
+from tollgate.serve.ratelimit.health import Health
+from tollgate.serve.ratelimit.operations.actor import start_operations
+from tollgate.serve.ratelimit.replies import decoded, encoded, wire_answers
+from tollgate.serve.ratelimit.rule_sources.archive import FileArchive
+from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.settings import Settings
+from tollgate.serve.settings.choices import ErrorStatusCodes
 
 NAMESPACE = "tollgate"
 # Detached actors outlive whoever made them: a new kind of state takes a new name.

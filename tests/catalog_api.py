@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from serve.catalog_auth.application import catalog_application
-from serve.catalog_auth.desk import Desk
-from serve.catalog_auth.wiring import catalog_desk
-from serve.settings import Settings
+from tollgate.serve.catalog_auth.api.application import catalog_application
+from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.wiring import catalog_desk
+from tollgate.serve.settings import Settings
 
 Json = dict[str, Any]
 PREFIX = "/catalog-auth"

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from serve.catalog_auth.rules.example_documents import collection, item
-from serve.catalog_auth.versions import Version
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.examples.documents import collection, item
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared/catalog_auth"

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from serve.catalog_auth.document import NO_ANCESTORS, Ancestors
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.resolving.holdings import Held, Holdings
-from serve.catalog_auth.resolving.resolution import resolve
-from serve.catalog_auth.resolving.steps import Resolution
-from serve.catalog_auth.resolving.target import By, Target
-from serve.catalog_auth.resolving.wire import resolution_json
+from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.resolve.holdings import Held, Holdings
+from tollgate.serve.catalog_auth.resolve.resolution import resolve
+from tollgate.serve.catalog_auth.resolve.steps import Resolution
+from tollgate.serve.catalog_auth.resolve.target import By, Target
+from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
 Json = dict[str, Any]
 V1_2_0 = "https://stac-extensions.github.io/authentication/v1.2.0/schema.json"

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from serve.catalog_auth.document import NO_ANCESTORS, Ancestors
-from serve.catalog_auth.findings import Finding, Severity, pointer
-from serve.catalog_auth.report import Options, validate
-from serve.catalog_auth.rule import Profile
+from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
+from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
+from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.catalog_auth.verdict.report import Options, validate
 
 SCHEME = "/properties/auth:schemes/access"
 HREF = "/assets/data/href"

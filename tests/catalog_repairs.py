@@ -6,14 +6,14 @@ from typing import Any
 
 import jsonpatch
 
-from serve.catalog_auth.fixing import fix
-from serve.catalog_auth.judging import patch_of
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.migrating import Migrated, migrate
-from serve.catalog_auth.patching import patched
-from serve.catalog_auth.report import Verdict, validate
-from serve.catalog_auth.schema_validity.official import is_schema_valid
-from serve.catalog_auth.versions import Version
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.repair.fixes import fix
+from tollgate.serve.catalog_auth.repair.json_patch import patched
+from tollgate.serve.catalog_auth.repair.migration import Migrated, migrate
+from tollgate.serve.catalog_auth.verdict.judgement import patch_of
+from tollgate.serve.catalog_auth.verdict.report import Verdict, validate
+from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 
 
 def check_fixes(document: Any) -> None:

@@ -1,6 +1,6 @@
 """A client that does exactly what a resolution says, from its JSON, and nothing of its own.
 
-It knows the language of `serve/catalog_auth/resolving/steps.py`: places, what is derived, and the
+It knows the language of `serve/catalog_auth/resolve/steps.py`: places, what is derived, and the
 rules for credentials, redirects among them.
 """
 

@@ -66,7 +66,7 @@ _SITE_PACKAGES = Path(pytest.__file__).parents[1]
 _TOOLS = tuple(
     f"{_SITE_PACKAGES / name}{os.sep}" for name in ("_pytest", "pluggy", "hypothesis", "coverage")
 )
-_OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("actors", "serve", "tests"))
+_OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("src/tollgate", "tests"))
 
 # The pure tier that is being held to its price at this moment, for the audit hook below.
 _held_tier: str | None = None

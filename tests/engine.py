@@ -6,21 +6,26 @@ from itertools import repeat
 from threading import Lock
 from typing import TypeVar
 
-from actors.kernel.clock import ManualClock
-from actors.ratelimit.counters import Conditional, Hits
-from actors.ratelimit.decision import Decider
-from actors.ratelimit.descriptors import Entries, Request
-from actors.ratelimit.local_counters import LocalCounters
-from actors.ratelimit.planning import UNIT_SLOTS, PlannedHit
-from actors.ratelimit.policy import Policy
-from actors.ratelimit.refusals import Refusal
-from actors.ratelimit.rounds import CounterStore, Unreachable
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.rule_files import RuleFile
-from actors.ratelimit.rules import RuleSet
-from actors.ratelimit.tallies import RULE_STATS, RuleTally, StatisticsDelta, Tallies
-from actors.ratelimit.verdict import Decision
-from actors.ratelimit.windows import Unit
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ratelimit.counting.counters import Conditional, Hits
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.decider import Decider
+from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.decision.refusals import Refusal
+from tollgate.actors.ratelimit.decision.round import CounterStore, Unreachable
+from tollgate.actors.ratelimit.decision.verdict import Decision
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Entries, Request
+from tollgate.actors.ratelimit.rules.rule_file import RuleFile
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.actors.ratelimit.statistics.tallies import (
+    RULE_STATS,
+    RuleTally,
+    StatisticsDelta,
+    Tallies,
+)
 
 DEFAULT_POLICY = Policy()
 Answers = dict[int, list[list[int]] | Unreachable]

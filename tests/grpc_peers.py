@@ -11,11 +11,18 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2
 
-from actors.kernel.clock import SystemClock
-from serve.ratelimit.codec.messages import METHOD_PATH
-from serve.ratelimit.front import Answer, Door, Front, NativeTuning, Service, choose_front
-from serve.ratelimit.health import Health
-from serve.settings.choices import GrpcFront
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.ratelimit.codec.messages import METHOD_PATH
+from tollgate.serve.ratelimit.fronts.front import (
+    Answer,
+    Door,
+    Front,
+    NativeTuning,
+    Service,
+    choose_front,
+)
+from tollgate.serve.ratelimit.health import Health
+from tollgate.serve.settings.choices import GrpcFront
 
 # How long anything may take before a test fails; nothing waits that long when all is well.
 PATIENCE_S = 20.0

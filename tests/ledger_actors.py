@@ -9,21 +9,21 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from actors.kernel.clock import SystemClock
-from actors.ledger.actor import RayShardLine, ShardSpec, start_shard, start_shards
-from actors.ledger.answers import Answer, Done
-from actors.ledger.client import LedgerClient
-from actors.ledger.commands import Command, CreateApp, Order, ReserveMerchant
-from actors.ledger.journal.migrating import open_database, upgrade
-from actors.ledger.journal.reading import SqlReadStore
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.routing import ShardMap
-from actors.ledger.rows import Entry
-from actors.ledger.shard import ShardBounds
-from actors.ledger.store import JournalStore
-from actors.ledger.values import DIRECTORY, NOBODY, BookId, EntityId, Origin
 from tests.ledger_books import EUR, PRICING, authorise, opening
 from tests.simulation.auditor import BookAuditor
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ledger.law.commands import Command, CreateApp, Order, ReserveMerchant
+from tollgate.actors.ledger.law.outcomes import Answer, Done
+from tollgate.actors.ledger.law.rows import Entry
+from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId, Origin
+from tollgate.actors.ledger.shard.actor import RayShardLine, ShardSpec, start_shard, start_shards
+from tollgate.actors.ledger.shard.client import LedgerClient
+from tollgate.actors.ledger.shard.pipeline import ShardBounds
+from tollgate.actors.ledger.shard.routing import ShardMap
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.store import JournalStore
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 Result = TypeVar("Result")
 ANSWERS_WITHIN_S = 3.0

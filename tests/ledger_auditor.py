@@ -6,12 +6,12 @@ It knows the invariants of the specification (part E), and nothing of how the ma
 from collections import defaultdict
 from typing import Any
 
-from actors.ledger.entities import Entity, entity_from, head_from
-from actors.ledger.head import Head
-from actors.ledger.replay import replay, replayed_rows
-from actors.ledger.rows import Commit, EntityRow, KeyRow
-from actors.ledger.values import BookId, EntityId
 from tests.ledger_books import Books
+from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.replay import replay, replayed_rows
+from tollgate.actors.ledger.law.rows import Commit, EntityRow, KeyRow
+from tollgate.actors.ledger.law.values import BookId, EntityId
 
 TRAIL_KINDS = ("capture", "refund", "void", "dispute")
 LINE_KINDS = ("capture", "refund", "dispute", "payout")

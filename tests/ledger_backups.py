@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from actors.ledger.journal.migrating import open_database
-from actors.ledger.journal.restoring import Restored, restore
-from actors.ledger.journal.segments import Record
-from actors.ledger.rows import Commit
-from serve.ledger_archive import LedgerArchive, Shipment
 from tests.ledger_storage import TABLES, Storage, emptied, runner
 from tests.told_ledger import story, write
+from tollgate.actors.ledger.backup.archive import LedgerArchive, Shipment
+from tollgate.actors.ledger.backup.restore import Restored, restore
+from tollgate.actors.ledger.backup.segments import Record
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.storage.migration import open_database
 
 NOW_MS = 1_800_000_000_000
 # Epochs begin anew; checkpoints are where the restore's batches end.

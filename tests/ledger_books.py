@@ -5,8 +5,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from actors.ledger.answers import Refused
-from actors.ledger.commands import (
+from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.machine import Step, execute, needs, rows
+from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
     Command,
@@ -16,12 +18,10 @@ from actors.ledger.commands import (
     Order,
     ReserveMerchant,
 )
-from actors.ledger.entities import Entity, entity_from, head_from
-from actors.ledger.head import Head
-from actors.ledger.machine import Step, execute, needs, rows
-from actors.ledger.rows import Commit, EntityRow, Entry, HeadRow, KeyRow
-from actors.ledger.transaction import Transaction
-from actors.ledger.values import (
+from tollgate.actors.ledger.law.outcomes import Refused
+from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow
+from tollgate.actors.ledger.law.transaction import Transaction
+from tollgate.actors.ledger.law.values import (
     DIRECTORY,
     NOBODY,
     OPERATOR,

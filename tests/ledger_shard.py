@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from actors.kernel.clock import ManualClock
-from actors.ledger.answers import Answer, Done
-from actors.ledger.commands import Capture, Command, Order, Void
-from actors.ledger.memory_store import MemoryStore, MemoryTables
-from actors.ledger.rows import Commit, EntityRow, HeadRow, OperationRow
-from actors.ledger.shard import Shard, ShardBounds
-from actors.ledger.values import BookId, EntityId
 from tests.ledger_books import NOW_MS, Books, Shop, authorise, open_shop
 from tests.simulation.virtual_loop import VirtualLoop
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ledger.law.commands import Capture, Command, Order, Void
+from tollgate.actors.ledger.law.outcomes import Answer, Done
+from tollgate.actors.ledger.law.rows import Commit, EntityRow, HeadRow, OperationRow
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
+from tollgate.actors.ledger.storage.memory_store import MemoryStore, MemoryTables
 
 SHARD = "shard"
 AS_USUAL = ShardBounds()

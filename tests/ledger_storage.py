@@ -8,15 +8,15 @@ from hashlib import sha256
 
 from sqlalchemy import delete
 
-from actors.ledger.journal import delivery_tables
-from actors.ledger.journal.connections import Connection
-from actors.ledger.journal.engine import Database
-from actors.ledger.journal.migrating import open_database, upgrade
-from actors.ledger.journal.reading import SqlReadStore
-from actors.ledger.journal.schema import metadata
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.rows import Commit, EntityRow, Entry, HeadRow, OperationRow, Posting
-from actors.ledger.values import BookId, EntityId
+from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, OperationRow, Posting
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage import delivery_tables
+from tollgate.actors.ledger.storage.connections.connection import Connection
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.tables import metadata
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 APP = EntityId("68000000" + "0" * 10 + "000001")
 NOW_MS = 1_800_000_000_000

@@ -12,7 +12,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from actors.ledger.commands import (
+from tests.ledger_books import (
+    CARD,
+    DECLINED,
+    DKK,
+    EUR,
+    JPY,
+    KWD,
+    NOW_MS,
+    Books,
+    Shop,
+    authorise,
+    open_shop,
+    rate,
+)
+from tollgate.actors.ledger.book.entities import head_from
+from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
     Authorise,
@@ -32,9 +47,8 @@ from actors.ledger.commands import (
     SaveCard,
     Void,
 )
-from actors.ledger.entities import head_from
-from actors.ledger.rows import Entry, Posting
-from actors.ledger.values import (
+from tollgate.actors.ledger.law.rows import Entry, Posting
+from tollgate.actors.ledger.law.values import (
     DIRECTORY,
     NOBODY,
     OPERATOR,
@@ -45,20 +59,6 @@ from actors.ledger.values import (
     Pricing,
     ProcessingError,
     Scheme,
-)
-from tests.ledger_books import (
-    CARD,
-    DECLINED,
-    DKK,
-    EUR,
-    JPY,
-    KWD,
-    NOW_MS,
-    Books,
-    Shop,
-    authorise,
-    open_shop,
-    rate,
 )
 
 LATER = ProcessingError(7, "Insufficient funds", True, False, "Try later.", Advice(24, 5, "Wait."))

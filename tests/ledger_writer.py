@@ -10,11 +10,11 @@ import asyncio
 import resource
 import sys
 
-from actors.ledger.journal.errors import StorageError
-from actors.ledger.journal.migrating import open_database
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.store import Fenced, OutcomeUnknown
 from tests.ledger_storage import Book, move
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.migration import open_database
+from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 
 async def write(url: str) -> None:

@@ -12,32 +12,32 @@ from typing import Any
 
 import httpx
 
-from actors.kernel.clock import ManualClock
-from actors.ledger.answers import Answer
-from actors.ledger.commands import Order
-from actors.ledger.journal.deliveries import SqlDeliveryStore
-from actors.ledger.journal.engine import Database
-from actors.ledger.journal.migrating import open_database
-from actors.ledger.journal.reading import SqlReadStore
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.shard import Shard
-from serve.payments.application import payments_application
-from serve.payments.auth import Authentication
-from serve.payments.card_network import CardNetworks
-from serve.payments.desk import Desk
-from serve.payments.door import Door, OperatorKey
-from serve.payments.facts import Facts
-from serve.payments.key_uses import KeyUses
-from serve.payments.keys import KeyDigests
-from serve.payments.mail import Invitation
-from serve.payments.master_secret import MasterSecret
-from serve.payments.minting import Minting
-from serve.payments.ordering import Ordering
-from serve.payments.own_limits import Limits, NoLimits
-from serve.payments.reference import load_reference
-from serve.payments.simulated_network import SimulatedNetwork
-from serve.payments.webhook_secrets import SecretBox
-from serve.payments.webhooks import TargetPolicy
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.actors.ledger.shard.pipeline import Shard
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.actors.ledger.storage.migration import open_database
+from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
+from tollgate.serve.payments.api.access import Authentication
+from tollgate.serve.payments.api.application import payments_application
+from tollgate.serve.payments.api.asgi import Door, OperatorKey
+from tollgate.serve.payments.api.call_limits import Limits, NoLimits
+from tollgate.serve.payments.api.context import Desk
+from tollgate.serve.payments.api.immutable_facts import Facts
+from tollgate.serve.payments.api.orders import Ordering
+from tollgate.serve.payments.mail.mailer import Invitation
+from tollgate.serve.payments.network.port import CardNetworks
+from tollgate.serve.payments.network.simulator import SimulatedNetwork
+from tollgate.serve.payments.reference.tables import load_reference
+from tollgate.serve.payments.secrets.key_uses import KeyUses
+from tollgate.serve.payments.secrets.keys import KeyDigests
+from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.secrets.minting import Minting
+from tollgate.serve.payments.webhooks.calls import TargetPolicy
+from tollgate.serve.payments.webhooks.secrets import SecretBox
 
 TABLES = Path(__file__).parents[1] / "configs" / "payments"
 NOW_S = 1_767_225_600  # 2026-01-01T00:00:00Z

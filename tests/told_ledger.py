@@ -7,13 +7,13 @@ from functools import lru_cache
 from itertools import count
 from unittest.mock import patch
 
-from actors.ledger.commands import Command
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.rows import Commit
-from actors.ledger.values import Currency, EntityId, Pricing
 from tests import ledger_books
 from tests.ledger_books import EUR, FREE, Books, open_shop
 from tests.ledger_story import tell
+from tollgate.actors.ledger.law.commands import Command
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.law.values import Currency, EntityId, Pricing
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 BATCH = 64
 

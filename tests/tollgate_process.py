@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from serve.short_path import remove_short_path
+from tollgate.serve.node.socket_folder import remove_short_path
 
 COMMAND = Path(sys.executable).parent / "tollgate"
 COMMAND_WITHIN_S = 330.0  # longer than `tollgate up` waits by itself

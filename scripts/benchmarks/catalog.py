@@ -26,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 
 from scripts.benchmarks.catalog_http import print_http
-from serve.catalog_auth.decoding import decode
-from serve.catalog_auth.report import validate_raw
-from serve.catalog_auth.rules.example_documents import LOGIN, item, scene
+from tollgate.serve.catalog_auth.document.decoding import decode
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item, scene
+from tollgate.serve.catalog_auth.verdict.report import validate_raw
 
 STAC_VALID = ("stac-valid==4.6.1", "fastjsonschema==2.22.3", "jsonschema==4.26.0")
 STAC_VALID_ENVIRONMENT = Path(".cache/stac-valid")

@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from actors.kernel.clock import SystemClock
-from actors.ledger.answers import Answer, Done
-from actors.ledger.commands import Capture, Command, Order
-from actors.ledger.journal.engine import Database
-from actors.ledger.journal.migrating import open_database, upgrade
-from actors.ledger.journal.reading import SqlReadStore
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.shard import Shard, ShardBounds
-from actors.ledger.store import Filter, Page
-from actors.ledger.values import EntityId
 from scripts.benchmarks.ledger_machine import AUTHORISE, BOOK, OPEN_SHOP, ORIGIN
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ledger.law.commands import Capture, Command, Order
+from tollgate.actors.ledger.law.outcomes import Answer, Done
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 BATCH = 100
 CALLERS = 2

@@ -5,11 +5,11 @@ from time import process_time
 
 import click
 
-from actors.ledger.commands import Authorise, Capture, Command, OpenMerchant, Order
-from actors.ledger.entities import Entity
-from actors.ledger.head import Head
-from actors.ledger.machine import Step, execute, rows
-from actors.ledger.values import (
+from tollgate.actors.ledger.book.entities import Entity
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.machine import Step, execute, rows
+from tollgate.actors.ledger.law.commands import Authorise, Capture, Command, OpenMerchant, Order
+from tollgate.actors.ledger.law.values import (
     OPERATOR,
     BookId,
     CardSummary,

@@ -26,7 +26,7 @@ from rich.table import Table
 from scripts.benchmarks.http_load import Calls, Request, run_http
 from scripts.benchmarks.ledger_core import core_table, size_table
 from scripts.benchmarks.tollgate_node import TollgateNode, tollgate_node
-from serve.payments.demo import CARD, MERCHANT
+from tollgate.serve.commands.payments.demo import CARD, MERCHANT
 
 TABLES = Path("configs/payments")
 AUTHORISING_CLIENTS = 64

@@ -23,10 +23,10 @@ from rich.table import Table
 from scripts.benchmarks.grpc_load import Load, run_load
 from scripts.benchmarks.h2load import run_h2load
 from scripts.benchmarks.tollgate_node import TollgateNode, Usage, json_body, tollgate_node
-from serve.ports import free_port
-from serve.ratelimit.codec.json_form import request_from_json
-from serve.ratelimit.codec.messages import METHOD_PATH
 from tests.e2e.envoy_process import EnvoyProcess
+from tollgate.serve.node.ports import free_port
+from tollgate.serve.ratelimit.codec.json_form import request_from_json
+from tollgate.serve.ratelimit.codec.messages import METHOD_PATH
 
 CONNECTIONS = 8
 IN_FLIGHT = (1, 80, 256)

@@ -7,10 +7,10 @@ import gc
 from ray import serve as ray_serve
 from starlette.types import ASGIApp
 
-from serve.catalog_auth.application import catalog_application
-from serve.catalog_auth.wiring import catalog_desk
-from serve.logs import configure_logs
-from serve.settings import Settings, process_environment
+from tollgate.serve.catalog_auth.api.application import catalog_application
+from tollgate.serve.catalog_auth.wiring import catalog_desk
+from tollgate.serve.node.logs import configure_logs
+from tollgate.serve.settings import Settings, process_environment
 
 ROUTE_PREFIX = "/catalog-auth"
 ONGOING_REQUESTS_MAX = 1_024

@@ -4,19 +4,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actors.kernel.clock import SystemClock
-from serve.catalog_auth.crawling import CrawlBounds, CrawlSetup
-from serve.catalog_auth.desk import Desk, Slots
-from serve.catalog_auth.envelopes import severities_named
-from serve.catalog_auth.fetching import FetchPolicy
-from serve.catalog_auth.problems import Unprocessable
-from serve.catalog_auth.report import Options
-from serve.catalog_auth.rule import Profile
-from serve.settings import Settings, process_environment
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.catalog_auth.api.context import Desk, Slots
+from tollgate.serve.catalog_auth.api.envelopes import severities_named
+from tollgate.serve.catalog_auth.api.problems import Unprocessable
+from tollgate.serve.catalog_auth.crawl.crawler import CrawlBounds, CrawlSetup
+from tollgate.serve.catalog_auth.crawl.fetcher import FetchPolicy
+from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.catalog_auth.verdict.report import Options
+from tollgate.serve.settings import Settings, process_environment
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
-    from serve.catalog_auth.signing.file import SigningDoor
+    from tollgate.serve.catalog_auth.sign.file import SigningDoor
 
 
 class WiringError(Exception):
@@ -68,7 +68,7 @@ def _signing(settings: Settings) -> "SigningDoor | None":
     catalog = settings.catalog
     if not catalog.signing:
         return None
-    from serve.catalog_auth.signing.file import SigningFileError, signing_door
+    from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_door
 
     try:
         return signing_door(

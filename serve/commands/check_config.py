@@ -6,12 +6,12 @@ from typing import NoReturn
 
 import click
 
-from actors.ratelimit.rule_building import RuleSetBuilder
-from actors.ratelimit.rule_drafts import DomainDraft
-from actors.ratelimit.rule_files import RuleFileError
-from actors.ratelimit.rule_reading import read_rule_file
-from actors.ratelimit.rule_warnings import find_warnings
-from serve.rule_directory import FoundFile, RuleDirectory
+from tollgate.actors.ratelimit.rules.builder import RuleSetBuilder
+from tollgate.actors.ratelimit.rules.draft_reader import read_rule_file
+from tollgate.actors.ratelimit.rules.drafts import DomainDraft
+from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
+from tollgate.actors.ratelimit.rules.warnings import find_warnings
+from tollgate.serve.ratelimit.rule_sources.directory import FoundFile, RuleDirectory
 
 EXIT_REFUSED = 1
 EXIT_USAGE = 2

@@ -2,7 +2,7 @@
 
 import click
 
-from serve.ratelimit.client import CallFailed, ClientTls, ask, lines_of, parse_descriptor
+from tollgate.serve.ratelimit.client import CallFailed, ClientTls, ask, lines_of, parse_descriptor
 
 EXIT_FAILED = 1
 HITS_ADDEND_MAX = 2**32 - 1

@@ -7,9 +7,9 @@ import time
 
 import click
 
-from actors.kernel.clock import SystemClock
-from serve.run_record import running
-from serve.settings import Settings, process_environment
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.node.run_record import running
+from tollgate.serve.settings import Settings, process_environment
 
 LOOK_EVERY_S = 0.1
 MARGIN_S = 30.0

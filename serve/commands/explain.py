@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from actors.ratelimit.descriptors import Descriptor, Entries
-from actors.ratelimit.explaining import explain as explanation_of
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.rule_files import RuleFileError
-from actors.ratelimit.rules import RuleSet
-from serve.commands.check_config import EXIT_USAGE, fail, rule_directory
-from serve.rule_directory import RuleDirectory
-from serve.settings import Settings, process_environment
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries
+from tollgate.actors.ratelimit.rules.explanation import explain as explanation_of
+from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.serve.commands.check_config import EXIT_USAGE, fail, rule_directory
+from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.settings import Settings, process_environment
 
 EXIT_NO_LIMIT = 1
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from serve.settings import (
+from tollgate.serve.settings import (
     Description,
     Settings,
     SettingsError,

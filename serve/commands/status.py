@@ -7,10 +7,10 @@ import urllib.request
 
 import click
 
-from actors.kernel.clock import SystemClock
-from serve.payments.outbox import letters_waiting, outbox_folder
-from serve.run_record import RunRecord, running
-from serve.settings import Settings, process_environment
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.node.run_record import RunRecord, running
+from tollgate.serve.payments.mail.outbox import letters_waiting, outbox_folder
+from tollgate.serve.settings import Settings, process_environment
 
 ANSWER_WITHIN_S = 2.0
 

@@ -9,16 +9,16 @@ from typing import NoReturn
 
 import click
 
-from actors.kernel.clock import Clock, SystemClock
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.rule_files import RuleFileError
-from serve.leftovers import end_leftovers
-from serve.node_environment import merged, node_environment
-from serve.payments.operator_key import OperatorKeyError, load_operator_key
-from serve.ports import free_port, taken
-from serve.rule_directory import RuleDirectory
-from serve.run_record import RunRecord, running
-from serve.settings import Settings, SettingsError, process_environment
+from tollgate.actors.kernel.clock import Clock, SystemClock
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
+from tollgate.serve.node.environment import merged, node_environment
+from tollgate.serve.node.orphan_processes import end_leftovers
+from tollgate.serve.node.ports import free_port, taken
+from tollgate.serve.node.run_record import RunRecord, running
+from tollgate.serve.payments.secrets.operator_key import OperatorKeyError, load_operator_key
+from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.settings import Settings, SettingsError, process_environment
 
 READY_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.1
@@ -32,7 +32,7 @@ def up(detach: bool) -> None:
     environment = merged(process_environment(), node_environment(settings))
     if settings.http.port == 0:
         environment["PORT"] = str(free_port())
-    command = [sys.executable, "-m", "serve.node"]
+    command = [sys.executable, "-m", "tollgate.serve.node.process"]
     click.echo("Starting Ray and the services on this machine.")
     if detach:
         _run_detached(command, environment, settings.process.data, SystemClock())
@@ -90,8 +90,8 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
     if not grpc.has_tls:
         return
     # Imported here: without TLS nothing in this command needs gRPC.
-    from serve.ratelimit.front import ServerTls
-    from serve.ratelimit.front_tls import TlsError, server_credentials
+    from tollgate.serve.ratelimit.fronts.front import ServerTls
+    from tollgate.serve.ratelimit.fronts.tls import TlsError, server_credentials
 
     try:
         server_credentials(ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san))
@@ -116,7 +116,7 @@ def _bad_catalog(settings: Settings) -> Iterator[str]:
     if not catalog.is_on or not (catalog.severities or catalog.signing):
         return
     # Imported here: all rules, and what signs, are much for a command that starts something.
-    from serve.catalog_auth.wiring import WiringError, catalog_desk
+    from tollgate.serve.catalog_auth.wiring import WiringError, catalog_desk
 
     try:
         catalog_desk(settings)

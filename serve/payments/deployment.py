@@ -15,15 +15,15 @@ from fastapi import FastAPI
 from ray import get_runtime_context
 from ray import serve as ray_serve
 
-from actors.ledger.journal.errors import StorageError
-from actors.ratelimit.partitions.actor import GC_THRESHOLDS
-from serve.logs import configure_logs
-from serve.payments.upkeep import Upkeep
-from serve.payments.wiring import PaymentsParts, payments_parts
-from serve.ratelimit.listening import Listener, listen
-from serve.settings import Settings, process_environment
-from serve.settings.choices import Transport
-from serve.wiring import new_run, rate_limit_actors
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ratelimit.counting.actor import GC_THRESHOLDS
+from tollgate.serve.net.listener import Listener, listen
+from tollgate.serve.node.logs import configure_logs
+from tollgate.serve.payments.upkeep import Upkeep
+from tollgate.serve.payments.wiring import PaymentsParts, payments_parts
+from tollgate.serve.settings import Settings, process_environment
+from tollgate.serve.settings.choices import Transport
+from tollgate.serve.wiring import new_run, rate_limit_actors
 
 LOG = logging.getLogger("tollgate.payments")
 ROUTE_PREFIX = "/payments"

@@ -14,15 +14,15 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from actors.kernel.clock import Clock
-from actors.ledger.journal.anchoring import anchor, last_settled_day
-from actors.ledger.journal.engine import Database
-from actors.ledger.journal.errors import StorageError
-from actors.ledger.journal.migrating import open_database
-from actors.ledger.journal.purging import forget_operations
-from actors.ledger.journal.segments import BrokenSegment
-from actors.ledger.store import StorageDown
-from serve.ledger_archive import ArchiveError, LedgerArchive
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
+from tollgate.actors.ledger.backup.segments import BrokenSegment
+from tollgate.actors.ledger.proof.anchors import anchor, last_settled_day
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.migration import open_database
+from tollgate.actors.ledger.storage.operation_expiry import forget_operations
+from tollgate.actors.ledger.storage.store import StorageDown
 
 LOG = logging.getLogger("tollgate.ledger")
 EXPECTED = (StorageError, StorageDown, ArchiveError, BrokenSegment, OSError)

@@ -11,46 +11,46 @@ from pathlib import Path
 import ray
 from fastapi import FastAPI
 
-from actors.kernel.clock import Clock, SystemClock
-from actors.ledger.actor import RayShardLine, ShardSpec, start_shard, start_shards
-from actors.ledger.client import LedgerClient
-from actors.ledger.journal.addresses import check_cluster
-from actors.ledger.journal.deliveries import SqlDeliveryStore
-from actors.ledger.journal.engine import Database
-from actors.ledger.journal.key_uses import SqlKeyUses
-from actors.ledger.journal.migrating import open_database, upgrade
-from actors.ledger.journal.reading import SqlReadStore
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.routing import ShardMap
-from actors.ledger.shard import ShardBounds
-from actors.ledger.store import JournalStore
-from actors.ratelimit.local_counters import LocalCounters
-from actors.ratelimit.partitions.actor import PartitionedCounters
-from actors.ratelimit.tallies import Tallies
-from serve.payments.application import payments_application
-from serve.payments.auth import Authentication
-from serve.payments.call import Trust
-from serve.payments.card_network import CardNetworks
-from serve.payments.delivery import DeliveryPump, PumpBounds
-from serve.payments.desk import Desk
-from serve.payments.door import Door, OperatorKey
-from serve.payments.facts import Facts
-from serve.payments.invitations import PostedInvitations
-from serve.payments.key_uses import KeyUses
-from serve.payments.keys import KeyDigests
-from serve.payments.mail import Post, open_post
-from serve.payments.master_secret import load_master_secret
-from serve.payments.minting import Minting
-from serve.payments.operator_key import load_operator_key
-from serve.payments.ordering import Ordering
-from serve.payments.own_limits import OwnLimits, load_limits, own_limits
-from serve.payments.reference import load_reference
-from serve.payments.simulated_network import SimulatedNetwork
-from serve.payments.upkeep import Upkeep
-from serve.payments.webhook_secrets import SecretBox
-from serve.payments.webhooks import TargetPolicy, WebhookSender
-from serve.settings import Settings
-from serve.wiring import NAMESPACE, RateLimitActors
+from tollgate.actors.kernel.clock import Clock, SystemClock
+from tollgate.actors.ledger.shard.actor import RayShardLine, ShardSpec, start_shard, start_shards
+from tollgate.actors.ledger.shard.client import LedgerClient
+from tollgate.actors.ledger.shard.pipeline import ShardBounds
+from tollgate.actors.ledger.shard.routing import ShardMap
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.actors.ledger.storage.key_uses import SqlKeyUses
+from tollgate.actors.ledger.storage.location import check_cluster
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.store import JournalStore
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
+from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.payments.api.access import Authentication
+from tollgate.serve.payments.api.application import payments_application
+from tollgate.serve.payments.api.asgi import Door, OperatorKey
+from tollgate.serve.payments.api.call import Trust
+from tollgate.serve.payments.api.call_limits import OwnLimits, load_limits, own_limits
+from tollgate.serve.payments.api.context import Desk
+from tollgate.serve.payments.api.immutable_facts import Facts
+from tollgate.serve.payments.api.orders import Ordering
+from tollgate.serve.payments.mail.invitations import PostedInvitations
+from tollgate.serve.payments.mail.mailer import Post, open_post
+from tollgate.serve.payments.network.port import CardNetworks
+from tollgate.serve.payments.network.simulator import SimulatedNetwork
+from tollgate.serve.payments.reference.tables import load_reference
+from tollgate.serve.payments.secrets.key_uses import KeyUses
+from tollgate.serve.payments.secrets.keys import KeyDigests
+from tollgate.serve.payments.secrets.master_secret import load_master_secret
+from tollgate.serve.payments.secrets.minting import Minting
+from tollgate.serve.payments.secrets.operator_key import load_operator_key
+from tollgate.serve.payments.upkeep import Upkeep
+from tollgate.serve.payments.webhooks.calls import TargetPolicy, WebhookSender
+from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
+from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.settings import Settings
+from tollgate.serve.wiring import NAMESPACE, RateLimitActors
 
 # A shard that takes longer is asked again, with the same operation ids.
 SHARD_ANSWERS_WITHIN_S = 3.0

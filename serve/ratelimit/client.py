@@ -7,9 +7,9 @@ from typing import Any
 
 import grpc
 
-from actors.ratelimit.descriptors import Entries
-from serve.ratelimit.codec.answers import REMAINING_UNLIMITED
-from serve.ratelimit.codec.messages import METHOD_PATH, RequestMessage, ResponseMessage
+from tollgate.actors.ratelimit.rules.descriptors import Entries
+from tollgate.serve.ratelimit.codec.answers import REMAINING_UNLIMITED
+from tollgate.serve.ratelimit.codec.messages import METHOD_PATH, RequestMessage, ResponseMessage
 
 CALL_TIMEOUT_S = 10.0
 

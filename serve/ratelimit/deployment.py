@@ -16,15 +16,15 @@ from ray import serve as ray_serve
 from starlette.requests import Request
 from starlette.responses import Response
 
-from actors.ratelimit.partitions.actor import GC_THRESHOLDS
-from actors.ratelimit.watching.actor import generations
-from serve.ratelimit.front_guard import guarded
-from serve.ratelimit.gathering import Gatherer
-from serve.ratelimit.health import Component
-from serve.ratelimit.json_door import JsonDoor
-from serve.settings import Settings, process_environment
-from serve.settings.choices import ErrorStatusCodes, Transport
-from serve.wiring import RateLimitActors, front_parts, new_run, rate_limit_actors
+from tollgate.actors.ratelimit.counting.actor import GC_THRESHOLDS
+from tollgate.actors.ratelimit.watching.actor import generations
+from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
+from tollgate.serve.ratelimit.fronts.guard import guarded
+from tollgate.serve.ratelimit.health import Component
+from tollgate.serve.ratelimit.json_endpoint import JsonDoor
+from tollgate.serve.settings import Settings, process_environment
+from tollgate.serve.settings.choices import ErrorStatusCodes, Transport
+from tollgate.serve.wiring import RateLimitActors, front_parts, new_run, rate_limit_actors
 
 LOG = logging.getLogger("tollgate.ratelimit")
 KEEP_HOUSE_EVERY_S = 0.25

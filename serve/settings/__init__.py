@@ -11,7 +11,7 @@ reads. What must hold between values goes to `checks.py`; a variable whose featu
 built gets a row in `UNBUILT` in `loading.py`.
 """
 
-from serve.settings.loading import (
+from tollgate.serve.settings.environment import (
     Description,
     Settings,
     SettingsError,

@@ -7,8 +7,8 @@ A field is a row of the table (`serve/settings/__init__.py` says how to add one)
 import re
 from dataclasses import dataclass
 
-from serve.settings.rows import hidden, setting
-from serve.settings.values import (
+from tollgate.serve.settings.rows import hidden, setting
+from tollgate.serve.settings.values import (
     BadValueError,
     Pairs,
     boolean,

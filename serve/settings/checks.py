@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from serve.settings.choices import GrpcFront, SmtpTls, StoreType, Transport
-from serve.settings.rows import Problem
-from serve.settings.table import Groups
+from tollgate.serve.settings.choices import GrpcFront, SmtpTls, StoreType, Transport
+from tollgate.serve.settings.rows import Problem
+from tollgate.serve.settings.table import Groups
 
 
 def problems(settings: Groups) -> Iterator[Problem]:

@@ -2,8 +2,8 @@
 
 from enum import Enum, IntEnum
 
-from actors.ratelimit.policy import FailureMode
-from serve.settings.values import one_of
+from tollgate.actors.ratelimit.decision.policy import FailureMode
+from tollgate.serve.settings.values import one_of
 
 
 class GrpcFront(Enum):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from serve.settings.rows import setting, without_credentials
-from serve.settings.values import BadValueError, duration, text, whole_number
+from tollgate.serve.settings.rows import setting, without_credentials
+from tollgate.serve.settings.values import BadValueError, duration, text, whole_number
 
 # Below the data folder, when no storage is set.
 DEFAULT_FILE = Path("payments") / "ledger.sqlite"

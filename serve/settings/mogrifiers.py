@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from serve.settings.rows import Problem, Row, neutral_spelling
-from serve.settings.values import BadValueError, Pairs, pairs, text
+from tollgate.serve.settings.rows import Problem, Row, neutral_spelling
+from tollgate.serve.settings.values import BadValueError, Pairs, pairs, text
 
 PREFIX = "AGENT_STATSD_MOGRIFIER_"
 _VARIABLE = re.compile(rf"{PREFIX}.+_(PATTERN|NAME|TAGS)")

@@ -7,11 +7,18 @@ A field is a row of the table (`serve/settings/__init__.py` says how to add one)
 from dataclasses import dataclass
 from pathlib import Path
 
-from serve.settings import choices
-from serve.settings.rows import hidden, setting
-from serve.settings.values import PORT_MAX, boolean, duration, mail_sender, text, whole_number
+from tollgate.serve.settings import choices
+from tollgate.serve.settings.rows import hidden, setting
+from tollgate.serve.settings.values import (
+    PORT_MAX,
+    boolean,
+    duration,
+    mail_sender,
+    text,
+    whole_number,
+)
 
-SHIPPED_TABLES = Path(__file__).parents[2] / "configs" / "payments"
+SHIPPED_TABLES = Path(__file__).resolve().parents[2] / "configs" / "payments"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ reference's (specification, B22).
 
 from dataclasses import dataclass
 
-from serve.settings import choices
-from serve.settings.rows import hidden, setting, without_credentials
-from serve.settings.values import (
+from tollgate.serve.settings import choices
+from tollgate.serve.settings.rows import hidden, setting, without_credentials
+from tollgate.serve.settings.values import (
     Address,
     Pairs,
     boolean,

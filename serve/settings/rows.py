@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
-from serve.settings.values import BadValueError, Parser, T
+from tollgate.serve.settings.values import BadValueError, Parser, T
 
 NEUTRAL_TO_PRODUCT = (
     ("KVSTORE", "REDIS"),

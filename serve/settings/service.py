@@ -7,16 +7,16 @@ reference's (specification, B22) unless part A decides otherwise.
 
 from dataclasses import dataclass
 
-from actors.ratelimit.descriptors import (
+from tollgate.actors.ratelimit.decision.policy import FailureMode
+from tollgate.actors.ratelimit.rules.descriptors import (
     DESCRIPTORS_PER_REQUEST_MAX,
     ENTRIES_PER_DESCRIPTOR_MAX,
     ENTRY_BYTES_MAX,
     REQUEST_BYTES_MAX,
 )
-from actors.ratelimit.policy import FailureMode
-from serve.settings import choices
-from serve.settings.rows import setting
-from serve.settings.values import (
+from tollgate.serve.settings import choices
+from tollgate.serve.settings.rows import setting
+from tollgate.serve.settings.values import (
     PORT_MAX,
     Address,
     Pairs,

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, get_type_hints
 
-from serve.settings import peers, service
-from serve.settings.catalog_auth import CatalogSettings, CrawlSettings
-from serve.settings.ledger import LedgerSettings
-from serve.settings.mogrifiers import Mogrifier
-from serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
-from serve.settings.rows import Row, rows_of
+from tollgate.serve.settings import peers, service
+from tollgate.serve.settings.catalog_auth import CatalogSettings, CrawlSettings
+from tollgate.serve.settings.ledger import LedgerSettings
+from tollgate.serve.settings.mogrifiers import Mogrifier
+from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
+from tollgate.serve.settings.rows import Row, rows_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ ANYWHERE_BELOW = r"(?:\..+)?"
 TABLE = (
     Row(
         rf"ray{ANYWHERE_BELOW}",
-        r"(.+/)?(actor|deployment|wiring|cli|node)\.py",
-        "Ray only in actor.py, deployment.py, wiring.py, cli.py and node.py",
+        r"(.+/)?(actor|deployment|wiring|cli)\.py|serve/node/\w+\.py",
+        "Ray only in actor.py, deployment.py, wiring.py, cli.py and serve/node/",
     ),
     Row(
         rf"(fastapi|starlette|pydantic){ANYWHERE_BELOW}",
@@ -35,44 +35,50 @@ TABLE = (
     ),
     Row(
         rf"(grpc|grpc_health|grpc_reflection|pygrpc_native|.+_pb2(_grpc)?){ANYWHERE_BELOW}",
-        r"serve/ratelimit/(codec/\w+|front_\w+|client|xds\w*)\.py|serve/commands/client\.py",
-        "gRPC and its messages only in the codec, the fronts, the xDS source and the client",
+        r"serve/ratelimit/(codec|fronts|rule_sources)/\w+\.py|serve/ratelimit/client\.py"
+        r"|serve/commands/client\.py",
+        "gRPC and its messages only in the codec, the fronts, the sources of rules and the client",
+    ),
+    Row(
+        rf"(redis|pymemcache|statsd|datadog|opentelemetry|prometheus_client){ANYWHERE_BELOW}",
+        r"serve/ratelimit/(backends|sinks)/\w+\.py",
+        "clients of other servers' counters and statistics only in backends/ and sinks/",
     ),
     Row(
         rf"(sqlalchemy|alembic|sqlite3|aiosqlite|asyncpg){ANYWHERE_BELOW}",
-        r"actors/ledger/journal/.+\.py",
-        "databases only in the ledger's journal",
+        r"actors/ledger/(storage|proof|backup)/.+\.py",
+        "databases only in the ledger's storage, its proof and its backup",
     ),
     Row(
         r"time\.(time|monotonic|perf_counter|process_time)(_ns)?|"
         r"datetime\.datetime\.(now|utcnow|today)|datetime\.date\.today|"
         rf"(random|uuid){ANYWHERE_BELOW}|os\.(environb?|getenvb?|putenv)",
-        r"actors/kernel/clock\.py|serve/settings/loading\.py|serve/wiring\.py",
-        "time, chance and the environment come in through clock.py, loading.py and wiring.py",
+        r"actors/kernel/clock\.py|serve/settings/\w+\.py|serve/wiring\.py",
+        "time, chance and the environment come in through clock.py, settings/ and wiring.py",
     ),
     Row(
         rf"(aiohttp|asyncio\.open_connection|httpx|requests|socket|urllib\.request|urllib3)"
         rf"{ANYWHERE_BELOW}",
-        r"(?!serve/catalog_auth/).+|serve/catalog_auth/fetching\.py",
-        "catalog auth opens sockets in fetching.py only",
+        r"(?!serve/catalog_auth/).+|serve/catalog_auth/crawl/fetcher\.py",
+        "catalog auth opens sockets in crawl/fetcher.py only",
     ),
     Row(
         rf"botocore{ANYWHERE_BELOW}",
-        r"serve/catalog_auth/signing/signer\.py",
-        "signatures of object stores are made in signing/signer.py",
+        r"serve/catalog_auth/sign/signer\.py",
+        "signatures of object stores are made in sign/signer.py",
     ),
     Row(
-        rf"serve{ANYWHERE_BELOW}",
+        rf"tollgate\.serve{ANYWHERE_BELOW}",
         r"serve/.+",
         "actors/ never imports serve/",
     ),
     Row(
-        rf"actors\.ledger{ANYWHERE_BELOW}",
+        rf"tollgate\.actors\.ledger{ANYWHERE_BELOW}",
         r"(?!actors/(ratelimit|kernel)/).+",
         "the rate limit and the kernel know nothing of the ledger",
     ),
     Row(
-        rf"actors\.ratelimit{ANYWHERE_BELOW}",
+        rf"tollgate\.actors\.ratelimit{ANYWHERE_BELOW}",
         r"(?!actors/(ledger|kernel)/).+",
         "the ledger and the kernel know nothing of the rate limit",
     ),
@@ -112,7 +118,7 @@ def imported(path: str, node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str
             top = alias.name.partition(".")[0]
             yield alias.name, alias.asname or top, alias.name if alias.asname else top
     else:
-        package = path.split("/")[: -node.level] if node.level else []
+        package = ["tollgate", *path.split("/")][: -node.level] if node.level else []
         module = ".".join([*package, *([node.module] if node.module else [])])
         for alias in node.names:
             name = f"{module}.{alias.name}"
@@ -175,20 +181,21 @@ def test_ray_serve_is_never_called_serve(modules: dict[str, str]) -> None:
 FORBIDDEN = [
     ("actors/ratelimit/planning.py", "import ray", "ray"),
     ("serve/ratelimit/stats.py", "def f():\n    import ray.util.metrics", "ray.util.metrics"),
-    ("serve/ratelimit/front_native.py", "from ray import ObjectRef", "ray.ObjectRef"),
-    ("serve/settings/loading.py", "import importlib\nimportlib.import_module('ray')", "ray"),
-    ("serve/settings/loading.py", "__import__('ray.serve')", "ray.serve"),
+    ("serve/ratelimit/fronts/native.py", "from ray import ObjectRef", "ray.ObjectRef"),
+    ("serve/settings/environment.py", "import importlib\nimportlib.import_module('ray')", "ray"),
+    ("serve/settings/environment.py", "__import__('ray.serve')", "ray.serve"),
     ("actors/ledger/money.py", "from pydantic import BaseModel", "pydantic.BaseModel"),
     ("actors/ledger/money.py", "import starlette.types as t", "starlette.types"),
     ("actors/ledger/money.py", "import fastapi", "fastapi"),
     ("serve/ratelimit/stats.py", "import grpc", "grpc"),
+    ("serve/ratelimit/metrics.py", "import prometheus_client", "prometheus_client"),
     ("actors/ratelimit/actor.py", "from grpc import aio", "grpc.aio"),
     ("serve/ratelimit/json_routes.py", "import pygrpc_native", "pygrpc_native"),
     ("serve/ratelimit/health.py", "from grpc_health.v1 import health", "grpc_health.v1.health"),
     ("serve/wiring.py", "from grpc_reflection.v1alpha import x", "grpc_reflection.v1alpha.x"),
     ("serve/ratelimit/stats.py", "from envoy.v3 import rls_pb2", "envoy.v3.rls_pb2"),
     ("serve/ratelimit/stats.py", "from envoy.v3.rls_pb2 import A", "envoy.v3.rls_pb2.A"),
-    ("actors/ledger/journal.py", "import sqlite3", "sqlite3"),
+    ("actors/ledger/law/events.py", "import sqlite3", "sqlite3"),
     ("actors/ratelimit/redis_store.py", "import asyncpg", "asyncpg"),
     ("serve/payments/routes.py", "from sqlalchemy import text", "sqlalchemy.text"),
     ("serve/payments/routes.py", "import aiosqlite", "aiosqlite"),
@@ -202,21 +209,37 @@ FORBIDDEN = [
     ("actors/ledger/ids.py", "from uuid import uuid4", "uuid.uuid4"),
     ("serve/cli.py", "import os\nos.environ['CI']", "os.environ"),
     ("serve/cli.py", "from os import getenv", "os.getenv"),
-    ("serve/catalog_auth/crawling.py", "import aiohttp", "aiohttp"),
+    ("serve/catalog_auth/crawl/crawler.py", "import aiohttp", "aiohttp"),
     (
-        "serve/catalog_auth/rules/http.py",
+        "serve/catalog_auth/rules/schemes/http.py",
         "from urllib.request import urlopen",
         "urllib.request.urlopen",
     ),
-    ("serve/catalog_auth/routes/signing.py", "from botocore.auth import A", "botocore.auth.A"),
-    ("actors/ratelimit/actor.py", "from serve.settings import Settings", "serve.settings.Settings"),
-    ("actors/kernel/clock.py", "import serve", "serve"),
-    ("actors/ratelimit/actor.py", "from ...serve import wiring", "serve.wiring"),
-    ("actors/ratelimit/actor.py", "from actors.ledger import money", "actors.ledger.money"),
-    ("actors/ratelimit/actor.py", "from ..ledger import money", "actors.ledger.money"),
-    ("actors/kernel/errors.py", "import actors.ledger", "actors.ledger"),
-    ("actors/ledger/actor.py", "from actors.ratelimit import rules", "actors.ratelimit.rules"),
-    ("actors/kernel/errors.py", "import actors.ratelimit.rules as r", "actors.ratelimit.rules"),
+    ("serve/catalog_auth/api/routes/sign.py", "from botocore.auth import A", "botocore.auth.A"),
+    (
+        "actors/a/actor.py",
+        "from tollgate.serve.settings import Settings",
+        "tollgate.serve.settings.Settings",
+    ),
+    ("actors/kernel/clock.py", "import tollgate.serve", "tollgate.serve"),
+    ("actors/ratelimit/actor.py", "from ...serve import wiring", "tollgate.serve.wiring"),
+    (
+        "actors/ratelimit/actor.py",
+        "from tollgate.actors.ledger import money",
+        "tollgate.actors.ledger.money",
+    ),
+    ("actors/ratelimit/actor.py", "from ..ledger import money", "tollgate.actors.ledger.money"),
+    ("actors/kernel/errors.py", "import tollgate.actors.ledger", "tollgate.actors.ledger"),
+    (
+        "actors/ledger/actor.py",
+        "from tollgate.actors.ratelimit import rules",
+        "tollgate.actors.ratelimit.rules",
+    ),
+    (
+        "actors/kernel/errors.py",
+        "import tollgate.actors.ratelimit.rules as r",
+        "tollgate.actors.ratelimit.rules",
+    ),
 ]
 
 
@@ -235,19 +258,22 @@ ALLOWED = [
     ("actors/ratelimit/actor.py", "import ray"),
     ("serve/ratelimit/deployment.py", "from ray import serve as ray_serve"),
     ("serve/ratelimit/json_routes.py", "from starlette.requests import Request"),
-    ("serve/ratelimit/front_grpcio.py", "import grpc\nfrom grpc_health.v1 import health_pb2"),
+    ("serve/ratelimit/fronts/grpcio.py", "import grpc\nfrom grpc_health.v1 import health_pb2"),
     ("serve/ratelimit/codec/messages.py", "from envoy.service.ratelimit.v3 import rls_pb2"),
     ("serve/commands/client.py", "import grpc"),
-    ("serve/ratelimit/xds_source.py", "import grpc"),
-    ("actors/ledger/journal/engine.py", "import sqlite3"),
+    ("serve/ratelimit/rule_sources/xds.py", "import grpc"),
+    ("actors/ledger/storage/connections/engine.py", "import sqlite3"),
     ("actors/kernel/clock.py", "import time\ntime.time()"),
-    ("serve/settings/loading.py", "import os\nos.environ.get('CI')"),
+    ("serve/settings/environment.py", "import os\nos.environ.get('CI')"),
     ("actors/ratelimit/windows.py", "from time import gmtime\nimport datetime\ndatetime.UTC"),
     ("actors/ratelimit/planning.py", "def f(time):\n    return time.time()  # a parameter"),
-    ("serve/wiring.py", "from actors.ratelimit import actor\nfrom actors.ledger import money"),
-    ("serve/wiring.py", "from serve.settings import Settings"),
-    ("serve/catalog_auth/fetching.py", "import aiohttp\nfrom socket import socket"),
-    ("serve/catalog_auth/signing/signer.py", "from botocore.auth import A"),
+    (
+        "serve/wiring.py",
+        "from tollgate.actors.ratelimit import actor\nfrom tollgate.actors.ledger import money",
+    ),
+    ("serve/wiring.py", "from tollgate.serve.settings import Settings"),
+    ("serve/catalog_auth/crawl/fetcher.py", "import aiohttp\nfrom socket import socket"),
+    ("serve/catalog_auth/sign/signer.py", "from botocore.auth import A"),
 ]
 
 
@@ -276,7 +302,7 @@ def test_a_misnamed_serve_is_found(text: str) -> None:
         "from ray import serve as ray_serve",
         "from ray.serve.handle import DeploymentHandle",
         "import ray",
-        "import serve",
+        "import tollgate.serve",
         "import ray.serverless",
     ],
 )

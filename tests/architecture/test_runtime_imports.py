@@ -8,7 +8,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-OWN = {"actors", "serve", "scripts"}
+OWN = {"tollgate", "scripts"}
 
 
 def _imported(folder: str) -> set[str]:

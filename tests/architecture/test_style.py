@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 # Here an unforeseen failure becomes an error status and a counter; everywhere else it is seen.
-CATCHES_ALL = r"serve/ratelimit/front_\w+\.py"
+CATCHES_ALL = r"serve/ratelimit/fronts/\w+\.py"
 PRINTS = r"serve/commands/.+|serve/cli\.py|scripts/.+"
 SKIPS = r"pytest\.(skip|importorskip|xfail|mark\.(skip|skipif|xfail))|unittest\.skip\w*"
 # Put together here, so that this file does not hold what it looks for.
@@ -167,7 +167,7 @@ def test_every_habit_bites() -> None:
 
 
 GOOD: list[tuple[Finder, str, str]] = [
-    (find_catch_alls, "serve/ratelimit/front_native.py", f"{TRY} Exception:\n    pass"),
+    (find_catch_alls, "serve/ratelimit/fronts/native.py", f"{TRY} Exception:\n    pass"),
     (find_catch_alls, "serve/cli.py", f"{TRY} (OSError, ValueError):\n    pass"),
     (find_prints, "serve/commands/settings.py", "print(table)"),
     (find_prints, "serve/cli.py", "print(table)"),

@@ -25,7 +25,7 @@ import ray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.kernel.clock import SystemClock
+from tollgate.actors.kernel.clock import SystemClock
 
 
 @pytest.fixture

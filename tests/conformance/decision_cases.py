@@ -26,13 +26,13 @@ from typing import Any
 
 import yaml
 
-from actors.ratelimit.descriptors import Descriptor, Override, Request
-from actors.ratelimit.policy import FailureMode, HeaderNames, Policy
-from actors.ratelimit.refusals import Refusal
-from actors.ratelimit.tallies import StatisticsDelta
-from actors.ratelimit.verdict import OVER_LIMIT, UNLIMITED, Decision, Status
-from actors.ratelimit.windows import Unit
 from tests.engine import entries, rule_stats
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.policy import FailureMode, HeaderNames, Policy
+from tollgate.actors.ratelimit.decision.refusals import Refusal
+from tollgate.actors.ratelimit.decision.verdict import OVER_LIMIT, UNLIMITED, Decision, Status
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
 
 UNITS = {
     "s": Unit.SECOND,

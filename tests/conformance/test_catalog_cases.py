@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from serve.catalog_auth.catalogue import RULES
-from serve.catalog_auth.document import Ancestors
-from serve.catalog_auth.findings import Severity, pointer
-from serve.catalog_auth.report import Options, Verdict, validate, validate_raw
-from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.versions import Version
 from tests.catalog_data import official_schemas, own_cases, public_documents, specified_cases
+from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate, validate_raw
 
 # What is found in the specification's cases besides the rules that they name, and is true.
 BESIDES = {

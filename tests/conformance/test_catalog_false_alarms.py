@@ -6,11 +6,11 @@ The documents are read from beside the checkout; without them there is nothing t
 from collections import Counter
 from collections.abc import Iterator
 
-from serve.catalog_auth.decoding import decode
-from serve.catalog_auth.findings import Severity, pointer
-from serve.catalog_auth.registries.secret_shapes import find_secrets
-from serve.catalog_auth.report import validate_raw
 from tests.catalog_data import public_documents
+from tollgate.serve.catalog_auth.document.decoding import decode
+from tollgate.serve.catalog_auth.registries.secret_shapes import find_secrets
+from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.verdict.report import validate_raw
 
 # The groups of rules about what schemes say and where secrets leak, not about the form.
 GROUPS = frozenset("HOKGTXDC")

@@ -6,11 +6,11 @@ The cases are read from beside the checkout; without them there is nothing to lo
 import json
 from itertools import product
 
-from serve.catalog_auth.findings import pointer
-from serve.catalog_auth.report import validate
-from serve.catalog_auth.versions import Version
 from tests.catalog_data import public_documents, specified_cases
 from tests.catalog_repairs import check_fixes, check_migration, check_repair
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.findings import pointer
+from tollgate.serve.catalog_auth.verdict.report import validate
 
 # What stands in these cases and nobody may read in a finding.
 SECRETS = {

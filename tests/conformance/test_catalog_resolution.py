@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from serve.catalog_auth.catalogue import RULES
-from serve.catalog_auth.findings import pointer
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.registries.secret_shapes import find_secret
-from serve.catalog_auth.resolving.resolution import resolve
-from serve.catalog_auth.resolving.steps import Resolution
-from serve.catalog_auth.resolving.target import By, Target
-from serve.catalog_auth.resolving.wire import resolution_json
 from tests.catalog_data import own_cases, public_documents, specified_cases
 from tests.catalog_mutations import mutated
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.registries.secret_shapes import find_secret
+from tollgate.serve.catalog_auth.resolve.resolution import resolve
+from tollgate.serve.catalog_auth.resolve.steps import Resolution
+from tollgate.serve.catalog_auth.resolve.target import By, Target
+from tollgate.serve.catalog_auth.resolve.wire import resolution_json
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.findings import pointer
 
 Json = dict[str, Any]
 PLACE = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")

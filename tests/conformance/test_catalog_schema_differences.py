@@ -13,12 +13,12 @@ import jsonschema_rs
 import msgspec
 import yaml
 
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.schema_validity.metaschema import is_schema, offences
-from serve.catalog_auth.schema_validity.official import is_schema_valid
-from serve.catalog_auth.versions import Version
 from tests.catalog_data import official_schemas, own_cases, public_documents, specified_cases
 from tests.catalog_mutations import EXCHANGE, OLD, mutated, schema
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.verdict.schema_validity.metaschema import is_schema, offences
+from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 
 DIFFERENCES = Path(__file__).parent / "catalog_auth/known_differences.yaml"
 MUTATIONS = 20_000

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from actors.ratelimit.policy import Policy
-from actors.ratelimit.refusals import Refusal
 from tests.conformance.decision_cases import (
     Case,
     Stats,
@@ -22,6 +20,8 @@ from tests.conformance.decision_cases import (
     summed,
 )
 from tests.engine import Engine, RecordedCounters, rules_from
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.decision.refusals import Refusal
 
 CASES = list(cases(Path(__file__).with_name("decisions")))
 

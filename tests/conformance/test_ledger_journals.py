@@ -6,16 +6,16 @@ from typing import get_args
 
 import pytest
 
-from actors.ledger.chain import BrokenJournal, event_of
-from actors.ledger.entities import Entity, head_row
-from actors.ledger.events import Event
-from actors.ledger.head import Head
-from actors.ledger.replay import replay, replayed_rows
-from actors.ledger.rows import Commit, Entry
-from actors.ledger.values import BookId, EntityId
 from tests.ledger_auditor import audit
 from tests.ledger_books import Books
 from tests.ledger_story import entry_of, outcome_of, tell
+from tollgate.actors.ledger.book.chain import BrokenJournal, event_of
+from tollgate.actors.ledger.book.entities import Entity, head_row
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.replay import replay, replayed_rows
+from tollgate.actors.ledger.law.events import Event
+from tollgate.actors.ledger.law.rows import Commit, Entry
+from tollgate.actors.ledger.law.values import BookId, EntityId
 
 JOURNALS = sorted((Path(__file__).parent / "ledger").glob("journal-*.jsonl"))
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from actors.ledger.values import Currency
-from serve.payments.data_file import DataFileError
-from serve.payments.iban import iban_problem
-from serve.payments.reference import ReferenceData, load_reference
+from tollgate.actors.ledger.law.values import Currency
+from tollgate.serve.payments.reference.data_file import DataFileError
+from tollgate.serve.payments.reference.iban import iban_problem
+from tollgate.serve.payments.reference.tables import ReferenceData, load_reference
 
 FOLDER = Path(__file__).parents[2] / "configs/payments"
 NOW_MS = 1_800_000_000_000

@@ -6,10 +6,16 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.ledger.store import Filter, Page
-from serve.payments.paging import ListQuery, read_list_query
-from serve.payments.rejections import BadRequest
-from serve.payments.wire_in import BODY_BYTES_MAX, FORM_FIELDS_MAX, Body, read_body, read_query
+from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.serve.payments.api.bodies.readers import (
+    BODY_BYTES_MAX,
+    FORM_FIELDS_MAX,
+    Body,
+    read_body,
+    read_query,
+)
+from tollgate.serve.payments.api.paging import ListQuery, read_list_query
+from tollgate.serve.payments.api.rejections import BadRequest
 
 CASES = Path(__file__).parent / "payments"
 FILTERS = frozenset({"merchantId", "transactionId", "test", "successful"})

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.ratelimit.descriptors import Descriptor, Override
-from actors.ratelimit.explaining import explain
-from actors.ratelimit.matching import Match, NoMatch, match
-from actors.ratelimit.rule_building import RuleFile, RuleFileError, load_rules
-from actors.ratelimit.rule_reading import read_rule_file
-from actors.ratelimit.rule_warnings import find_warnings
-from actors.ratelimit.windows import Unit
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.builder import RuleFile, RuleFileError, load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override
+from tollgate.actors.ratelimit.rules.draft_reader import read_rule_file
+from tollgate.actors.ratelimit.rules.explanation import explain
+from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.warnings import find_warnings
 
 # Every case of the specification; a case may be spread over several, named `A23-negative` and so.
 IDS = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from serve.settings.table import TABLE
+from tollgate.serve.settings.table import TABLE
 
 # Every scalar is kept as text: defaults are compared as operators write them.
 DOCUMENTS = yaml.load(

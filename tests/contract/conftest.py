@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.ledger.journal.migrating import upgrade
-from serve.ratelimit.front import Door, Front
-from serve.settings.choices import GrpcFront
 from tests.grpc_peers import Caller, World, caller
 from tests.payments_api import App, PaymentsApi
+from tollgate.actors.ledger.storage.migration import upgrade
+from tollgate.serve.ratelimit.fronts.front import Door, Front
+from tollgate.serve.settings.choices import GrpcFront
 
 # Makes a front in a world, listening at a free port unless a door is given.
 Open = Callable[..., Front]

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from serve.cli import main
+from tollgate.serve.cli import main
 
 
 @pytest.mark.parametrize("command", ["status", "down", "settings", "up"])

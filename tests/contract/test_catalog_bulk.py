@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from serve.catalog_auth.bulk import LUMP_BYTES, LUMPS_MAX, bulk_results
-from serve.catalog_auth.judging import Json
-from serve.catalog_auth.problems import BadBody
 from tests.catalog_api import DANGLING, CatalogApi, item, problem
 from tests.simulation.virtual_loop import VirtualLoop
+from tollgate.serve.catalog_auth.api.bulk import LUMP_BYTES, LUMPS_MAX, bulk_results
+from tollgate.serve.catalog_auth.api.problems import BadBody
+from tollgate.serve.catalog_auth.verdict.judgement import Json
 
 BYTES_MAX = 4_000
 api = CatalogApi(CATALOG_DOCUMENT_BYTES_MAX=str(BYTES_MAX))

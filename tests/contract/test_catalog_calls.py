@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from serve.catalog_auth.problems import KINDS
 from tests.catalog_api import DANGLING, IDENTIFIER, CatalogApi, item, problem
+from tollgate.serve.catalog_auth.api.problems import KINDS
 
 api = CatalogApi(CATALOG_DOCUMENT_BYTES_MAX="200000")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from serve.cli import main
 from tests.catalog_api import DANGLING, IDENTIFIER, Json, item
+from tollgate.serve.cli import main
 
 
 def run(*words: object, stdin: str = "") -> Result:

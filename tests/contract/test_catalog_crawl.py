@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.fetching import FetchError, FetchPolicy, GuardedFetcher, check_address
 from tests.catalog_api import IDENTIFIER, CatalogApi, Json, item, problem
+from tollgate.serve.catalog_auth.crawl.fetcher import (
+    FetchError,
+    FetchPolicy,
+    GuardedFetcher,
+    check_address,
+)
 
 OPEN = {"CATALOG_CRAWL": "true", "CATALOG_CRAWL_ALLOW_HTTP": "true"}
 PRIVATE = {"CATALOG_CRAWL_ALLOW_PRIVATE": "true"}

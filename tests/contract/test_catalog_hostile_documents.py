@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.decoding import UnreadableError, decode
 from tests.hostile_catalogs import DOCUMENTS, UNREADABLE
+from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1_000_000
@@ -23,9 +23,9 @@ CPU_S_PER_MEGABYTE_MAX = 4.0
 
 PROGRAM = """
 import json, resource, sys, time
-from serve.catalog_auth.decoding import UnreadableError
-from serve.catalog_auth.positions import positions
-from serve.catalog_auth.report import validate_raw
+from tollgate.serve.catalog_auth.document.decoding import UnreadableError
+from tollgate.serve.catalog_auth.document.positions import positions
+from tollgate.serve.catalog_auth.verdict.report import validate_raw
 from tests.hostile_catalogs import DOCUMENTS
 
 limit = int(sys.argv[2])

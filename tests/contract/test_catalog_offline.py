@@ -5,12 +5,12 @@ from typing import Any, NoReturn
 
 import pytest
 
-from serve.catalog_auth.catalogue import RULES
-from serve.catalog_auth.document import Ancestors
-from serve.catalog_auth.report import Options, validate, validate_raw
-from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.versions import Version
 from tests.catalog_data import own_cases, public_documents, specified_cases
+from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.catalog_auth.verdict.report import Options, validate, validate_raw
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from serve.catalog_auth.page_view import FINDINGS_MAX
 from tests.catalog_api import DANGLING, CatalogApi, item
+from tollgate.serve.catalog_auth.page.view import FINDINGS_MAX
 
 api = CatalogApi(CATALOG_DOCUMENT_BYTES_MAX="100000")
 

@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from actors.kernel.clock import ManualClock
-from serve.catalog_auth.desk import Desk, Slots
-from serve.catalog_auth.report import DEFAULT_OPTIONS
-from serve.catalog_auth.signing.file import SigningFileError, signing_door
 from tests.catalog_api import CatalogApi, item, problem
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.serve.catalog_auth.api.context import Desk, Slots
+from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_door
+from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS
 
 NOW_S = 1_767_225_600  # 2026-01-01T00:00:00Z
 KEY = "a-key-for-the-tests"

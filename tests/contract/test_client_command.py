@@ -8,21 +8,28 @@ import click.testing
 import pytest
 import trustme
 
-from actors.ratelimit.descriptors import Descriptor, Request
-from actors.ratelimit.windows import Unit
-from serve.commands.client import client
-from serve.ratelimit.codec.answers import (
+from tests.grpc_peers import World
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
+from tollgate.serve.commands.client import client
+from tollgate.serve.ratelimit.codec.answers import (
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
     current_limit_bytes,
     response_bytes,
     status_bytes,
 )
-from serve.ratelimit.codec.messages import ResponseMessage
-from serve.ratelimit.codec.requests import decode_request
-from serve.ratelimit.front import Answer, Door, Front, Refused, ServerTls, StatusCode
-from serve.settings.choices import GrpcFront
-from tests.grpc_peers import World
+from tollgate.serve.ratelimit.codec.messages import ResponseMessage
+from tollgate.serve.ratelimit.codec.requests import decode_request
+from tollgate.serve.ratelimit.fronts.front import (
+    Answer,
+    Door,
+    Front,
+    Refused,
+    ServerTls,
+    StatusCode,
+)
+from tollgate.serve.settings.choices import GrpcFront
 
 OK, OVER_LIMIT = ResponseMessage.OK, ResponseMessage.OVER_LIMIT
 Open = Callable[[Door], str]

@@ -21,7 +21,7 @@ from ray import serve as ray_serve
 from ray.autoscaler._private.util import prepare_config, validate_config
 from ray.serve.schema import ServeDeploySchema
 
-from serve.node_environment import RETRY_ON
+from tollgate.serve.node.environment import RETRY_ON
 
 ROOT = Path(__file__).resolve().parents[2]
 RAY = Path(ray.__file__).parent

@@ -13,13 +13,13 @@ import httpx
 import psutil
 import pytest
 
-from actors.kernel.allocations import finish_tracing, start_tracing
-from actors.ratelimit.tallies import Tallies
-from actors.ratelimit.totals import Statistics, Totals
-from serve.ratelimit import profiling
-from serve.ratelimit.debug_port import DebugPort
-from serve.ratelimit.listening import listen
-from serve.ratelimit.profiling import Profiler, ProfilingError
+from tollgate.actors.kernel.allocations import finish_tracing, start_tracing
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
+from tollgate.serve.net.listener import listen
+from tollgate.serve.ratelimit.debug import profiling
+from tollgate.serve.ratelimit.debug.port import DebugPort
+from tollgate.serve.ratelimit.debug.profiling import Profiler, ProfilingError
 
 Ask = Callable[[httpx.AsyncClient], Awaitable[None]]
 

@@ -12,17 +12,17 @@ import grpc
 import pytest
 from google.protobuf import json_format
 
-from actors.kernel.clock import ManualClock
-from actors.ratelimit.decision import Decider
-from actors.ratelimit.descriptors import Request
-from actors.ratelimit.tallies import Tallies
-from serve.ratelimit.answers import decoded, encoded, wire_answers
-from serve.ratelimit.codec.answers import current_limit_bytes
-from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
-from serve.ratelimit.front import Answer
 from tests.conformance.decision_cases import Case, Step, cases, request
 from tests.engine import RecordedCounters, rules_from
 from tests.grpc_peers import PATIENCE_S, Caller, World
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ratelimit.decision.decider import Decider
+from tollgate.actors.ratelimit.rules.descriptors import Request
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
+from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from tollgate.serve.ratelimit.fronts.front import Answer
+from tollgate.serve.ratelimit.replies import decoded, encoded, wire_answers
 
 CASES = list(cases(Path(__file__).parents[1] / "conformance" / "decisions"))
 REMAINING_UNLIMITED = 4294967295

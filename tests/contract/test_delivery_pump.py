@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from actors.kernel.clock import ManualClock
-from actors.ledger.deliveries import Batch, DeliveriesDown, Outcome
-from actors.ledger.entities import Webhook, state_of
-from actors.ledger.journal.deliveries import SqlDeliveryStore
-from actors.ledger.journal.engine import Database, connect
-from actors.ledger.journal.migrating import upgrade_tables
-from actors.ledger.journal.schema import entities
-from actors.ledger.values import BookId, EntityId
-from serve.payments.delivery import DeliveryPump, PumpBounds
-from serve.payments.master_secret import MasterSecret
-from serve.payments.webhook_secrets import SecretBox
-from serve.payments.webhooks import WebhookSecret, is_signed
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ledger.book.entities import Webhook, state_of
+from tollgate.actors.ledger.delivery.schedule import Batch, DeliveriesDown, Outcome
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage.connections.engine import Database, connect
+from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.actors.ledger.storage.migration import upgrade_tables
+from tollgate.actors.ledger.storage.tables import entities
+from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.webhooks.calls import WebhookSecret, is_signed
+from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
+from tollgate.serve.payments.webhooks.secrets import SecretBox
 
 NOW_S = 1_800_000_000
 DAY_S = 86_400
@@ -285,12 +285,12 @@ KILLED_AT = 4
 KILLED_PUMP = f"""
 import asyncio, os, signal, sys
 from pathlib import Path
-from actors.kernel.clock import ManualClock
-from actors.ledger.journal.deliveries import SqlDeliveryStore
-from actors.ledger.journal.engine import connect
-from serve.payments.delivery import DeliveryPump, PumpBounds
-from serve.payments.master_secret import MasterSecret
-from serve.payments.webhook_secrets import SecretBox
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.actors.ledger.storage.connections.engine import connect
+from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
+from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.webhooks.secrets import SecretBox
 
 class Receiver:
     async def send(self, url, body, headers):

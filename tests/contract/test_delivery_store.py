@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, insert, select, text
 
-from actors.ledger.deliveries import (
+from tests.postgresql_server import postgresql_server
+from tollgate.actors.ledger.book.entities import Webhook, state_of
+from tollgate.actors.ledger.delivery.schedule import (
     DEAD_LETTERS_MAX,
     GIVE_UP_AFTER_MS,
     Batch,
@@ -18,14 +20,12 @@ from actors.ledger.deliveries import (
     Outcome,
     pause_ms,
 )
-from actors.ledger.entities import Webhook, state_of
-from actors.ledger.journal.deliveries import DEAD_AT_ONCE_MAX, SqlDeliveryStore
-from actors.ledger.journal.delivery_tables import cursors, dead, due_webhooks
-from actors.ledger.journal.engine import Database, connect
-from actors.ledger.journal.migrating import upgrade_tables
-from actors.ledger.journal.schema import entities
-from actors.ledger.values import BookId, EntityId
-from tests.postgresql_server import postgresql_server
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage.connections.engine import Database, connect
+from tollgate.actors.ledger.storage.delivery_store import DEAD_AT_ONCE_MAX, SqlDeliveryStore
+from tollgate.actors.ledger.storage.delivery_tables import cursors, dead, due_webhooks
+from tollgate.actors.ledger.storage.migration import upgrade_tables
+from tollgate.actors.ledger.storage.tables import entities
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000

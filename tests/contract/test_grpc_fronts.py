@@ -8,11 +8,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from actors.ratelimit.descriptors import REQUEST_BYTES_MAX
-from serve.ratelimit.codec.messages import METHOD_PATH, SERVICE_NAME
-from serve.ratelimit.front import Answer, Front, Refused
-from serve.settings.choices import GrpcFront
 from tests.grpc_peers import GRACE_S, PATIENCE_S, Caller, World, caller, send_by_hand
+from tollgate.actors.ratelimit.rules.descriptors import REQUEST_BYTES_MAX
+from tollgate.serve.ratelimit.codec.messages import METHOD_PATH, SERVICE_NAME
+from tollgate.serve.ratelimit.fronts.front import Answer, Front, Refused
+from tollgate.serve.settings.choices import GrpcFront
 
 # --- calls ----------------------------------------------------------------------------------------
 

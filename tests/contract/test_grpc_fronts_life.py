@@ -12,11 +12,11 @@ from google.protobuf import descriptor_pb2
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from serve.ratelimit.codec.messages import SERVICE_NAME
-from serve.ratelimit.front import Door, Front
-from serve.ratelimit.health import Component, Health
-from serve.settings.choices import GrpcFront
 from tests.grpc_peers import GRACE_S, PATIENCE_S, Caller, Decisions, World, caller
+from tollgate.serve.ratelimit.codec.messages import SERVICE_NAME
+from tollgate.serve.ratelimit.fronts.front import Door, Front
+from tollgate.serve.ratelimit.health import Component, Health
+from tollgate.serve.settings.choices import GrpcFront
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 Open = Callable[..., Front]

@@ -11,11 +11,11 @@ import pytest
 import trustme
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
-from serve.ratelimit.front import Door, Front, ServerTls
-from serve.ratelimit.front_grpcio import GrpcioFront
-from serve.ratelimit.front_tls import TlsError
-from serve.settings.choices import GrpcFront
 from tests.grpc_peers import PATIENCE_S, Caller, World, caller
+from tollgate.serve.ratelimit.fronts.front import Door, Front, ServerTls
+from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
+from tollgate.serve.ratelimit.fronts.tls import TlsError
+from tollgate.serve.settings.choices import GrpcFront
 
 
 class Authority:

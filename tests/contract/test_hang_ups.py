@@ -11,8 +11,8 @@ from ray.serve._private.http_util import (
 )
 from starlette.types import Receive, Scope, Send
 
-from serve.node_environment import node_environment
-from serve.settings import Settings
+from tollgate.serve.node.environment import node_environment
+from tollgate.serve.settings import Settings
 
 VARIABLE = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
 

@@ -9,18 +9,18 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from actors.kernel.clock import ManualClock
-from actors.ratelimit.decision import Decider
-from actors.ratelimit.local_counters import LocalCounters
-from actors.ratelimit.policy import Policy
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.rule_files import RuleFile
-from actors.ratelimit.tallies import Tallies
-from serve.ratelimit.answers import decoded, encoded, wire_answers
-from serve.ratelimit.codec.answers import current_limit_bytes, response_bytes
-from serve.ratelimit.front import Answer, Refused, StatusCode
-from serve.ratelimit.health import Component, Health
-from serve.ratelimit.json_door import JsonDoor, json_reply
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.decision.decider import Decider
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.rule_file import RuleFile
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes
+from tollgate.serve.ratelimit.fronts.front import Answer, Refused, StatusCode
+from tollgate.serve.ratelimit.health import Component, Health
+from tollgate.serve.ratelimit.json_endpoint import JsonDoor, json_reply
+from tollgate.serve.ratelimit.replies import decoded, encoded, wire_answers
 
 RULES = """
 domain: d

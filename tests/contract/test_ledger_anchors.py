@@ -7,16 +7,20 @@ from hashlib import sha256
 
 import pytest
 
-from actors.ledger.chain import hash_of
-from actors.ledger.journal.anchoring import anchor, end_of, last_settled_day
-from actors.ledger.journal.errors import StorageError
-from actors.ledger.journal.findings import Report
-from actors.ledger.journal.purging import KEPT_MS, OPERATIONS_PER_BATCH, forget_operations
-from actors.ledger.journal.tail_verification import verify_recent
-from actors.ledger.journal.verification import verify
-from actors.ledger.rows import Commit, Entry, HeadRow
 from tests.ledger_storage import BOOK, Book, Run, Storage, book_id, operation_row, runner
 from tests.told_ledger import long_story, story, write
+from tollgate.actors.ledger.book.chain import hash_of
+from tollgate.actors.ledger.law.rows import Commit, Entry, HeadRow
+from tollgate.actors.ledger.proof.anchors import anchor, end_of, last_settled_day
+from tollgate.actors.ledger.proof.findings import Report
+from tollgate.actors.ledger.proof.recent_verification import verify_recent
+from tollgate.actors.ledger.proof.verification import verify
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.operation_expiry import (
+    KEPT_MS,
+    OPERATIONS_PER_BATCH,
+    forget_operations,
+)
 
 DAY = date(2026, 1, 1)
 DAY_MS = 86_400_000

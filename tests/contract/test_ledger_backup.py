@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from actors.ledger.journal.copying import copy_file
-from actors.ledger.journal.errors import StorageError
-from actors.ledger.journal.migrating import open_database, upgrade
-from actors.ledger.journal.restoring import restore
-from actors.ledger.journal.shipping import ship
-from actors.ledger.journal.verification import verify
-from actors.ledger.rows import Commit
-from serve.ledger_archive import ArchiveError, LedgerArchive
 from tests.ledger_backups import NOW_MS, backed_up, empty_tables, restored, tables_of, told
 from tests.ledger_storage import Run, Storage, emptied, runner
 from tests.told_ledger import long_story, story, write
+from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
+from tollgate.actors.ledger.backup.restore import restore
+from tollgate.actors.ledger.backup.shipment import ship
+from tollgate.actors.ledger.backup.sqlite_copy import copy_file
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.proof.verification import verify
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
 
 ENTRIES = sum(len(commit.entries) for commit in story())
 only_sqlite = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from serve.commands.ledger import ledger
 from tests.ledger_storage import Storage, emptied, runner
 from tests.told_ledger import story, write
+from tollgate.serve.commands.ledger.command import ledger
 
 ENTRIES = sum(len(commit.entries) for commit in story())
 MERCHANT = story()[-1].entries[0].book
@@ -135,7 +135,7 @@ def test_nothing_new_makes_no_segment(url: str, data: Path, tmp_path: Path) -> N
 def test_a_restore_wants_tollgate_stopped(
     url: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serve.commands.ledger.running", lambda _: object())
+    monkeypatch.setattr("tollgate.serve.commands.ledger.command.running", lambda _: object())
     done = call(url, data, "restore", str(tmp_path))
     assert done.exit_code == 1
     assert "stop it with `tollgate down`" in done.stderr

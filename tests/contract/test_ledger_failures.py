@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.ledger.journal import engine
-from actors.ledger.journal.errors import StorageError
-from actors.ledger.journal.migrating import open_database
-from actors.ledger.store import Filter, OutcomeUnknown, Page, StorageDown
 from tests.ledger_storage import BOOK, Book, Run, Storage, book_id, move, runner
+from tollgate.actors.ledger.storage.connections import engine
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.migration import open_database
+from tollgate.actors.ledger.storage.store import Filter, OutcomeUnknown, Page, StorageDown
 
 ROOT = Path(__file__).resolve().parents[2]
 only_sqlite = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)

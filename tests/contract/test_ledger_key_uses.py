@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.ledger.journal.key_uses import SqlKeyUses
 from tests.ledger_storage import Run, Storage, runner
+from tollgate.actors.ledger.storage.key_uses import SqlKeyUses
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from actors.ledger.journal.paging import Shape, apps_of, entities_of, merchants_of
-from actors.ledger.journal.statements import Query
-from actors.ledger.rows import Commit, EntityRow
-from actors.ledger.store import Filter, Page, ReadStore
-from actors.ledger.values import BookId, EntityId
 from tests.ledger_storage import BOOK, Run, Storage, book_id, runner
+from tollgate.actors.ledger.law.rows import Commit, EntityRow
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage.connections.statements import Query
+from tollgate.actors.ledger.storage.reading.lists import Shape, apps_of, entities_of, merchants_of
+from tollgate.actors.ledger.storage.store import Filter, Page, ReadStore
 
 SEED = 20_260_101
 KINDS = ("transaction", "dispute")

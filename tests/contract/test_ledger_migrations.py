@@ -9,11 +9,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect
 
-from actors.ledger.journal import addresses, delivery_tables, migrating
-from actors.ledger.journal.addresses import check_cluster, storage_url
-from actors.ledger.journal.errors import StorageError
-from actors.ledger.journal.migrating import open_database, upgrade
 from tests.ledger_storage import Book, Run, Storage, runner
+from tollgate.actors.ledger.storage import delivery_tables
+from tollgate.actors.ledger.storage import location as addresses
+from tollgate.actors.ledger.storage import migration as migrating
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.location import check_cluster, storage_url
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
 
 METADATA = delivery_tables.metadata
 

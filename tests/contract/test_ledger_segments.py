@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.json import decode
 
-from actors.ledger.chain import BrokenJournal
-from actors.ledger.journal.errors import StorageError
-from actors.ledger.journal.segments import BrokenSegment, Record, SegmentText
-from actors.ledger.rows import Commit
-from serve.ledger_archive import ArchiveError, LedgerArchive
 from tests.ledger_backups import backed_up, empty_tables, restored, tables_of, told
 from tests.ledger_storage import Storage, runner
 from tests.told_ledger import story, write
+from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
+from tollgate.actors.ledger.backup.segments import BrokenSegment, Record, SegmentText
+from tollgate.actors.ledger.book.chain import BrokenJournal
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.storage.errors import StorageError
 
 only_sqlite = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
 

@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from actors.ledger.rows import Commit, EntityRow, KeyRow, Posting
-from actors.ledger.store import BrokenCommit, Fenced, Filter, KeyOwner, Page
-from actors.ledger.values import EntityId
 from tests.ledger_storage import (
     APP,
     BOOK,
@@ -20,6 +17,9 @@ from tests.ledger_storage import (
     operation_row,
     runner,
 )
+from tollgate.actors.ledger.law.rows import Commit, EntityRow, KeyRow, Posting
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.storage.store import BrokenCommit, Fenced, Filter, KeyOwner, Page
 
 ANY = Filter()
 

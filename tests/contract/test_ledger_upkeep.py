@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from actors.kernel.clock import ManualClock
-from actors.ledger.journal.purging import KEPT_MS
-from serve.payments.upkeep import Upkeep
 from tests.ledger_backups import NOW_MS, tables_of, told
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ledger.storage.operation_expiry import KEPT_MS
+from tollgate.serve.payments.upkeep import Upkeep
 
 
 def upkeep(url: str, folder: Path, now_ms: int, *, has_backup: bool = True) -> Upkeep:

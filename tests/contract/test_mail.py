@@ -18,17 +18,17 @@ import pytest
 import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-from actors.kernel.clock import ManualClock
-from serve.payments.mail import (
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.serve.payments.mail.mailer import (
     Invitation,
     Post,
     SmtpCarrier,
     invitation_letter,
     open_post,
 )
-from serve.payments.outbox import MailError, Outbox, letters_waiting, outbox_folder
-from serve.settings.choices import SmtpTls
-from serve.settings.payments import MailSettings
+from tollgate.serve.payments.mail.outbox import MailError, Outbox, letters_waiting, outbox_folder
+from tollgate.serve.settings.choices import SmtpTls
+from tollgate.serve.settings.payments import MailSettings
 
 CLOCK = ManualClock(1_800_000_000.0)
 SENDER = "Tollgate <tollgate@example.com>"
@@ -224,7 +224,7 @@ def test_an_outbox_that_is_not_there_is_empty(tmp_path: Path, data: str) -> None
 
 def test_status_says_how_many_letters_wait(tmp_path: Path) -> None:
     invite(MailSettings(), tmp_path)
-    command = [sys.executable, "-m", "serve.cli", "status"]
+    command = [sys.executable, "-m", "tollgate.serve.cli", "status"]
     environment = {"PATH": "/usr/bin:/bin", "TOLLGATE_DATA": str(tmp_path)}
     for options, expected in (([], "1 letters wait to be sent"), (["--json"], "{")):
         told = subprocess.run(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from serve.payments.master_secret import SecretFileError, load_master_secret
+from tollgate.serve.payments.secrets.master_secret import SecretFileError, load_master_secret
 
 MAKERS = 4
 PRINT_A_KEY = (
     "import sys; from pathlib import Path; "
-    "from serve.payments.master_secret import load_master_secret; "
+    "from tollgate.serve.payments.secrets.master_secret import load_master_secret; "
     "sys.stdout.write(load_master_secret(Path(sys.argv[1])).key_for('x').hex())"
 )
 

@@ -9,10 +9,10 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from actors.ratelimit.tallies import RULE_STATS, Tallies
-from actors.ratelimit.totals import Statistics, Totals
-from serve.ratelimit.listening import listen
-from serve.ratelimit.metrics_page import MetricsText, metrics_app
+from tollgate.actors.ratelimit.statistics.tallies import RULE_STATS, Tallies
+from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
+from tollgate.serve.net.listener import listen
+from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
 
 DASHBOARD = Path(__file__).parents[2] / "configs/grafana/ratelimit.json"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from serve.payments.keys import has_checksum
 from tests.payments_api import ABSENT, App, PaymentsApi, done, fields_of, lines_of
+from tollgate.serve.payments.secrets.keys import has_checksum
 
 
 def test_an_app_is_created_with_a_key_that_works(api: PaymentsApi) -> None:

@@ -97,7 +97,7 @@ def test_lines_as_ndjson(api: PaymentsApi, shop: App, merchant: Merchant, traded
 def test_an_export_pages_through_all_lines(
     api: PaymentsApi, shop: App, merchant: Merchant, traded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serve.payments.routes.books.LINES_PER_PIECE", 1)
+    monkeypatch.setattr("tollgate.serve.payments.api.routes.books.LINES_PER_PIECE", 1)
     response = api.call("GET", f"/merchants/{merchant['id']}/lines.ndjson", shop)
     assert len(response.text.splitlines()) == 3
 

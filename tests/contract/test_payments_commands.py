@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import uvicorn
 
-from serve.payments.door import Door, OperatorKey
-from serve.payments.keys import KeyDigests
-from serve.payments.operator_key import load_operator_key, make_operator_key
 from tests.payments_api import PaymentsApi, lines_of
+from tollgate.serve.payments.api.asgi import Door, OperatorKey
+from tollgate.serve.payments.secrets.keys import KeyDigests
+from tollgate.serve.payments.secrets.operator_key import load_operator_key, make_operator_key
 
 FIXTURES = Path(__file__).parents[1] / "e2e/paylike/fixtures.yaml"
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def tollgate(data: Path, *arguments: str) -> Result:
         "PAYMENTS_OPERATOR_KEY_FILE": str(data / KEY_FILE),
     }
     return subprocess.run(
-        [sys.executable, "-m", "serve.cli", "payments", *arguments],
+        [sys.executable, "-m", "tollgate.serve.cli", "payments", *arguments],
         cwd=ROOT,
         env=environment,
         capture_output=True,

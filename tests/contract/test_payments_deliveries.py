@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from aiohttp import web
 
-from actors.ledger.journal.deliveries import SqlDeliveryStore
-from serve.payments.delivery import DeliveryPump
-from serve.payments.door import Door
-from serve.payments.webhooks import TargetPolicy, WebhookSender, is_signed
 from tests.payments_api import GOOD_CARD, App, PaymentsApi
+from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.serve.payments.api.asgi import Door
+from tollgate.serve.payments.webhooks.calls import TargetPolicy, WebhookSender, is_signed
+from tollgate.serve.payments.webhooks.pump import DeliveryPump
 
 LAX = TargetPolicy(allows_http=True, allows_private=True)
 

@@ -6,8 +6,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from serve.payments.door import ROUTES
 from tests.payments_api import MERCHANT, App, PaymentsApi, done
+from tollgate.serve.payments.api.asgi import ROUTES
 
 Json = dict[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from actors.ledger.answers import Busy, Indefinite
 from tests.payments_api import ABSENT, App, PaymentsApi, basic, done, fields_of
+from tollgate.actors.ledger.law.outcomes import Busy, Indefinite
 
 Merchant = dict[str, Any]
 JSON = "application/json"

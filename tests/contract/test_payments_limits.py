@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.kernel.clock import ManualClock
-from actors.ratelimit.local_counters import LocalCounters
-from actors.ratelimit.tallies import Tallies
-from serve.payments.own_limits import load_limits, own_limits
 from tests.engine import RecordedCounters
 from tests.payments_api import NOW_S, TABLES, PaymentsApi, done
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.payments.api.call_limits import load_limits, own_limits
 
 LIMITS = """
 domain: tollgate.payments

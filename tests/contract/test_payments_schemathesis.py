@@ -19,10 +19,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from actors.ledger.journal.migrating import upgrade
-from serve.payments.door import OPERATOR_ROUTES, ROUTES
-from serve.payments.openapi import document
 from tests.payments_api import OPERATOR_KEY, App, PaymentsApi, basic, done
+from tollgate.actors.ledger.storage.migration import upgrade
+from tollgate.serve.payments.api.asgi import OPERATOR_ROUTES, ROUTES
+from tollgate.serve.payments.api.document.openapi import document
 
 EXAMPLES_MAX = 6
 CHECKS = [

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from actors.ledger.answers import Answer
-from actors.ledger.commands import Order
-from actors.ledger.deliveries import GIVE_UP_AFTER_MS, Batch, Outcome
-from serve.payments.webhooks import live
 from tests.payments_api import ABSENT, App, PaymentsApi, done, fields_of
+from tollgate.actors.ledger.delivery.schedule import GIVE_UP_AFTER_MS, Batch, Outcome
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.serve.payments.webhooks.calls import live
 
 Merchant = dict[str, Any]
 URL = {"url": "https://example.com/hook"}

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from serve.catalog_auth.resolving.recipes import Tool, recipes
 from tests.catalog_documents import Json, item, resolved
+from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes
 
 HOSTILE = (
     "$(touch broken)",

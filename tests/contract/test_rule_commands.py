@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from actors.ratelimit.descriptors import Descriptor
-from actors.ratelimit.matching import Match, match
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.windows import Unit
-from serve.commands.check_config import check_config, rule_directory
-from serve.commands.explain import explain, parse_entries
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor
+from tollgate.actors.ratelimit.rules.matching import Match, match
+from tollgate.serve.commands.check_config import check_config, rule_directory
+from tollgate.serve.commands.explain import explain, parse_entries
 
 GOOD = "domain: {}\ndescriptors: [{{key: k, rate_limit: {{unit: minute, requests_per_unit: 1}}}}]\n"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from actors.ratelimit.rule_building import RuleFile, RuleFileError, load_rules
-from actors.ratelimit.rule_files import RULE_FILE_BYTES_MAX
-from serve import rule_directory
-from serve.rule_directory import RuleDirectory
+from tollgate.actors.ratelimit.rules.builder import RuleFile, RuleFileError, load_rules
+from tollgate.actors.ratelimit.rules.rule_file import RULE_FILE_BYTES_MAX
+from tollgate.serve.ratelimit.rule_sources import directory as rule_directory
+from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
 
 
 def write(path: Path, text: str = "domain: d\n") -> Path:

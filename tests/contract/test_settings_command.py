@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from serve.commands import settings as command
-from serve.settings.table import TABLE
+from tollgate.serve.commands import settings as command
+from tollgate.serve.settings.table import TABLE
 
 
 def run(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], *arguments: str) -> Result:

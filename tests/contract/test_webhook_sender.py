@@ -10,7 +10,7 @@ import pytest
 import trustme
 from aiohttp import web
 
-from serve.payments.webhooks import TargetPolicy, WebhookSender
+from tollgate.serve.payments.webhooks.calls import TargetPolicy, WebhookSender
 
 LAX = TargetPolicy(allows_http=True, allows_private=True)
 PUBLIC_ALONE = TargetPolicy(allows_http=True)

@@ -15,10 +15,10 @@ import httpx
 import pytest
 from envoy.service.ratelimit.v3 import rls_pb2_grpc
 
-from serve.payments.operator_key import make_operator_key
 from tests.e2e.callers import own_connection
 from tests.e2e.envoy_process import EnvoyProcess
 from tests.tollgate_process import TollgateProcess
+from tollgate.serve.payments.secrets.operator_key import make_operator_key
 
 SAMPLE_RULES = Path(__file__).parents[2] / "configs/ratelimit"
 # The tests' own rules. Their windows are long, so that none ends in the middle of a test.

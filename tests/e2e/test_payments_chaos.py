@@ -19,14 +19,14 @@ import httpx
 import psutil
 import pytest
 
-from actors.ledger.journal.migrating import open_database
-from actors.ledger.journal.writing import SqlJournalStore
-from actors.ledger.routing import ShardMap
 from tests.e2e.conftest import StartTollgate
 from tests.e2e.payments_tills import Load, Shop, Sums, Till, Told, open_shops
 from tests.postgresql_server import postgresql_server
 from tests.tollgate_process import TollgateProcess
 from tests.waiting import until
+from tollgate.actors.ledger.shard.routing import ShardMap
+from tollgate.actors.ledger.storage.migration import open_database
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 SHOPS = 2
 TILLS_PER_SHOP = 8

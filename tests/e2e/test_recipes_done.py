@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from actors.kernel.clock import SystemClock
-from serve.catalog_auth.resolving.wire import resolution_json
-from serve.catalog_auth.signing.signer import (
+from tests.catalog_documents import Json, item, resolved
+from tests.file_server import CONTENT, Seen, file_server
+from tests.identity_provider import identity_provider
+from tests.object_store import KEY, SECRET, ObjectStore, object_store
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.catalog_auth.resolve.wire import resolution_json
+from tollgate.serve.catalog_auth.sign.signer import (
     Signed,
     SignedBucket,
     Signer,
@@ -19,10 +23,6 @@ from serve.catalog_auth.signing.signer import (
     SigningCredentials,
     signed_url_scheme,
 )
-from tests.catalog_documents import Json, item, resolved
-from tests.file_server import CONTENT, Seen, file_server
-from tests.identity_provider import identity_provider
-from tests.object_store import KEY, SECRET, ObjectStore, object_store
 
 NAME = "open/x'y$(z) é.tif"
 HREF = "s3://maps/open/x'y$(z)%20%C3%A9.tif"

@@ -9,11 +9,15 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from actors.kernel.clock import ManualClock, SystemClock
-from serve.catalog_auth.desk import Desk, Slots
-from serve.catalog_auth.report import DEFAULT_OPTIONS
-from serve.catalog_auth.signing.file import signing_door
-from serve.catalog_auth.signing.signer import (
+from tests.catalog_api import PREFIX, CatalogApi
+from tests.catalog_documents import Json, item, ways
+from tests.catalog_steps import StepClient
+from tests.file_server import Seen, file_server
+from tests.object_store import KEY, SECRET, ObjectStore, object_store
+from tollgate.actors.kernel.clock import ManualClock, SystemClock
+from tollgate.serve.catalog_auth.api.context import Desk, Slots
+from tollgate.serve.catalog_auth.sign.file import signing_door
+from tollgate.serve.catalog_auth.sign.signer import (
     Refused,
     Signed,
     SignedBucket,
@@ -22,11 +26,7 @@ from serve.catalog_auth.signing.signer import (
     SigningCredentials,
     signed_url_scheme,
 )
-from tests.catalog_api import PREFIX, CatalogApi
-from tests.catalog_documents import Json, item, ways
-from tests.catalog_steps import StepClient
-from tests.file_server import Seen, file_server
-from tests.object_store import KEY, SECRET, ObjectStore, object_store
+from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS
 
 SIGNING_FILE = """
 callers: anybody

@@ -17,12 +17,12 @@ import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from serve.short_path import LINKS
 from tests.e2e.callers import CALL_TIMEOUT_S, Call, grpc_traffic, http_ask, own_connection, running
 from tests.e2e.conftest import StartEnvoy, StartTollgate
 from tests.e2e.envoy_process import EnvoyProcess
 from tests.tollgate_process import TollgateProcess
 from tests.waiting import until
+from tollgate.serve.node.socket_folder import LINKS
 
 GRACE_S = 5.0
 WATCHED_FOR_S = 120.0

@@ -13,8 +13,8 @@ import psutil
 import pytest
 import ray
 
-from actors.ratelimit.partitions.actor import start_partitions
 from tests.ray_head import ENVIRONMENT, ray_head
+from tollgate.actors.ratelimit.counting.actor import start_partitions
 
 NAMESPACE = "integration"
 COUNTERS_MAX = 1_000

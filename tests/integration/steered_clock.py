@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from actors.kernel.clock import SystemClock
+from tollgate.actors.kernel.clock import SystemClock
 
 
 class SteeredClock:

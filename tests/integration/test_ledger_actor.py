@@ -14,13 +14,13 @@ import pytest
 import ray
 from ray.exceptions import RayError
 
-from actors.ledger.answers import Answer, Done, Indefinite, Refused
-from actors.ledger.client import Unanswered
-from actors.ledger.commands import Capture, Order
 from tests.integration.conftest import kill, pid_of
 from tests.ledger_actors import Desk, Ledger, start_ledger
 from tests.ledger_books import authorise
 from tests.waiting import until
+from tollgate.actors.ledger.law.commands import Capture, Order
+from tollgate.actors.ledger.law.outcomes import Answer, Done, Indefinite, Refused
+from tollgate.actors.ledger.shard.client import Unanswered
 
 CALLERS = 100
 UNDER_LOAD = 600

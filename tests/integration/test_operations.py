@@ -14,18 +14,18 @@ import httpx
 import pytest
 import ray
 
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.tallies import Tallies
-from actors.ratelimit.totals import SOURCE_SILENCE_S
-from actors.ratelimit.watching.actor import start_watcher
-from actors.ratelimit.watching.watcher import Watcher
-from serve.operations.actor import start_operations
-from serve.rule_archive import FileArchive
-from serve.rule_directory import RuleDirectory
-from serve.settings import Settings
 from tests.integration.conftest import NAMESPACE, StartPartitions, pid_of
 from tests.integration.steered_clock import SteeredClock
 from tests.waiting import until
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S
+from tollgate.actors.ratelimit.watching.actor import start_watcher
+from tollgate.actors.ratelimit.watching.watcher import Watcher
+from tollgate.serve.ratelimit.operations.actor import start_operations
+from tollgate.serve.ratelimit.rule_sources.archive import FileArchive
+from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.settings import Settings
 
 SETTINGS = {
     "DEBUG_HOST": "127.0.0.1",

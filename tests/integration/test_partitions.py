@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import ray
 
-from actors.kernel.clock import SystemClock
-from actors.ratelimit.counters import Hits
-from actors.ratelimit.descriptors import Descriptor, Request
-from actors.ratelimit.local_counters import LocalCounters
-from actors.ratelimit.partitions.actor import PENDING_CALLS_MAX, PartitionedCounters
-from actors.ratelimit.policy import FailureMode, Policy
-from actors.ratelimit.refusals import Refusal, RefusalKind
-from actors.ratelimit.rounds import Unreachable
-from actors.ratelimit.verdict import OK, OVER_LIMIT, Decision
 from tests.engine import Engine, entries
 from tests.integration.conftest import StartPartitions, kill, pid_of
 from tests.waiting import until
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ratelimit.counting.actor import PENDING_CALLS_MAX, PartitionedCounters
+from tollgate.actors.ratelimit.counting.counters import Hits
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
+from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalKind
+from tollgate.actors.ratelimit.decision.round import Unreachable
+from tollgate.actors.ratelimit.decision.verdict import OK, OVER_LIMIT, Decision
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
 
 NOW_S = 1_000_000
 END_S = 1_003_600

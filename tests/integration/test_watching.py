@@ -9,14 +9,19 @@ from typing import Any
 import pytest
 import ray
 
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.watching import actor as watching
-from actors.ratelimit.watching.actor import LOAD_ERROR, LOAD_SUCCESS, generations, start_watcher
-from actors.ratelimit.watching.watcher import Generation, Watcher
-from serve.rule_archive import FileArchive
-from serve.rule_directory import RuleDirectory
 from tests.integration.conftest import NAMESPACE, kill
 from tests.waiting import until
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.watching import actor as watching
+from tollgate.actors.ratelimit.watching.actor import (
+    LOAD_ERROR,
+    LOAD_SUCCESS,
+    generations,
+    start_watcher,
+)
+from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
+from tollgate.serve.ratelimit.rule_sources.archive import FileArchive
+from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
 
 LOOK_EVERY_S = 0.02
 LOAD = partial(load_rules, merge_domains=False)

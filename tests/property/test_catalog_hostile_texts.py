@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.catalog_auth.fixing import fix
-from serve.catalog_auth.rules.protected_items import (
+from tollgate.serve.catalog_auth.repair.fixes import fix
+from tollgate.serve.catalog_auth.rules.examples.items import (
     body_parameter,
     item,
     oauth2,

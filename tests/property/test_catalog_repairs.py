@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.catalog_auth.catalogue import RULES
-from serve.catalog_auth.versions import Version
 from tests.catalog_mutations import mutated
 from tests.catalog_repairs import check_fixes, check_migration, check_repair
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
 
 EXAMPLES: list[Any] = [rule.example for rule in RULES.values() if rule.example]
 

@@ -8,15 +8,15 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serve.catalog_auth.catalogue import RULES
-from serve.catalog_auth.document import Ancestors, Kind
-from serve.catalog_auth.findings import Severity, pointer
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.positions import positions
-from serve.catalog_auth.report import Options, Verdict, validate, validate_raw
-from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.versions import Version
 from tests.catalog_mutations import EXCHANGE, FIELDS, FLOW_KEYS, OLD, TYPES, mutated
+from tollgate.serve.catalog_auth.document.document import Ancestors, Kind
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.positions import positions
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate, validate_raw
 
 SCALARS = (
     st.none()

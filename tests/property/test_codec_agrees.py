@@ -7,12 +7,17 @@ from google.protobuf import json_format
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.ratelimit.descriptors import ENTRY_BYTES_MAX, Descriptor, Override, Request
-from actors.ratelimit.windows import Unit
-from serve.ratelimit.codec.answers import current_limit_bytes, response_bytes, status_bytes
-from serve.ratelimit.codec.json_form import request_from_json, response_to_json
-from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
-from serve.ratelimit.codec.requests import MalformedRequest, decode_request
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.descriptors import (
+    ENTRY_BYTES_MAX,
+    Descriptor,
+    Override,
+    Request,
+)
+from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes, status_bytes
+from tollgate.serve.ratelimit.codec.json_form import request_from_json, response_to_json
+from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from tollgate.serve.ratelimit.codec.requests import MalformedRequest, decode_request
 
 UINT32 = st.integers(0, 2**32 - 1)
 UINT64 = st.integers(0, 2**64 - 1)

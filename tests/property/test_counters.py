@@ -5,8 +5,13 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.ratelimit.counters import EXPIRY_GRACE_S, Conditional, CounterTable, Hits
-from actors.ratelimit.windows import Unit, window_at
+from tollgate.actors.ratelimit.counting.counters import (
+    EXPIRY_GRACE_S,
+    Conditional,
+    CounterTable,
+    Hits,
+)
+from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 
 START_S = 1_000_000
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d", b"e"])

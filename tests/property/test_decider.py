@@ -6,14 +6,14 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.ratelimit.counters import Conditional, Hits
-from actors.ratelimit.descriptors import Descriptor, Override, Request
-from actors.ratelimit.local_counters import LocalCounters
-from actors.ratelimit.policy import Policy
-from actors.ratelimit.refusals import Refusal
-from actors.ratelimit.verdict import Decision
-from actors.ratelimit.windows import Unit
 from tests.engine import Answers, Engine, RecordedCounters, entries, rule_stats, rules_from
+from tollgate.actors.ratelimit.counting.counters import Conditional, Hits
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.decision.refusals import Refusal
+from tollgate.actors.ratelimit.decision.verdict import Decision
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
 
 RULES = rules_from("""
 domain: d

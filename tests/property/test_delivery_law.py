@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.kernel.clock import ManualClock
-from actors.ledger.deliveries import (
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ledger.delivery.schedule import (
     GIVE_UP_AFTER_MS,
     Batch,
     DeadLetter,
@@ -19,11 +19,11 @@ from actors.ledger.deliveries import (
     after,
     dead_up_to,
 )
-from actors.ledger.values import BookId, EntityId
-from serve.payments.delivery import DeliveryPump, PumpBounds
-from serve.payments.master_secret import MasterSecret
-from serve.payments.webhook_secrets import SecretBox
-from serve.payments.webhooks import WebhookSecret
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.webhooks.calls import WebhookSecret
+from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
+from tollgate.serve.payments.webhooks.secrets import SecretBox
 
 NOW_S = 1_800_000_000
 BOOK = BookId("6b49d200000000000a000000")

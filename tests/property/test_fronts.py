@@ -9,13 +9,13 @@ from threading import Semaphore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.kernel.clock import ManualClock
-from actors.ratelimit.counters import EXPIRY_GRACE_S, Conditional, Hits
-from actors.ratelimit.descriptors import Descriptor, Request
-from actors.ratelimit.local_counters import LocalCounters
-from actors.ratelimit.policy import Policy
-from actors.ratelimit.verdict import OK, Decision, Status
 from tests.engine import Answers, Engine, entries, rules_from
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ratelimit.counting.counters import EXPIRY_GRACE_S, Conditional, Hits
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.decision.verdict import OK, Decision, Status
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
 
 RULES = rules_from("""
 domain: d

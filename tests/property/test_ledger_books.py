@@ -8,33 +8,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from actors.ledger.answers import RefusalKind
-from actors.ledger.commands import (
-    Capture,
-    ChangeMerchant,
-    Command,
-    DecideDispute,
-    InviteUser,
-    OpenDispute,
-    PayOut,
-    Refund,
-    ReportFraud,
-    RotateKey,
-    SaveCard,
-    Void,
-)
-from actors.ledger.machine import Step
-from actors.ledger.values import (
-    DIRECTORY,
-    NOBODY,
-    OPERATOR,
-    Currency,
-    EntityId,
-    Price,
-    Pricing,
-    ProcessingError,
-    Rate,
-)
 from tests.ledger_auditor import amounts_of, audit, audit_replay
 from tests.ledger_books import (
     DECLINED,
@@ -48,6 +21,33 @@ from tests.ledger_books import (
     authorise,
     open_shop,
     rate,
+)
+from tollgate.actors.ledger.book.machine import Step
+from tollgate.actors.ledger.law.commands import (
+    Capture,
+    ChangeMerchant,
+    Command,
+    DecideDispute,
+    InviteUser,
+    OpenDispute,
+    PayOut,
+    Refund,
+    ReportFraud,
+    RotateKey,
+    SaveCard,
+    Void,
+)
+from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.values import (
+    DIRECTORY,
+    NOBODY,
+    OPERATOR,
+    Currency,
+    EntityId,
+    Price,
+    Pricing,
+    ProcessingError,
+    Rate,
 )
 
 DKK_IN_EUR = rate(DKK, EUR, 134, 1_000)

@@ -5,10 +5,10 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.ledger.lots import Lot, Taking, given_back, take, total, without
-from actors.ledger.money import converted, exchange, rate_fee
-from actors.ledger.values import AMOUNT_MAX, Pricing, Rate
 from tests.ledger_books import EUR, PRICING, USD, rate
+from tollgate.actors.ledger.law.lots import Lot, Taking, given_back, take, total, without
+from tollgate.actors.ledger.law.money import converted, exchange, rate_fee
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Pricing, Rate
 
 AMOUNTS = st.integers(1, 200) | st.integers(1, AMOUNT_MAX)
 RATES = st.builds(

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.ratelimit.descriptors import Descriptor, Override
-from actors.ratelimit.explaining import explain
-from actors.ratelimit.matching import Match, NoMatch, match
-from actors.ratelimit.rule_building import RuleFile, RuleFileError, load_rules
-from actors.ratelimit.rule_dump import dump
-from actors.ratelimit.rule_reading import read_rule_file
-from actors.ratelimit.rule_warnings import find_warnings
-from actors.ratelimit.rules import Level, Limit, Rule, RuleSet, Source
-from actors.ratelimit.tallies import sanitised
-from actors.ratelimit.wildcards import Wildcards
-from actors.ratelimit.windows import Unit
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.builder import RuleFile, RuleFileError, load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override
+from tollgate.actors.ratelimit.rules.draft_reader import read_rule_file
+from tollgate.actors.ratelimit.rules.dump import dump
+from tollgate.actors.ratelimit.rules.explanation import explain
+from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, Rule, RuleSet, Source
+from tollgate.actors.ratelimit.rules.warnings import find_warnings
+from tollgate.actors.ratelimit.rules.wildcards import Wildcards
+from tollgate.actors.ratelimit.statistics.tallies import sanitised
 
 SOURCE = Source("f", 1)
 

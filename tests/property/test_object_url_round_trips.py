@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.catalog_auth.objects.hosts import Provider, Style
-from serve.catalog_auth.objects.urls import (
+from tollgate.serve.catalog_auth.objects.hosts import Provider, Style
+from tollgate.serve.catalog_auth.objects.urls import (
     ObjectLocation,
     https_url,
     object_url,

@@ -9,19 +9,25 @@ from ipaddress import ip_address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.ledger.values import AMOUNT_MAX, Currency
-from serve.internet_addresses import is_public
-from serve.payments import constraints
-from serve.payments.cards import PlainCard, read_card
-from serve.payments.constraints import FieldError
-from serve.payments.currencies import Currencies, CurrencyFacts
-from serve.payments.exchange_rates import DatedRates, TableOfRates
-from serve.payments.iban import iban_problem
-from serve.payments.keys import KeyDigests, has_checksum, is_key, new_app_key, read_basic
-from serve.payments.master_secret import MasterSecret, SealBroken
-from serve.payments.simulated_behaviour import Behaviour, read_behaviour
-from serve.payments.strict_json import JsonError, canonical_json, read_json
-from serve.payments.webhooks import TargetPolicy, is_signed, signature, webhook_url
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
+from tollgate.serve.net.public_addresses import is_public
+from tollgate.serve.payments.api.bodies import constraints
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
+from tollgate.serve.payments.network.card import PlainCard, read_card
+from tollgate.serve.payments.network.simulated_behaviour import Behaviour, read_behaviour
+from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
+from tollgate.serve.payments.reference.exchange_rates import DatedRates, TableOfRates
+from tollgate.serve.payments.reference.iban import iban_problem
+from tollgate.serve.payments.secrets.keys import (
+    KeyDigests,
+    has_checksum,
+    is_key,
+    new_app_key,
+    read_basic,
+)
+from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
+from tollgate.serve.payments.webhooks.calls import TargetPolicy, is_signed, signature, webhook_url
 
 SECRET = MasterSecret(b"s" * 32)
 CODES = [Currency(code) for code in ("EUR", "DKK", "JPY", "BHD")]

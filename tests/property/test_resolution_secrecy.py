@@ -6,15 +6,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.catalog_auth.document import NO_ANCESTORS
-from serve.catalog_auth.findings import pointer
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.resolving.resolution import resolve
-from serve.catalog_auth.resolving.steps import Resolution
-from serve.catalog_auth.resolving.target import By, Target
-from serve.catalog_auth.resolving.wire import resolution_json
-from serve.catalog_auth.resolving.withholding import WITHHELD, withheld
 from tests.catalog_documents import Json, item, resolved
+from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.resolve.resolution import resolve
+from tollgate.serve.catalog_auth.resolve.steps import Resolution
+from tollgate.serve.catalog_auth.resolve.target import By, Target
+from tollgate.serve.catalog_auth.resolve.wire import resolution_json
+from tollgate.serve.catalog_auth.resolve.withholding import WITHHELD, withheld
+from tollgate.serve.catalog_auth.rules.findings import pointer
 
 TAIL = "SHOULDNEVERBESEEN99"
 SECRETS = (

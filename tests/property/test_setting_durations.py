@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from serve.settings.values import BadValueError, duration_ns
+from tollgate.serve.settings.values import BadValueError, duration_ns
 
 UNIT_NS = {
     "h": 3_600_000_000_000,

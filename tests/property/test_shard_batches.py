@@ -8,12 +8,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.ledger.answers import Answer, Done, Refused
-from actors.ledger.commands import Capture, Command, Order, Refund, Void
-from actors.ledger.shard import ShardBounds
-from actors.ledger.values import EntityId
 from tests.ledger_books import Shop, authorise, open_shop
 from tests.ledger_shard import Writer, run
+from tollgate.actors.ledger.law.commands import Capture, Command, Order, Refund, Void
+from tollgate.actors.ledger.law.outcomes import Answer, Done, Refused
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.shard.pipeline import ShardBounds
 
 AMOUNTS = st.sampled_from((1, 30, 50, 100))
 KINDS = st.sampled_from(("capture", "refund", "void", "authorise"))

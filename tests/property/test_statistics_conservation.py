@@ -6,8 +6,13 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.ratelimit.tallies import RULE_STATS, RULES_PREFIX, StatisticsDelta, Tallies
-from actors.ratelimit.totals import DYNAMIC_SERIES_IDLE_S, CappedSeries, Totals
+from tollgate.actors.ratelimit.statistics.tallies import (
+    RULE_STATS,
+    RULES_PREFIX,
+    StatisticsDelta,
+    Tallies,
+)
+from tollgate.actors.ratelimit.statistics.totals import DYNAMIC_SERIES_IDLE_S, CappedSeries, Totals
 
 PROCESSES = 3
 STATS = st.sampled_from(RULE_STATS)

@@ -13,9 +13,9 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
-from actors.ledger.commands import Capture, OpenDispute, Order
-from actors.ledger.rows import Entry
-from actors.ledger.values import Rate
+from tollgate.actors.ledger.law.commands import Capture, OpenDispute, Order
+from tollgate.actors.ledger.law.rows import Entry
+from tollgate.actors.ledger.law.values import Rate
 
 Event = Mapping[str, Any]
 MINUTE_MS = 60_000

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
 
-from actors.ledger.answers import Answer
-from actors.ledger.client import NotSent, Unanswered
-from actors.ledger.commands import Order
 from tests.simulation.faults import NONE, Faults
 from tests.simulation.process import Process
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.actors.ledger.shard.client import NotSent, Unanswered
 
 LATENCY_S = 0.01
 SLOW_S = 1.5

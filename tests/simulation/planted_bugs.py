@@ -8,18 +8,23 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ledger import client, evolution, lots, machine, memory_store, payments, shard
-from actors.ledger.answers import Answer, Busy, Done, Indefinite, Refused
-from actors.ledger.caching import Key, LruCache, Value
-from actors.ledger.client import LedgerClient
-from actors.ledger.commands import Order
-from actors.ledger.money import Exchange
-from actors.ledger.rows import Commit
-from actors.ledger.shard import Shard, _Batch
-from actors.ledger.speculation import Workspace
-from actors.ledger.store import OutcomeUnknown
-from actors.ledger.transaction import Transaction
-from actors.ledger.values import BookId, EntityId, Pricing, Rate
+from tollgate.actors.kernel.bounded_cache import Key, LruCache, Value
+from tollgate.actors.ledger.book import evolution, machine
+from tollgate.actors.ledger.book.decisions import transactions as payments
+from tollgate.actors.ledger.law import lots
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.money import Exchange
+from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, Refused
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.law.transaction import Transaction
+from tollgate.actors.ledger.law.values import BookId, EntityId, Pricing, Rate
+from tollgate.actors.ledger.shard import client
+from tollgate.actors.ledger.shard import pipeline as shard
+from tollgate.actors.ledger.shard.batch import Workspace
+from tollgate.actors.ledger.shard.client import LedgerClient
+from tollgate.actors.ledger.shard.pipeline import Shard, _Batch
+from tollgate.actors.ledger.storage import memory_store
+from tollgate.actors.ledger.storage.store import OutcomeUnknown
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -148,7 +153,7 @@ def ids_from_the_clock(patch: pytest.MonkeyPatch) -> None:
 
     for module in (machine, payments, evolution):
         patch.setattr(module, "next_id", next_id, raising=False)
-    patch.setattr("actors.ledger.case.next_id", next_id)
+    patch.setattr("tollgate.actors.ledger.book.case.next_id", next_id)
     patch.setattr(machine, "check", lambda *_: None)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from actors.ledger.memory_store import MemoryStore, MemoryTables
-from actors.ledger.rows import Commit, EntityRow, HeadRow, OperationRow
-from actors.ledger.shard import Shard, ShardBounds
-from actors.ledger.store import Fenced, OutcomeUnknown
-from actors.ledger.values import BookId, EntityId
 from tests.simulation.faults import NONE, Faults
 from tests.simulation.virtual_loop import VirtualLoop
+from tollgate.actors.ledger.law.rows import Commit, EntityRow, HeadRow, OperationRow
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
+from tollgate.actors.ledger.storage.memory_store import MemoryStore, MemoryTables
+from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
 
 EPOCH_S = 1_700_000_000
 # Small, so that everything overflows; but what was refused is remembered as long as in earnest.

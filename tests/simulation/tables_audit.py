@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from actors.ledger.entities import Entity, entity_from, head_from
-from actors.ledger.head import Head
-from actors.ledger.memory_store import MemoryTables
-from actors.ledger.replay import replay
-from actors.ledger.rows import EntityRow, HeadRow
-from actors.ledger.values import BookId, EntityId
 from tests.simulation.auditor import Account, BookAuditor
+from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.replay import replay
+from tollgate.actors.ledger.law.rows import EntityRow, HeadRow
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage.memory_store import MemoryTables
 
 _TRAIL_FLAGS = {"won": {"won": True}, "lost": {"lost": True}, "dispute": {}}
 

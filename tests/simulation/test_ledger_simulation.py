@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.ledger.answers import Done, Indefinite
 from tests.simulation.witness import judge
 from tests.simulation.world import run
+from tollgate.actors.ledger.law.outcomes import Done, Indefinite
 
 SEEDS = 2_000
 SEEDS_PER_TEST = 100

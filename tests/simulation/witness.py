@@ -10,13 +10,20 @@ Indefinite  it happened once or not at all, and asking again has told which
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from actors.ledger.answers import Busy, Done, RefusalKind, Refused
-from actors.ledger.commands import Capture, DecideDispute, OpenDispute, Order, Refund, Void
-from actors.ledger.memory_store import MemoryTables
-from actors.ledger.store import Fenced, OutcomeUnknown
 from tests.simulation.auditor import Account, BookAuditor
 from tests.simulation.tables_audit import check_replay, check_tables
 from tests.simulation.world import Deed, Testimony, run
+from tollgate.actors.ledger.law.commands import (
+    Capture,
+    DecideDispute,
+    OpenDispute,
+    Order,
+    Refund,
+    Void,
+)
+from tollgate.actors.ledger.law.outcomes import Busy, Done, RefusalKind, Refused
+from tollgate.actors.ledger.storage.memory_store import MemoryTables
+from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
 
 # Few captures of such amounts fill a book.
 HUGE = 10**12

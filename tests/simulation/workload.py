@@ -7,7 +7,7 @@ to be rounded come up; keys are used again, for the same order and for another o
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from actors.ledger.commands import (
+from tollgate.actors.ledger.law.commands import (
     AddApp,
     Authorise,
     Capture,
@@ -24,7 +24,7 @@ from actors.ledger.commands import (
     SaveCard,
     Void,
 )
-from actors.ledger.values import (
+from tollgate.actors.ledger.law.values import (
     OPERATOR,
     BookId,
     CardSummary,

@@ -14,9 +14,12 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from actors.ledger.answers import Answer, Busy, Done, Indefinite
-from actors.ledger.client import ClientBounds, LedgerClient
-from actors.ledger.commands import (
+from tests.simulation.faults import NONE, faults_of
+from tests.simulation.network import Line
+from tests.simulation.process import TIGHT, WIDE, Disk, End, JumpingClock, Process
+from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.workload import PATIENCE_S, Shop, Workload, operator
+from tollgate.actors.ledger.law.commands import (
     Authorise,
     Command,
     CreateApp,
@@ -27,13 +30,10 @@ from actors.ledger.commands import (
     ReportFraud,
     ReserveMerchant,
 )
-from actors.ledger.routing import ShardMap
-from actors.ledger.values import DIRECTORY, NOBODY, BookId, EntityId
-from tests.simulation.faults import NONE, faults_of
-from tests.simulation.network import Line
-from tests.simulation.process import TIGHT, WIDE, Disk, End, JumpingClock, Process
-from tests.simulation.virtual_loop import VirtualLoop
-from tests.simulation.workload import PATIENCE_S, Shop, Workload, operator
+from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite
+from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId
+from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient
+from tollgate.actors.ledger.shard.routing import ShardMap
 
 CLIENT_BOUNDS = ClientBounds(waiting_max=32, batch_max=4)
 SUPERVISED_EVERY_S = 0.1

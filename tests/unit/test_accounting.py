@@ -2,7 +2,12 @@
 
 import pytest
 
-from actors.ratelimit.accounting import Account, judge, near_threshold, shadowed_hits
+from tollgate.actors.ratelimit.decision.accounting import (
+    Account,
+    judge,
+    near_threshold,
+    shadowed_hits,
+)
 
 RATIO = 0.8
 

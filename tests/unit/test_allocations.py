@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from actors.kernel import allocations
+from tollgate.actors.kernel import allocations
 
 
 @pytest.fixture(autouse=True)

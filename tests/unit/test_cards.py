@@ -6,8 +6,8 @@ from dataclasses import astuple
 
 import pytest
 
-from actors.ledger.values import Scheme
-from serve.payments.cards import CardProblem, PlainCard, end_of_month_ms, read_card
+from tollgate.actors.ledger.law.values import Scheme
+from tollgate.serve.payments.network.card import CardProblem, PlainCard, end_of_month_ms, read_card
 
 NUMBER = "4100000000000000"
 CODE = "739"

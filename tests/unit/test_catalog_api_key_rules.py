@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.patching import patched, value_at
-from serve.catalog_auth.rules.protected_items import item
 from tests.catalog_findings import HREF, SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.repair.json_patch import patched, value_at
+from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.findings import Severity
 
 TILES = "https://tiles.example.com/5/1.png"
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.rules.protected_items import client_credentials, item
-from serve.catalog_auth.versions import Version
 from tests.catalog_findings import SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item
+from tollgate.serve.catalog_auth.rules.findings import Severity
 
 TYPE = f"{SCHEME}/type"
 WARNING, ERROR, INFO = Severity.WARNING, Severity.ERROR, Severity.INFO

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.catalog_auth.decoding import UnreadableError, decode
+from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 
 
 def test_a_text_is_read() -> None:

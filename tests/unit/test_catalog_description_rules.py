@@ -2,10 +2,10 @@
 
 import pytest
 
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.rules.description import LENGTH_MAX, PARSED_LENGTH_MAX
-from serve.catalog_auth.rules.protected_items import item, query_parameter, signed
 from tests.catalog_findings import SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.rules.examples.items import item, query_parameter, signed
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.structure.descriptions import LENGTH_MAX, PARSED_LENGTH_MAX
 
 PLACE = f"{SCHEME}/description"
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.findings import Severity, pointer
-from serve.catalog_auth.rules.example_documents import LOGIN
-from serve.catalog_auth.rules.protected_items import item, signed
 from tests.catalog_findings import HREF, SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
+from tollgate.serve.catalog_auth.rules.examples.items import item, signed
+from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
 
 KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
 WARNING = Severity.WARNING

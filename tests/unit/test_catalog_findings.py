@@ -2,7 +2,13 @@
 
 import pytest
 
-from serve.catalog_auth.findings import SHOWN_LENGTH_MAX, Severity, pointer, redacted, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    SHOWN_LENGTH_MAX,
+    Severity,
+    pointer,
+    redacted,
+    shown,
+)
 
 
 @pytest.mark.parametrize(

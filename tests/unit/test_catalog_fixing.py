@@ -5,18 +5,18 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.fixing import Repair, fix
-from serve.catalog_auth.judging import patch_of
-from serve.catalog_auth.report import Options, validate
-from serve.catalog_auth.rules.protected_items import (
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.repair.fixes import Repair, fix
+from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
     item,
     oauth2,
     query_parameter,
     signed,
 )
-from serve.catalog_auth.versions import Version
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.verdict.judgement import patch_of
+from tollgate.serve.catalog_auth.verdict.report import Options, validate
 
 SCHEMES = ("properties", "auth:schemes")
 HREF = "https://data.example.com/scene.tif"

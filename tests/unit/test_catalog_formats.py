@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.formats.excerpts import LINE_LENGTH_MAX, excerpt_of
-from serve.catalog_auth.formats.sarif import sarif_log
-from serve.catalog_auth.formats.text import (
+from tests.catalog_api import DANGLING, item
+from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
+from tollgate.serve.catalog_auth.document.positions import Place
+from tollgate.serve.catalog_auth.verdict.formats.excerpts import LINE_LENGTH_MAX, excerpt_of
+from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
+from tollgate.serve.catalog_auth.verdict.formats.text import (
     WIDTH,
     as_github,
     as_text,
     total_line,
     unusable_as_github,
 )
-from serve.catalog_auth.judging import Judged, Unusable, judge
-from serve.catalog_auth.negotiating import wanted_type
-from serve.catalog_auth.positions import Place
-from tests.catalog_api import DANGLING, item
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable, judge
 
 OFFERED = ("application/json", "application/sarif+json", "text/plain")
 BROKEN = Unusable("b.json", "is not JSON: expecting value", 3, 7)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.catalog_auth.registries.hosts import Exposure, exposure_of, registrable_domain
+from tollgate.serve.catalog_auth.registries.hosts import Exposure, exposure_of, registrable_domain
 
 
 @pytest.mark.parametrize(

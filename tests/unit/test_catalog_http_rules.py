@@ -2,11 +2,11 @@
 
 import pytest
 
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.registries.http_schemes import REGISTERED
-from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.rules.protected_items import item
 from tests.catalog_findings import HREF, SCHEME, Row, check, found, places
+from tollgate.serve.catalog_auth.registries.http_schemes import REGISTERED
+from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.rule import Profile
 
 NAME = f"{SCHEME}/scheme"
 KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}

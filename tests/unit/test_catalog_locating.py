@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from serve.catalog_auth.document import (
+from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     Ancestors,
     Document,
@@ -16,11 +16,11 @@ from serve.catalog_auth.document import (
     inputs_of,
     parameters_of,
 )
-from serve.catalog_auth.findings import pointer
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.rules.example_documents import LOGIN, collection, item, scene
-from serve.catalog_auth.strays import STRAYS_MAX
-from serve.catalog_auth.versions import Version
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.misplaced_fields import STRAYS_MAX
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
+from tollgate.serve.catalog_auth.rules.findings import pointer
 
 
 def located(document: Any, **options: Any) -> Document:

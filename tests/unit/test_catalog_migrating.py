@@ -5,14 +5,14 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from serve.catalog_auth.document import REFS
-from serve.catalog_auth.findings import pointer
-from serve.catalog_auth.judging import patch_of
-from serve.catalog_auth.migrating import Migrated, NotMigrated, migrate
-from serve.catalog_auth.report import validate
-from serve.catalog_auth.rules.example_documents import LOGIN, collection
-from serve.catalog_auth.rules.protected_items import client_credentials, item, oauth2
-from serve.catalog_auth.versions import Version
+from tollgate.serve.catalog_auth.document.document import REFS
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.repair.migration import Migrated, NotMigrated, migrate
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection
+from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item, oauth2
+from tollgate.serve.catalog_auth.rules.findings import pointer
+from tollgate.serve.catalog_auth.verdict.judgement import patch_of
+from tollgate.serve.catalog_auth.verdict.report import validate
 
 OLD, MIDDLE, NEW = Version
 OTHER = "https://stac-extensions.github.io/file/v2.1.0/schema.json"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.catalog_auth.near_misses import CANDIDATES_MAX, LENGTH_MAX, nearest
+from tollgate.serve.catalog_auth.document.near_misses import CANDIDATES_MAX, LENGTH_MAX, nearest
 
 NAMES = ["login", "api-key", "s3", "o"]
 

@@ -4,13 +4,18 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.document import REFS
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.rules.example_documents import LOGIN
-from serve.catalog_auth.rules.protected_items import client_credentials, item, oauth2, signed
-from serve.catalog_auth.versions import Version
 from tests.catalog_findings import SCHEME, Row, check, found, places
+from tollgate.serve.catalog_auth.document.document import REFS
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
+from tollgate.serve.catalog_auth.rules.examples.items import (
+    client_credentials,
+    item,
+    oauth2,
+    signed,
+)
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.rule import Profile
 
 TOKEN_URL = "https://login.example.com/token"
 AUTHORIZE_URL = "https://login.example.com/authorize"

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.document import Ancestors
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.rules.example_documents import LOGIN
-from serve.catalog_auth.rules.protected_items import client_credentials, item, oauth2
 from tests.catalog_findings import HREF, Row, check, found, places
+from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
+from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item, oauth2
+from tollgate.serve.catalog_auth.rules.findings import Severity
 
 S3 = {"type": "s3"}
 INFO, WARNING = Severity.INFO, Severity.WARNING

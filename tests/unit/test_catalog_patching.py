@@ -6,9 +6,9 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from serve.catalog_auth.findings import Operation, Path
-from serve.catalog_auth.judging import patch_of
-from serve.catalog_auth.patching import PatchError, Places, patched, value_at
+from tollgate.serve.catalog_auth.repair.json_patch import PatchError, Places, patched, value_at
+from tollgate.serve.catalog_auth.rules.findings import Operation, Path
+from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 
 DOCUMENT: dict[str, Any] = {"a": {"b~/": [1, {"c": 2}, 3]}, "d": None, "e": {"f": [[0]]}}
 

@@ -2,8 +2,13 @@
 
 import pytest
 
-from serve.catalog_auth.findings import Path
-from serve.catalog_auth.positions import REPEATED_MAX, Place, positions, repeated_members
+from tollgate.serve.catalog_auth.document.positions import (
+    REPEATED_MAX,
+    Place,
+    positions,
+    repeated_members,
+)
+from tollgate.serve.catalog_auth.rules.findings import Path
 
 TEXT = """{
   "assets": {

@@ -4,13 +4,20 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.document import Kind
-from serve.catalog_auth.findings import Operation, Severity, pointer
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.report import Options, validate, validate_raw
-from serve.catalog_auth.rule import FINDINGS_MAX, Profile, Report, Rule, Step, Subject
-from serve.catalog_auth.rules.example_documents import LOGIN, collection, item, scene
-from serve.catalog_auth.versions import Version
+from tollgate.serve.catalog_auth.document.document import Kind
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, pointer
+from tollgate.serve.catalog_auth.rules.rule import (
+    FINDINGS_MAX,
+    Profile,
+    Report,
+    Rule,
+    Step,
+    Subject,
+)
+from tollgate.serve.catalog_auth.verdict.report import Options, validate, validate_raw
 
 UNUSED = item({"login": LOGIN, "other": {"type": "s3"}}, {"a": scene("login")})
 

@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from serve.catalog_auth.catalogue import RULES
-from serve.catalog_auth.document import Ancestors
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.report import Options, Verdict, validate, validate_raw
-from serve.catalog_auth.rule import Profile, Rule
+from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.rule import Profile, Rule
+from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate, validate_raw
 
 # How many rules part C has of each group, and the one of R that profiles add.
 LAST = {"S": 21, "E": 9, "R": 18, "H": 5, "O": 14, "K": 5, "G": 13, "T": 5, "X": 8, "D": 2, "C": 4}

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.findings import Severity, pointer
-from serve.catalog_auth.report import Options, validate
-from serve.catalog_auth.rules.protected_items import (
+from tests.catalog_findings import HREF, SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
     item,
     query_parameter,
     signed,
 )
-from tests.catalog_findings import HREF, SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.verdict.report import Options, validate
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 S3 = {"type": "s3"}

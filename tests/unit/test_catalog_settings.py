@@ -2,11 +2,11 @@
 
 import pytest
 
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.wiring import WiringError, catalog_options
-from serve.settings import Settings, SettingsError, describe
-from serve.settings.catalog_auth import PROFILES, SEVERITIES
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.catalog_auth.wiring import WiringError, catalog_options
+from tollgate.serve.settings import Settings, SettingsError, describe
+from tollgate.serve.settings.catalog_auth import PROFILES, SEVERITIES
 
 KEY = "k" * 16
 

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.document import REFS
-from serve.catalog_auth.findings import Severity
-from serve.catalog_auth.registries.hosts import Exposure
-from serve.catalog_auth.rule import Profile
-from serve.catalog_auth.rules.example_documents import LOGIN
-from serve.catalog_auth.rules.protected_items import (
+from tests.catalog_findings import HREF, SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.document.document import REFS
+from tollgate.serve.catalog_auth.registries.hosts import Exposure
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
+from tollgate.serve.catalog_auth.rules.examples.items import (
     body_parameter,
     client_credentials,
     item,
     query_parameter,
     signed,
 )
-from tests.catalog_findings import HREF, SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.rule import Profile
 
 FLOW = f"{SCHEME}/flows/sign"
 PARAMETER = f"{FLOW}/parameters"

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.document import Ancestors
-from serve.catalog_auth.findings import pointer
-from serve.catalog_auth.patching import patched
-from serve.catalog_auth.report import validate
-from serve.catalog_auth.rules.example_documents import KEY, LOGIN, collection, item, scene
-from serve.catalog_auth.versions import Version
+from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.repair.json_patch import patched
+from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, collection, item, scene
+from tollgate.serve.catalog_auth.rules.findings import pointer
+from tollgate.serve.catalog_auth.verdict.report import validate
 
 NO_FIX = object()
 GONE = object()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.catalog_auth.urls import (
+from tollgate.serve.catalog_auth.document.urls import (
     ORIGIN_LENGTH_MAX,
     URL_LENGTH_MAX,
     host_of,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.catalog_auth.versions import (
+from tollgate.serve.catalog_auth.document.versions import (
     IDENTIFIER_LENGTH_MAX,
     VERSIONS_BY_IDENTIFIER,
     WELL_FORMED,

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from actors.ratelimit.descriptors import (
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.descriptors import (
     DESCRIPTORS_PER_REQUEST_MAX,
     ENTRIES_PER_DESCRIPTOR_MAX,
     ENTRY_BYTES_MAX,
@@ -14,8 +15,7 @@ from actors.ratelimit.descriptors import (
     Override,
     Request,
 )
-from actors.ratelimit.windows import Unit
-from serve.ratelimit.codec.answers import (
+from tollgate.serve.ratelimit.codec.answers import (
     REMAINING_UNLIMITED,
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
@@ -23,13 +23,17 @@ from serve.ratelimit.codec.answers import (
     response_bytes,
     status_bytes,
 )
-from serve.ratelimit.codec.json_form import (
+from tollgate.serve.ratelimit.codec.json_form import (
     JSON_COMPLAINT_CHARS_MAX,
     request_from_json,
     response_to_json,
 )
-from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
-from serve.ratelimit.codec.requests import MalformedRequest, RequestOutOfBounds, decode_request
+from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from tollgate.serve.ratelimit.codec.requests import (
+    MalformedRequest,
+    RequestOutOfBounds,
+    decode_request,
+)
 
 OK, OVER_LIMIT = ResponseMessage.OK, ResponseMessage.OVER_LIMIT
 

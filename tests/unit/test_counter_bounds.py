@@ -2,8 +2,13 @@
 
 import pytest
 
-from actors.ratelimit import counters
-from actors.ratelimit.counters import EXPIRY_GRACE_S, Conditional, CounterTable, Hits
+from tollgate.actors.ratelimit.counting import counters
+from tollgate.actors.ratelimit.counting.counters import (
+    EXPIRY_GRACE_S,
+    Conditional,
+    CounterTable,
+    Hits,
+)
 
 END_S = 120
 

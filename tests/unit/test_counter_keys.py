@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.ratelimit.counter_keys import KEY_BYTES_MAX, counter_key
-from actors.ratelimit.windows import Unit
 from tests.engine import entries
+from tollgate.actors.ratelimit.counting.counter_keys import KEY_BYTES_MAX, counter_key
+from tollgate.actors.ratelimit.counting.windows import Unit
 
 # Every pair would be one counter if keys were joined as text.
 DIFFERENT = [

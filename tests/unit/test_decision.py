@@ -6,13 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from actors.ratelimit.counters import Hits
-from actors.ratelimit.decision import BACKEND_ERROR, SERVICE_ERROR
-from actors.ratelimit.descriptors import Descriptor, Request
-from actors.ratelimit.policy import FailureMode, Policy
-from actors.ratelimit.refusals import EMPTY_DOMAIN, NOT_CONFIGURED, Refusal, RefusalKind
-from actors.ratelimit.verdict import OK, OVER_LIMIT, Decision
 from tests.engine import Answers, Engine, RecordedCounters, entries, rule_stats
+from tollgate.actors.ratelimit.counting.counters import Hits
+from tollgate.actors.ratelimit.decision.decider import BACKEND_ERROR, SERVICE_ERROR
+from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
+from tollgate.actors.ratelimit.decision.refusals import (
+    EMPTY_DOMAIN,
+    NOT_CONFIGURED,
+    Refusal,
+    RefusalKind,
+)
+from tollgate.actors.ratelimit.decision.verdict import OK, OVER_LIMIT, Decision
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
 
 RULES = """
 domain: d

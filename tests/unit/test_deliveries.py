@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ledger.deliveries import (
+from tollgate.actors.ledger.delivery.schedule import (
     FIRST_PAUSE_MS,
     GIVE_UP_AFTER_MS,
     PAUSE_MAX_MS,
@@ -16,7 +16,7 @@ from actors.ledger.deliveries import (
     dead_up_to,
     pause_ms,
 )
-from actors.ledger.values import BookId, EntityId
+from tollgate.actors.ledger.law.values import BookId, EntityId
 
 HOOK = EntityId("65000000000000000a000001")
 NOW_MS = 1_800_000_000_000

@@ -2,11 +2,11 @@
 
 import pytest
 
-from actors.ratelimit.descriptors import Descriptor, Entries, Override
-from actors.ratelimit.explaining import Explanation, Outcome, explain
-from actors.ratelimit.matching import Choice, Match, NoMatch, match
-from actors.ratelimit.rule_building import RuleFile, load_rules
-from actors.ratelimit.windows import Unit
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.builder import RuleFile, load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries, Override
+from tollgate.actors.ratelimit.rules.explanation import Explanation, Outcome, explain
+from tollgate.actors.ratelimit.rules.matching import Choice, Match, NoMatch, match
 
 RULES = load_rules(
     [

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.kernel.clock import ManualClock
-from serve.ratelimit.front import (
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.serve.ratelimit.fronts.front import (
     Door,
     Front,
     NativeTuning,
@@ -14,10 +14,10 @@ from serve.ratelimit.front import (
     Service,
     choose_front,
 )
-from serve.ratelimit.front_grpcio import GrpcioFront
-from serve.ratelimit.front_native import NativeFront
-from serve.ratelimit.health import Health
-from serve.settings.choices import GrpcFront
+from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
+from tollgate.serve.ratelimit.fronts.native import NativeFront
+from tollgate.serve.ratelimit.health import Health
+from tollgate.serve.settings.choices import GrpcFront
 
 TLS = ServerTls("server.pem", "server.key")
 SERVICE = Service(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from serve.ratelimit.front import Answer, Refused, StatusCode
-from serve.ratelimit.gathering import Gatherer
+from tollgate.serve.ratelimit.fronts.front import Answer, Refused, StatusCode
+from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
 
 
 class HeldExecutor(Executor):

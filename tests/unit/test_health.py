@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.ratelimit.health import Component, Health, UnknownComponent, component
+from tollgate.serve.ratelimit.health import Component, Health, UnknownComponent, component
 
 BACKEND, CONFIG, SIGTERM = Component.BACKEND, Component.CONFIG, Component.SIGTERM
 

@@ -1,11 +1,11 @@
 """Which calls a batch costs under STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, and what they count."""
 
-from actors.ratelimit.counters import Conditional, held_back
-from actors.ratelimit.holding_back import Counts, count_conditionally
-from actors.ratelimit.planning import PlannedHit
-from actors.ratelimit.rounds import Round, Unreachable
-from actors.ratelimit.windows import Unit
 from tests.engine import RecordedCounters, planned_hit
+from tollgate.actors.ratelimit.counting.counters import Conditional, held_back
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.increment_stop import Counts, count_conditionally
+from tollgate.actors.ratelimit.decision.plan import PlannedHit
+from tollgate.actors.ratelimit.decision.round import Round, Unreachable
 
 NOW_S = 1_000_000
 MINUTE, HOUR = NOW_S + 20, NOW_S + 800

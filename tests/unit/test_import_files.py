@@ -2,15 +2,15 @@
 
 import pytest
 
-from actors.ledger.values import Price, Pricing, Scheme
-from serve.payments.currencies import Currencies, CurrencyFacts
-from serve.payments.data_file import DataFileError, read_data_text
-from serve.payments.exchange_rates import TableOfRates
-from serve.payments.import_drafts import ImportDraft
-from serve.payments.import_files import ENTITIES_MAX, read_import
-from serve.payments.processing_errors import ErrorFacts, ProcessingErrors
-from serve.payments.reference import ReferenceData
 from tests.ledger_books import DECLINED, DKK, EUR
+from tollgate.actors.ledger.law.values import Price, Pricing, Scheme
+from tollgate.serve.payments.imports.drafts import ImportDraft
+from tollgate.serve.payments.imports.files import ENTITIES_MAX, read_import
+from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
+from tollgate.serve.payments.reference.data_file import DataFileError, read_data_text
+from tollgate.serve.payments.reference.exchange_rates import TableOfRates
+from tollgate.serve.payments.reference.processing_errors import ErrorFacts, ProcessingErrors
+from tollgate.serve.payments.reference.tables import ReferenceData
 
 CURRENCIES = Currencies(1, {code: CurrencyFacts(code, 2, is_fundable=True) for code in (EUR, DKK)})
 REFERENCE = ReferenceData(
@@ -148,6 +148,6 @@ def test_a_bad_key_is_not_repeated() -> None:
 
 def test_a_file_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ENTITIES_MAX >= 1_000
-    monkeypatch.setattr("serve.payments.import_files.ENTITIES_MAX", 3)
+    monkeypatch.setattr("tollgate.serve.payments.imports.files.ENTITIES_MAX", 3)
     with pytest.raises(DataFileError, match="at most 3 entities"):
         read(WHOLE)

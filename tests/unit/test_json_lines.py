@@ -2,9 +2,9 @@
 
 import json
 
-from actors.ratelimit.latency import LATENCY_BOUNDS_S, Latency
-from actors.ratelimit.totals import Statistics
-from serve.operations.json_lines import NOTHING, json_lines
+from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S, Latency
+from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.serve.ratelimit.sinks.json_lines import NOTHING, json_lines
 
 
 def latency(position: int, calls: int) -> Latency:

@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import pytest
 
-from serve.payments.keys import (
+from tollgate.serve.payments.secrets.keys import (
     KeyDigests,
     has_checksum,
     is_key,
@@ -15,7 +15,7 @@ from serve.payments.keys import (
     new_public_key,
     read_basic,
 )
-from serve.payments.master_secret import MasterSecret, SealBroken
+from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
 
 SECRET = MasterSecret(b"s" * 32)
 UUID_KEY = "4ff7de37-dddf-4e51-8cc9-48b61a102923"

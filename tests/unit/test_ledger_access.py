@@ -4,8 +4,19 @@ import json
 
 import pytest
 
-from actors.ledger.answers import RefusalKind
-from actors.ledger.commands import (
+from tests.ledger_books import (
+    ABSENT,
+    EUR,
+    NOW_MS,
+    PRICING,
+    Books,
+    Shop,
+    authorise,
+    open_shop,
+    opening,
+)
+from tollgate.actors.ledger.book.machine import Step
+from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
     Capture,
@@ -27,19 +38,8 @@ from actors.ledger.commands import (
     SaveCard,
     Void,
 )
-from actors.ledger.machine import Step
-from actors.ledger.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
-from tests.ledger_books import (
-    ABSENT,
-    EUR,
-    NOW_MS,
-    PRICING,
-    Books,
-    Shop,
-    authorise,
-    open_shop,
-    opening,
-)
+from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
 
 STRANGER = EntityId("a" * 24)
 MEMBERS: list[Command] = [

@@ -2,11 +2,6 @@
 
 import pytest
 
-from actors.ledger.answers import RefusalKind
-from actors.ledger.commands import Capture, DecideDispute, OpenDispute, PayOut, Refund, Void
-from actors.ledger.refusals import ErrorCode
-from actors.ledger.rows import Posting
-from actors.ledger.values import AMOUNT_MAX, OPERATOR, Price, Pricing, Rate
 from tests.ledger_books import (
     DKK,
     EUR,
@@ -20,6 +15,18 @@ from tests.ledger_books import (
     open_shop,
     rate,
 )
+from tollgate.actors.ledger.law.commands import (
+    Capture,
+    DecideDispute,
+    OpenDispute,
+    PayOut,
+    Refund,
+    Void,
+)
+from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.refusals import ErrorCode
+from tollgate.actors.ledger.law.rows import Posting
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, OPERATOR, Price, Pricing, Rate
 
 USD_IN_EUR = rate(USD, EUR, 92, 100)
 EUR_IN_DKK = rate(EUR, DKK, 746, 100)

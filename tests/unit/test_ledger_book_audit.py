@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from actors.ledger.case import Entities
-from actors.ledger.head import Head
-from actors.ledger.journal.book_audit import BookAudit
-from actors.ledger.journal.rebuilding import Replayed
-from actors.ledger.replay import replay, replayed_rows
-from actors.ledger.rows import EntityRow
 from tests.ledger_story import tell
+from tollgate.actors.ledger.book.case import Entities
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.replay import replay, replayed_rows
+from tollgate.actors.ledger.law.rows import EntityRow
+from tollgate.actors.ledger.proof.document_audit import BookAudit
+from tollgate.actors.ledger.proof.table_rebuild import Replayed
 
 Document = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.ledger.caching import LruCache
+from tollgate.actors.kernel.bounded_cache import LruCache
 
 
 def test_the_least_recently_used_goes() -> None:

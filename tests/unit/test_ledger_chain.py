@@ -6,15 +6,15 @@ from hashlib import sha256
 
 import pytest
 
-from actors.ledger.chain import BrokenJournal, event_of, hash_of
-from actors.ledger.commands import Refund
-from actors.ledger.entities import Entity
-from actors.ledger.head import GENESIS_HASH, Head
-from actors.ledger.machine import execute
-from actors.ledger.replay import replay
-from actors.ledger.rows import Entry, Posting
-from actors.ledger.values import EntityId
 from tests.ledger_books import NOW_MS, Shop, authorise, open_shop
+from tollgate.actors.ledger.book.chain import BrokenJournal, event_of, hash_of
+from tollgate.actors.ledger.book.entities import Entity
+from tollgate.actors.ledger.book.head import GENESIS_HASH, Head
+from tollgate.actors.ledger.book.machine import execute
+from tollgate.actors.ledger.book.replay import replay
+from tollgate.actors.ledger.law.commands import Refund
+from tollgate.actors.ledger.law.rows import Entry, Posting
+from tollgate.actors.ledger.law.values import EntityId
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from actors.ledger.answers import Answer, Busy, Done, Indefinite, RefusalKind, Refused
-from actors.ledger.client import ClientBounds, LedgerClient, NotSent, Unanswered
-from actors.ledger.commands import CreateApp, Order
-from actors.ledger.routing import ShardMap
-from actors.ledger.values import DIRECTORY, NOBODY, BookId, Origin
 from tests.simulation.virtual_loop import VirtualLoop
+from tollgate.actors.ledger.law.commands import CreateApp, Order
+from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, RefusalKind, Refused
+from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, Origin
+from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient, NotSent, Unanswered
+from tollgate.actors.ledger.shard.routing import ShardMap
 
 DONE = Done(201, b"{}")
 REFUSED = Refused(RefusalKind.CONSTRAINT, "no")

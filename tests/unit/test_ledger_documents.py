@@ -6,28 +6,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from actors.ledger.commands import (
-    Authorise,
-    Capture,
-    DecideDispute,
-    OpenDispute,
-    PayOut,
-    Refund,
-    ReportFraud,
-    SaveCard,
-    Void,
-)
-from actors.ledger.documents import moment
-from actors.ledger.values import (
-    OPERATOR,
-    Advice,
-    CardSummary,
-    EntityId,
-    Price,
-    Pricing,
-    ProcessingError,
-    Scheme,
-)
 from tests.ledger_books import (
     CARD,
     DECLINED,
@@ -43,6 +21,28 @@ from tests.ledger_books import (
     open_shop,
     opening,
     rate,
+)
+from tollgate.actors.ledger.book.documents import moment
+from tollgate.actors.ledger.law.commands import (
+    Authorise,
+    Capture,
+    DecideDispute,
+    OpenDispute,
+    PayOut,
+    Refund,
+    ReportFraud,
+    SaveCard,
+    Void,
+)
+from tollgate.actors.ledger.law.values import (
+    OPERATOR,
+    Advice,
+    CardSummary,
+    EntityId,
+    Price,
+    Pricing,
+    ProcessingError,
+    Scheme,
 )
 
 CREATED = "2026-01-01T00:00:00.000Z"

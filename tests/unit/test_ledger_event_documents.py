@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.ledger.commands import ChangeMerchant
-from actors.ledger.values import ProcessingError
 from tests.ledger_books import DECLINED, Shop, authorise, open_shop
+from tollgate.actors.ledger.law.commands import ChangeMerchant
+from tollgate.actors.ledger.law.values import ProcessingError
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.ledger.ids import is_id, is_merchant_id, merchant_id, next_id
-from actors.ledger.values import DIRECTORY, BookId
+from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, merchant_id, next_id
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId
 
 BOOK = "695db080000000002a000000"
 

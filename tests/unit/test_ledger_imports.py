@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ledger.answers import RefusalKind, Refused
-from actors.ledger.commands import (
+from tests.ledger_books import CARD, EUR, FREE, NOW_MS, Books
+from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
     CreateApp,
@@ -15,8 +15,8 @@ from actors.ledger.commands import (
     Refund,
     SaveCard,
 )
-from actors.ledger.values import DIRECTORY, OPERATOR, BookId, EntityId
-from tests.ledger_books import CARD, EUR, FREE, NOW_MS, Books
+from tollgate.actors.ledger.law.outcomes import RefusalKind, Refused
+from tollgate.actors.ledger.law.values import DIRECTORY, OPERATOR, BookId, EntityId
 
 APP = EntityId("555eca95ed59804d2cf12b11")
 BOOK = BookId("55006bdfe0308c4cbfdbd0e1")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.ledger.lots import Lot, Taking, given_back, take, total, without
 from tests.ledger_books import EUR, USD, rate
+from tollgate.actors.ledger.law.lots import Lot, Taking, given_back, take, total, without
 
 HALF = rate(USD, EUR, 1, 2)
 

@@ -4,8 +4,21 @@ import json
 
 import pytest
 
-from actors.ledger.answers import RefusalKind
-from actors.ledger.commands import (
+from tests.ledger_books import (
+    ABSENT,
+    CARD,
+    DECLINED,
+    EUR,
+    FREE,
+    NOW_MS,
+    Books,
+    Shop,
+    authorise,
+    open_shop,
+    opening,
+)
+from tollgate.actors.ledger.book.machine import Step, execute, needs, rows
+from tollgate.actors.ledger.law.commands import (
     AddWebhook,
     Authorise,
     Capture,
@@ -20,22 +33,15 @@ from actors.ledger.commands import (
     SaveCard,
     Void,
 )
-from actors.ledger.machine import Step, execute, needs, rows
-from actors.ledger.refusals import ErrorCode
-from actors.ledger.rows import Commit
-from actors.ledger.values import OPERATOR, CardSummary, EntityId, ProcessingError, Scheme
-from tests.ledger_books import (
-    ABSENT,
-    CARD,
-    DECLINED,
-    EUR,
-    FREE,
-    NOW_MS,
-    Books,
-    Shop,
-    authorise,
-    open_shop,
-    opening,
+from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.refusals import ErrorCode
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.law.values import (
+    OPERATOR,
+    CardSummary,
+    EntityId,
+    ProcessingError,
+    Scheme,
 )
 
 

@@ -5,8 +5,21 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from actors.ledger.answers import RefusalKind
-from actors.ledger.commands import (
+from tests.ledger_books import (
+    ABSENT,
+    DKK,
+    EUR,
+    NOW_MS,
+    PRICING,
+    Books,
+    Shop,
+    open_shop,
+    opening,
+)
+from tollgate.actors.ledger.book.entities import Webhook
+from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, User
+from tollgate.actors.ledger.book.machine import Step, execute
+from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
     ChangeMerchant,
@@ -19,21 +32,8 @@ from actors.ledger.commands import (
     RevokeUser,
     RotateKey,
 )
-from actors.ledger.entities import Webhook
-from actors.ledger.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, User
-from actors.ledger.machine import Step, execute
-from actors.ledger.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
-from tests.ledger_books import (
-    ABSENT,
-    DKK,
-    EUR,
-    NOW_MS,
-    PRICING,
-    Books,
-    Shop,
-    open_shop,
-    opening,
-)
+from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
 
 SECOND = EntityId("a" * 24)
 

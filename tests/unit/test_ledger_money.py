@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from actors.ledger.money import (
+from tests.ledger_books import DKK, EUR, FREE, JPY, KWD, PRICING, USD, rate
+from tollgate.actors.ledger.law.money import (
     HALF_EVEN,
     Fee,
     divide_half_even,
@@ -12,8 +13,7 @@ from actors.ledger.money import (
     is_rate_of,
     rate_fee,
 )
-from actors.ledger.values import AMOUNT_MAX, Currency, Pricing, Rate
-from tests.ledger_books import DKK, EUR, FREE, JPY, KWD, PRICING, USD, rate
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, Pricing, Rate
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from actors.ledger.routing import SLOTS, ShardMap, slot_of
-from actors.ledger.values import DIRECTORY, BookId
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId
+from tollgate.actors.ledger.shard.routing import SLOTS, ShardMap, slot_of
 
 BOOKS = [BookId(f"65000000{number:010x}000000") for number in range(2_000)]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from serve.settings import Settings, SettingsError, describe
-from serve.settings.ledger import LedgerSettings
+from tollgate.serve.settings import Settings, SettingsError, describe
+from tollgate.serve.settings.ledger import LedgerSettings
 
 POSTGRESQL = "postgresql://books:secret@db.example:5432/ledger"
 

@@ -3,11 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from actors.ledger.answers import RefusalKind, Refused
-from actors.ledger.commands import Capture, Command, DecideDispute, OpenDispute, Refund, Void
-from actors.ledger.refusals import ErrorCode
-from actors.ledger.transaction import TRAIL_LENGTH_MAX, ActionKind
-from actors.ledger.values import EntityId
 from tests.ledger_books import (
     ABSENT,
     DECLINED,
@@ -19,6 +14,18 @@ from tests.ledger_books import (
     Shop,
     open_shop,
 )
+from tollgate.actors.ledger.law.commands import (
+    Capture,
+    Command,
+    DecideDispute,
+    OpenDispute,
+    Refund,
+    Void,
+)
+from tollgate.actors.ledger.law.outcomes import RefusalKind, Refused
+from tollgate.actors.ledger.law.refusals import ErrorCode
+from tollgate.actors.ledger.law.transaction import TRAIL_LENGTH_MAX, ActionKind
+from tollgate.actors.ledger.law.values import EntityId
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from typing import get_args
 import pytest
 from msgspec import Struct
 
-from actors.ledger.commands import Command
-from actors.ledger.entities import AppKey, Entity
-from actors.ledger.events import Event, Sum
-from actors.ledger.head import Head, Member, Merchant, User
-from actors.ledger.lots import Lot, Taking
-from actors.ledger.money import Exchange, Fee
-from actors.ledger.transaction import Action
+from tollgate.actors.ledger.book.entities import AppKey, Entity
+from tollgate.actors.ledger.book.head import Head, Member, Merchant, User
+from tollgate.actors.ledger.law.commands import Command
+from tollgate.actors.ledger.law.events import Event, Sum
+from tollgate.actors.ledger.law.lots import Lot, Taking
+from tollgate.actors.ledger.law.money import Exchange, Fee
+from tollgate.actors.ledger.law.transaction import Action
 
 STRUCTS: list[type[Struct]] = [
     *get_args(Event),

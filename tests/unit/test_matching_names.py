@@ -4,10 +4,10 @@ import pickle
 
 import pytest
 
-from actors.ratelimit.descriptors import Descriptor, Entries, Override
-from actors.ratelimit.matching import Match, NoMatch, match
-from actors.ratelimit.rules import Level, Limit, Rule, RuleSet, Source
-from actors.ratelimit.windows import Unit
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries, Override
+from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, Rule, RuleSet, Source
 
 LIMIT = Limit(5, Unit.MINUTE)
 SOURCE = Source("f.yaml", 1)

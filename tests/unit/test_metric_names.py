@@ -2,7 +2,12 @@
 
 import pytest
 
-from serve.ratelimit.metric_names import MetricName, counter_metric, escaped, tag_labels
+from tollgate.serve.ratelimit.sinks.prometheus_names import (
+    MetricName,
+    counter_metric,
+    escaped,
+    tag_labels,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from actors.ratelimit.latency import LATENCY_BOUNDS_S, Latency, LatencyTally
-from actors.ratelimit.totals import Statistics, Totals
-from serve.ratelimit.metrics_page import MetricsText
+from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S, Latency, LatencyTally
+from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
+from tollgate.serve.ratelimit.sinks.prometheus import MetricsText
 
 RULES = "ratelimit.service.rate_limit."
 RESPONSE_TIME = "ratelimit_service_response_time_seconds"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from serve.catalog_auth.objects.hosts import Provider, Style
-from serve.catalog_auth.objects.urls import (
+from tollgate.serve.catalog_auth.objects.hosts import Provider, Style
+from tollgate.serve.catalog_auth.objects.urls import (
     URL_LENGTH_MAX,
     NotAnObject,
     ObjectLocation,

@@ -1,6 +1,10 @@
 """What the local over-limit cache keeps, and for how long (B8)."""
 
-from actors.ratelimit.overlimit_cache import ENTRY_BYTES, CacheGauges, OverLimitCache
+from tollgate.actors.ratelimit.counting.overlimit_cache import (
+    ENTRY_BYTES,
+    CacheGauges,
+    OverLimitCache,
+)
 
 LIMIT = 10
 END_S = 60

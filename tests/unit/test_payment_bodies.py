@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from serve.payments.rejections import BadRequest
-from serve.payments.strict_json import JSON_DEPTH_MAX
-from serve.payments.wire_in import (
+from tollgate.serve.payments.api.bodies.readers import (
     BODY_BYTES_MAX,
     FORM,
     FORM_FIELDS_MAX,
@@ -17,6 +15,8 @@ from serve.payments.wire_in import (
     read_body,
     read_query,
 )
+from tollgate.serve.payments.api.bodies.strict_json import JSON_DEPTH_MAX
+from tollgate.serve.payments.api.rejections import BadRequest
 
 
 @pytest.mark.parametrize("content_type", ["", "application/json", FORM, "image/png"])

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from actors.ledger.values import AMOUNT_MAX
-from serve.payments import constraints
-from serve.payments.constraints import FieldError
-from serve.payments.currencies import Currencies, CurrencyFacts
-from serve.payments.iban import iban_problem
+from tollgate.actors.ledger.law.values import AMOUNT_MAX
+from tollgate.serve.payments.api.bodies import constraints
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
+from tollgate.serve.payments.reference.iban import iban_problem
 
 LENGTHS = {"DK": 18, "GB": 22, "NO": 15}
 COUNTRIES = frozenset({"DK", "NO"})

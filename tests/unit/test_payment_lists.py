@@ -2,11 +2,11 @@
 
 import pytest
 
-from actors.ledger.store import Filter, Page
-from actors.ledger.values import EntityId
-from serve.payments.paging import LIMIT_MAX, ListQuery, read_list_query
-from serve.payments.rejections import BadRequest
-from serve.payments.wire_in import read_query
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.serve.payments.api.bodies.readers import read_query
+from tollgate.serve.payments.api.paging import LIMIT_MAX, ListQuery, read_list_query
+from tollgate.serve.payments.api.rejections import BadRequest
 
 OLD, NEW = EntityId("0" * 23 + "1"), EntityId("0" * 23 + "2")
 ALL = frozenset({"transactionId", "test", "successful", "merchantId"})

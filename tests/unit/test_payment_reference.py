@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from actors.ledger.values import AMOUNT_MAX, Advice, Currency, Rate
-from serve.payments.currencies import Currencies, read_currencies
-from serve.payments.data_file import DataFileError, Node, read_data_text
-from serve.payments.exchange_rates import TableOfRates, read_exchange_rates
-from serve.payments.processing_errors import read_processing_errors
-from serve.payments.reference import read_countries, read_iban_lengths, read_pricing
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Advice, Currency, Rate
+from tollgate.serve.payments.reference.currencies import Currencies, read_currencies
+from tollgate.serve.payments.reference.data_file import DataFileError, Node, read_data_text
+from tollgate.serve.payments.reference.exchange_rates import TableOfRates, read_exchange_rates
+from tollgate.serve.payments.reference.processing_errors import read_processing_errors
+from tollgate.serve.payments.reference.tables import read_countries, read_iban_lengths, read_pricing
 
 CURRENCIES = """version: 1
 currencies:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from serve.payments.constraints import FieldError
-from serve.payments.rejections import (
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.rejections import (
     AttemptFailed,
     BadRequest,
     Forbidden,
@@ -21,7 +21,7 @@ from serve.payments.rejections import (
     Unavailable,
     WrongMethod,
 )
-from serve.payments.wire_out import (
+from tollgate.serve.payments.api.replies import (
     Reply,
     Stream,
     accepts_json,

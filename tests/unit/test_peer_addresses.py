@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.payments.call import ADDRESS_LENGTH_MAX, Trust, address_of, read_headers
+from tollgate.serve.payments.api.call import ADDRESS_LENGTH_MAX, Trust, address_of, read_headers
 
 RELAY, CALLER, FORGED = "127.0.0.1", "203.0.113.5", "198.51.100.1"
 OURS = Trust(frozenset({RELAY}))

@@ -4,8 +4,9 @@ import pickle
 
 import pytest
 
-from actors.ratelimit.descriptors import Descriptor, Override, Request
-from actors.ratelimit.planning import (
+from tests.engine import entries, rendered_limit, rules_from
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.plan import (
     MEMO_REQUEST_BYTES_MAX,
     MEMO_REQUEST_PARTS_MAX,
     Plan,
@@ -13,17 +14,16 @@ from actors.ratelimit.planning import (
     Planner,
     Unmet,
 )
-from actors.ratelimit.policy import Policy
-from actors.ratelimit.refusals import (
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.decision.refusals import (
     EMPTY_DOMAIN,
     NO_DESCRIPTORS,
     UNKNOWN_OVERRIDE_UNIT,
     Refusal,
     RefusalKind,
 )
-from actors.ratelimit.tallies import Tallies
-from actors.ratelimit.windows import Unit
-from tests.engine import entries, rendered_limit, rules_from
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
 
 RULES = rules_from("""
 domain: d

@@ -2,9 +2,9 @@
 
 import pytest
 
-from serve.catalog_auth.resolving.recipes import Tool, recipes
-from serve.catalog_auth.resolving.wire import resolution_json
 from tests.catalog_documents import HREF, Json, item, resolved
+from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes
+from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
 API = "https://sign.example.com/v1"
 OIDC = {

@@ -1,13 +1,13 @@
 """The JSON of a resolution, as the specification prints it (part D)."""
 
-from serve.catalog_auth.document import Ancestors
-from serve.catalog_auth.findings import Finding, Severity
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.resolving.resolution import resolve
-from serve.catalog_auth.resolving.steps import Resolution
-from serve.catalog_auth.resolving.target import By, NoTarget, Target
-from serve.catalog_auth.resolving.wire import no_target_text, resolution_json
 from tests.catalog_documents import DATA, Json, item, resolved, ways
+from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.resolve.resolution import resolve
+from tollgate.serve.catalog_auth.resolve.steps import Resolution
+from tollgate.serve.catalog_auth.resolve.target import By, NoTarget, Target
+from tollgate.serve.catalog_auth.resolve.wire import no_target_text, resolution_json
+from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 
 OIDC = {
     "type": "openIdConnect",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.document import Ancestors
 from tests.catalog_documents import Json, item, resolved, way, ways
+from tollgate.serve.catalog_auth.document.document import Ancestors
 
 S3: Json = {"type": "s3"}
 KEYS = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from serve.catalog_auth.resolving.holdings import Held
 from tests.catalog_documents import Json, item, way, ways
+from tollgate.serve.catalog_auth.resolve.holdings import Held
 
 BEARER = {"type": "http", "scheme": "bearer"}
 BASIC = {"type": "http", "scheme": "basic"}

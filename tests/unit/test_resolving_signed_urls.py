@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from serve.catalog_auth.signing.signer import signed_url_scheme
 from tests.catalog_documents import Json, item, way, ways
+from tollgate.serve.catalog_auth.sign.signer import signed_url_scheme
 
 API = "https://sign.example.com/v1"
 S3 = "s3://my.bucket/a%20b/c"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.ratelimit.rounds import Bucket, Round, Unreachable
-from actors.ratelimit.windows import Unit
 from tests.engine import RecordedCounters, planned_hit
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.round import Bucket, Round, Unreachable
 
 NOW_S = 1_000_000
 

@@ -4,18 +4,18 @@ import pickle
 
 import pytest
 
-from actors.ratelimit.descriptors import ENTRY_BYTES_MAX
-from actors.ratelimit.rule_building import (
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.builder import (
     RuleFile,
     RuleFileError,
     RuleSetBuilder,
     build_rules,
     load_rules,
 )
-from actors.ratelimit.rule_drafts import DomainDraft, LimitDraft, RuleDraft
-from actors.ratelimit.rules import Limit, RuleSet, Source
-from actors.ratelimit.windows import Unit
-from actors.ratelimit.yaml_document import NODE_DEPTH_MAX
+from tollgate.actors.ratelimit.rules.descriptors import ENTRY_BYTES_MAX
+from tollgate.actors.ratelimit.rules.drafts import DomainDraft, LimitDraft, RuleDraft
+from tollgate.actors.ratelimit.rules.rule_set import Limit, RuleSet, Source
+from tollgate.actors.ratelimit.rules.yaml_document import NODE_DEPTH_MAX
 
 MINUTE = LimitDraft("minute", 10, line=7)
 

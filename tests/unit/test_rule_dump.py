@@ -1,8 +1,8 @@
 """The lines of the debug port's dump (B18; F26, F27, F29)."""
 
-from actors.ratelimit.rule_building import RuleFile, load_rules
-from actors.ratelimit.rule_dump import dump
-from actors.ratelimit.rules import RuleSet
+from tollgate.actors.ratelimit.rules.builder import RuleFile, load_rules
+from tollgate.actors.ratelimit.rules.dump import dump
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 
 
 def dumped(text: str) -> str:

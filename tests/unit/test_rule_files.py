@@ -1,6 +1,6 @@
 """Errors about rule files: exact for the wire, one readable line for operators."""
 
-from actors.ratelimit.rule_files import LOCATED_MAX, RuleFile, RuleFileError, located
+from tollgate.actors.ratelimit.rules.rule_file import LOCATED_MAX, RuleFile, RuleFileError, located
 
 
 def test_an_error_is_exact_and_has_a_line_for_operators() -> None:

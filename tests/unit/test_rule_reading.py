@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from actors.ratelimit.rule_drafts import DomainDraft, LimitDraft, Remark, RuleDraft
-from actors.ratelimit.rule_files import RuleFile, RuleFileError
-from actors.ratelimit.rule_reading import read_rule_file
+from tollgate.actors.ratelimit.rules.draft_reader import read_rule_file
+from tollgate.actors.ratelimit.rules.drafts import DomainDraft, LimitDraft, Remark, RuleDraft
+from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError
 
 WHOLE = """\
 domain: d

@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.ratelimit.rule_drafts import DomainDraft, LimitDraft, Remark, RuleDraft
-from actors.ratelimit.rule_warnings import find_warnings
+from tollgate.actors.ratelimit.rules.drafts import DomainDraft, LimitDraft, Remark, RuleDraft
+from tollgate.actors.ratelimit.rules.warnings import find_warnings
 
 LIMIT = LimitDraft("minute", 10, line=2)
 UNLIMITED = LimitDraft(is_unlimited=True, line=2)

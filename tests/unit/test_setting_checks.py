@@ -2,10 +2,10 @@
 
 import pytest
 
-from serve.settings import Settings, SettingsError
-from serve.settings.loading import UNBUILT
-from serve.settings.mogrifiers import Mogrifier
-from serve.settings.table import TABLE
+from tollgate.serve.settings import Settings, SettingsError
+from tollgate.serve.settings.environment import UNBUILT
+from tollgate.serve.settings.mogrifiers import Mogrifier
+from tollgate.serve.settings.table import TABLE
 
 TLS = {
     "GRPC_SERVER_USE_TLS": "true",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from serve.settings import Description, Settings, SettingsError, describe
-from serve.settings.rows import without_credentials
-from serve.settings.table import TABLE
+from tollgate.serve.settings import Description, Settings, SettingsError, describe
+from tollgate.serve.settings.rows import without_credentials
+from tollgate.serve.settings.table import TABLE
 
 
 def described(environ: dict[str, str], name: str) -> Description:

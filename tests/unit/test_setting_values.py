@@ -2,7 +2,7 @@
 
 import pytest
 
-from serve.settings.choices import (
+from tollgate.serve.settings.choices import (
     Backend,
     LogLevel,
     RuleSource,
@@ -14,7 +14,7 @@ from serve.settings.choices import (
     socket_type,
     store_type,
 )
-from serve.settings.values import (
+from tollgate.serve.settings.values import (
     Address,
     BadValueError,
     Parser,

@@ -6,16 +6,16 @@ from typing import get_type_hints
 
 import pytest
 
-from serve.settings.choices import Backend, Transport
-from serve.settings.loading import (
+from tollgate.serve.settings.choices import Backend, Transport
+from tollgate.serve.settings.environment import (
     SAMPLE_RULES,
     Description,
     Settings,
     SettingsError,
     describe,
 )
-from serve.settings.rows import Row, rows_of
-from serve.settings.table import GROUPS, TABLE
+from tollgate.serve.settings.rows import Row, rows_of
+from tollgate.serve.settings.table import GROUPS, TABLE
 
 TLS = {
     "GRPC_SERVER_USE_TLS": "true",

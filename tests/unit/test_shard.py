@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ledger.answers import Done, RefusalKind, Refused
-from actors.ledger.commands import Refund
-from actors.ledger.shard import ShardBounds
 from tests.ledger_books import FREE, Books, authorise, open_shop
 from tests.ledger_shard import Writer, authorised, capture, quiet, run, void
+from tollgate.actors.ledger.law.commands import Refund
+from tollgate.actors.ledger.law.outcomes import Done, RefusalKind, Refused
+from tollgate.actors.ledger.shard.pipeline import ShardBounds
 
 # Durable, then told
 

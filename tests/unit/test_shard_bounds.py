@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ledger.answers import Busy, Done, Indefinite, RefusalKind, Refused
-from actors.ledger.commands import AddWebhook, Order, Refund, RemoveWebhook
-from actors.ledger.shard import ShardBounds
-from actors.ledger.store import Fenced, OutcomeUnknown
-from actors.ledger.values import EntityId
 from tests.ledger_books import ABSENT, Books, authorise, open_shop
 from tests.ledger_shard import Writer, authorised, quiet, run, void
+from tollgate.actors.ledger.law.commands import AddWebhook, Order, Refund, RemoveWebhook
+from tollgate.actors.ledger.law.outcomes import Busy, Done, Indefinite, RefusalKind, Refused
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.shard.pipeline import ShardBounds
+from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
 
 # Bounds
 

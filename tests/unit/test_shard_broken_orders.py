@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from actors.ledger import speculation
-from actors.ledger.answers import Answer, Busy, Done, RefusalKind, Refused
-from actors.ledger.case import Entities
-from actors.ledger.commands import Order
-from actors.ledger.head import Head
-from actors.ledger.machine import Step, execute
-from actors.ledger.rows import Commit
-from actors.ledger.shard import ShardBounds
-from actors.ledger.store import BrokenCommit, Fenced
 from tests.ledger_books import authorise
 from tests.ledger_shard import SteeredStore, Writer, authorised, capture, quiet, run
+from tollgate.actors.ledger.book.case import Entities
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.machine import Step, execute
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, RefusalKind, Refused
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.shard import batch as speculation
+from tollgate.actors.ledger.shard.pipeline import ShardBounds
+from tollgate.actors.ledger.storage.store import BrokenCommit, Fenced
 
 POISON = 666
 

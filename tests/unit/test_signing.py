@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from actors.kernel.clock import ManualClock
-from serve.catalog_auth.locating import locate
-from serve.catalog_auth.signing.signer import (
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.sign.signer import (
     DEFAULT_EXPIRY_S,
     KEY_BYTES_MAX,
     Refused,

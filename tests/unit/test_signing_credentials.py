@@ -2,11 +2,11 @@
 
 import pytest
 
-from serve.catalog_auth.signing.credentials import (
+from tollgate.serve.catalog_auth.sign.credentials import (
     BadCredentialsError,
     credentials_from_environment,
 )
-from serve.catalog_auth.signing.signer import SigningCredentials
+from tollgate.serve.catalog_auth.sign.signer import SigningCredentials
 
 FILE = """
 [default]

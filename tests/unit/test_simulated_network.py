@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from actors.ledger.values import CardSummary, Currency, ProcessingError, Scheme
-from serve.payments.card_network import Authorisation, CardNetworks, Charge, PaymentRefused
-from serve.payments.cards import PlainCard, read_card
-from serve.payments.constraints import FieldError
-from serve.payments.processing_errors import ErrorFacts, ProcessingErrors
-from serve.payments.simulated_behaviour import Behaviour, read_behaviour
-from serve.payments.simulated_network import GOOD_CARDS, SimulatedNetwork
+from tollgate.actors.ledger.law.values import CardSummary, Currency, ProcessingError, Scheme
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.network.card import PlainCard, read_card
+from tollgate.serve.payments.network.port import Authorisation, CardNetworks, Charge, PaymentRefused
+from tollgate.serve.payments.network.simulated_behaviour import Behaviour, read_behaviour
+from tollgate.serve.payments.network.simulator import GOOD_CARDS, SimulatedNetwork
+from tollgate.serve.payments.reference.processing_errors import ErrorFacts, ProcessingErrors
 
 USUAL = {6, 7, 8, 9, 10, 11, 12, 25}
 CODES = (*range(1, 23), *range(25, 32))

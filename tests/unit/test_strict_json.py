@@ -2,7 +2,12 @@
 
 import pytest
 
-from serve.payments.strict_json import JsonError, canonical_json, depth_of, read_json
+from tollgate.serve.payments.api.bodies.strict_json import (
+    JsonError,
+    canonical_json,
+    depth_of,
+    read_json,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import pickle
 
 import pytest
 
-from actors.ratelimit import tallies as module
-from actors.ratelimit.latency import LATENCY_BOUNDS_S
-from actors.ratelimit.tallies import (
+from tollgate.actors.ratelimit.statistics import tallies as module
+from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S
+from tollgate.actors.ratelimit.statistics.tallies import (
     DYNAMIC_KEY_CHARS_MAX,
     OVERFLOW_DOMAIN,
     OVERFLOW_RULE,

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from actors.ratelimit.latency import LatencyTally
-from actors.ratelimit.tallies import RULE_STATS, StatisticsDelta, Tallies
-from actors.ratelimit.totals import (
+from tollgate.actors.ratelimit.statistics.latencies import LatencyTally
+from tollgate.actors.ratelimit.statistics.tallies import RULE_STATS, StatisticsDelta, Tallies
+from tollgate.actors.ratelimit.statistics.totals import (
     DYNAMIC_SERIES_IDLE_S,
     SERVICE_COUNTERS,
     SOURCE_SILENCE_S,

@@ -4,10 +4,11 @@ from copy import deepcopy
 
 import pytest
 
-from actors.ratelimit.descriptors import Descriptor, Override, Request
-from actors.ratelimit.planning import Plan
-from actors.ratelimit.policy import HeaderNames
-from actors.ratelimit.verdict import (
+from tests.engine import planned_hit
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.plan import Plan
+from tollgate.actors.ratelimit.decision.policy import HeaderNames
+from tollgate.actors.ratelimit.decision.verdict import (
     OK,
     OVER_LIMIT,
     REMAINING_UNLIMITED,
@@ -18,8 +19,7 @@ from actors.ratelimit.verdict import (
     overall_code,
     response_headers,
 )
-from actors.ratelimit.windows import Unit
-from tests.engine import planned_hit
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
 
 NAMES = HeaderNames()
 

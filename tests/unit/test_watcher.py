@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from actors.ratelimit.rule_building import load_rules
-from actors.ratelimit.rule_files import RuleFile, RuleFileError
-from actors.ratelimit.watching.watcher import GoodRules, Watcher
+from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError
+from tollgate.actors.ratelimit.watching.watcher import GoodRules, Watcher
 
 
 class Disk:

@@ -4,12 +4,11 @@ from ipaddress import ip_address
 
 import pytest
 
-from actors.ledger.values import BookId
-from serve.internet_addresses import is_public
-from serve.payments.constraints import FieldError
-from serve.payments.master_secret import MasterSecret, SealBroken
-from serve.payments.webhook_secrets import SecretBox
-from serve.payments.webhooks import (
+from tollgate.actors.ledger.law.values import BookId
+from tollgate.serve.net.public_addresses import is_public
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
+from tollgate.serve.payments.webhooks.calls import (
     ROLLOVER_MS,
     TOLERANCE_S,
     TargetPolicy,
@@ -21,6 +20,7 @@ from serve.payments.webhooks import (
     signature,
     webhook_url,
 )
+from tollgate.serve.payments.webhooks.secrets import SecretBox
 
 STRICT = TargetPolicy()
 LAX = TargetPolicy(allows_http=True, allows_private=True)

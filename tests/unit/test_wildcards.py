@@ -2,7 +2,7 @@
 
 import pytest
 
-from actors.ratelimit.wildcards import Pattern, Wildcards
+from tollgate.actors.ratelimit.rules.wildcards import Pattern, Wildcards
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from actors.ratelimit.windows import LENGTH_S, Unit, Window, window_at
+from tollgate.actors.ratelimit.counting.windows import LENGTH_S, Unit, Window, window_at
 
 
 def utc(year: int, month: int = 1, day: int = 1, *time: int) -> int:

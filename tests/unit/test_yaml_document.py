@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.ratelimit import yaml_document
-from actors.ratelimit.rule_files import RULE_FILE_BYTES_MAX, RuleFile, RuleFileError
-from actors.ratelimit.yaml_document import (
+from tollgate.actors.ratelimit.rules import yaml_document
+from tollgate.actors.ratelimit.rules.rule_file import RULE_FILE_BYTES_MAX, RuleFile, RuleFileError
+from tollgate.actors.ratelimit.rules.yaml_document import (
     NODE_DEPTH_MAX,
     YamlList,
     YamlMap,

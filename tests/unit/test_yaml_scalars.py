@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from actors.ratelimit.yaml_scalars import plain_value, tagged_value
+from tollgate.actors.ratelimit.rules.yaml_scalars import plain_value, tagged_value
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from actors.ratelimit.rule_dump import dump
-from actors.ratelimit.tallies import StatisticsDelta, Tallies
-from actors.ratelimit.watching.watcher import Generation, Watcher
+from tollgate.actors.ratelimit.rules.dump import dump
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
+from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
 
 LOG = logging.getLogger("tollgate.rules")
 LOAD_SUCCESS = "ratelimit.service.config_load_success"

@@ -16,8 +16,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from actors.ratelimit.rule_files import RuleFile, RuleFileError
-from actors.ratelimit.rules import RuleSet
+from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 
 
 @dataclass(frozen=True, slots=True)

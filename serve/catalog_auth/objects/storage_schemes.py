@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult
 
-from serve.catalog_auth.objects.hosts import Provider
+from tollgate.serve.catalog_auth.objects.hosts import Provider
 
 # More of them are not looked at.
 SCHEMES_MAX = 64

@@ -20,8 +20,14 @@ from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit
 
-from serve.catalog_auth.objects.hosts import Host, Provider, Style, access_point_host, known_host
-from serve.catalog_auth.objects.storage_schemes import StorageScheme, storage_schemes_of
+from tollgate.serve.catalog_auth.objects.hosts import (
+    Host,
+    Provider,
+    Style,
+    access_point_host,
+    known_host,
+)
+from tollgate.serve.catalog_auth.objects.storage_schemes import StorageScheme, storage_schemes_of
 
 # Longer texts are not looked at.
 URL_LENGTH_MAX = 8_192

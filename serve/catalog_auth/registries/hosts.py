@@ -17,7 +17,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from publicsuffixlist import PublicSuffixList
 
-from serve.internet_addresses import Address, is_public
+from tollgate.serve.net.public_addresses import Address, is_public
 
 # Answers for so many hosts are remembered.
 HOSTS_MAX = 4_096

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from serve.catalog_auth.fields import FLOW_URLS
-from serve.catalog_auth.near_misses import nearest
+from tollgate.serve.catalog_auth.document.fields import FLOW_URLS
+from tollgate.serve.catalog_auth.document.near_misses import nearest
 
 # The predefined flows. Of the URLs and fields of others, these have no use for:
 UNUSED_FIELDS: Mapping[str, tuple[str, ...]] = {

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from serve.catalog_auth.fields import FIELDS_BY_TYPE
-from serve.catalog_auth.near_misses import nearest
+from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE
+from tollgate.serve.catalog_auth.document.near_misses import nearest
 
 # Predefined in v1.0.0, removed in v1.1.0 (part B3), and what describes the same today.
 REMOVED: Mapping[str, str] = {

@@ -10,7 +10,7 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
-from serve.catalog_auth.urls import is_placeholder, query_items
+from tollgate.serve.catalog_auth.document.urls import is_placeholder, query_items
 
 # Longer texts are searched up to here.
 TEXT_LENGTH_MAX = 65_536

@@ -15,8 +15,8 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from actors.ratelimit.windows import Unit
-from serve.ratelimit.codec.messages import ResponseMessage, StructMessage
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.serve.ratelimit.codec.messages import ResponseMessage, StructMessage
 
 VARINTS_KEPT_MAX = 16_384
 LIMITS_KEPT_MAX = 4_096

@@ -9,8 +9,8 @@ from google.protobuf.descriptor import Descriptor as MessageDescriptor
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
-from serve.ratelimit.codec.requests import MalformedRequest
+from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from tollgate.serve.ratelimit.codec.requests import MalformedRequest
 
 JSON_COMPLAINT_CHARS_MAX = 200
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", re.ASCII)

@@ -5,15 +5,15 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from actors.ratelimit.descriptors import (
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.rules.descriptors import (
     DEFAULT_BOUNDS,
     Bounds,
     Descriptor,
     Override,
     Request,
 )
-from actors.ratelimit.windows import Unit
-from serve.ratelimit.codec.messages import RequestMessage
+from tollgate.serve.ratelimit.codec.messages import RequestMessage
 
 _UNITS: dict[int, Unit] = {int(unit): unit for unit in Unit}
 UTF8_BYTES_MAX = 4  # per character: a string short enough need not be encoded to know its bytes

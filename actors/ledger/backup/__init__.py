@@ -1,0 +1,1 @@
+"""Copies of the books, segments shipped to a folder, and restoring from them."""

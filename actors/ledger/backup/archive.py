@@ -1,0 +1,156 @@
+"""The journal shipped to a folder: a chain of segments, each written once and never changed (F9).
+
+    segment-000001.ndjson, segment-000002.ndjson, …     complete: they got their name at the end
+    .lock                                               held while one is written
+
+A segment is made durable before it gets its name; what was broken off is written anew.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from hashlib import file_digest
+from pathlib import Path
+from typing import BinaryIO
+
+from tollgate.actors.ledger.backup.segments import (
+    FORMAT,
+    LINE_BYTES_MAX,
+    NO_SEGMENT,
+    Header,
+    Position,
+    Record,
+    SegmentText,
+    decoded,
+)
+from tollgate.actors.ledger.backup.shipment import ship
+from tollgate.actors.ledger.law.values import BookId
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.migration import newest_revision
+
+
+class ArchiveError(Exception):
+    """The folder cannot be used; the text is one line with what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """A segment that was written: its file, how many entries and books are in it."""
+
+    file: Path
+    entries: int
+    books: int
+
+
+class LedgerArchive:
+    """A folder of segments."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def segments(self) -> list[Path]:
+        """Oldest first. Raises ArchiveError when one is missing."""
+        files = sorted(self._folder.glob("segment-*.ndjson"))
+        for number, file in enumerate(files, start=1):
+            if file != self._file(number):
+                raise ArchiveError(f"{self._file(number)}: is missing, and later ones are there")
+        return files
+
+    def records(self) -> Iterator[Record]:
+        """Everything, segment by segment. Raises ArchiveError, BrokenSegment."""
+        previous = NO_SEGMENT
+        for number, file in enumerate(self.segments(), start=1):
+            with file.open("rb") as lines:
+                yield from decoded(str(file), _lines(lines), number, previous)
+            previous = _digest(file)
+
+    async def add(
+        self, database: Database, now_ms: int, progress: Callable[[int], None]
+    ) -> Shipment | None:
+        """Writes a segment with everything that is new; None when nothing is.
+
+        Raises ArchiveError, BrokenSegment, StorageError, StorageDown.
+        """
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._locked():
+            files = self.segments()
+            number = len(files) + 1
+            previous = _digest(files[-1]) if files else NO_SEGMENT
+            header = Header(FORMAT, number, previous, newest_revision(), now_ms)
+            draft = self._folder / f".segment-{number:06}.draft"
+            draft.unlink(missing_ok=True)
+            entries, books = await self._write(draft, header, database, progress)
+            if not books:
+                draft.unlink()
+                return None
+            draft.replace(self._file(number))
+            _sync_folder(self._folder)
+            return Shipment(self._file(number), entries, books)
+
+    async def _write(
+        self, draft: Path, header: Header, database: Database, progress: Callable[[int], None]
+    ) -> tuple[int, int]:
+        """How many entries, of how many books."""
+        text, entries, books = SegmentText(), 0, 0
+        with open(draft, "wb", opener=_private) as file:
+            file.write(text.line(Record(header=header)))
+            async with aclosing(ship(database, self._positions(), progress)) as records:
+                async for record in records:
+                    file.write(text.line(record))
+                    entries += record.entry is not None
+                    books += record.head is not None
+            file.write(text.end())
+            file.flush()
+            os.fsync(file.fileno())
+        return entries, books
+
+    def _positions(self) -> dict[BookId, Position]:
+        """Where the segments have got to: their heads stand before everything else."""
+        positions: dict[BookId, Position] = {}
+        for number, file in enumerate(self.segments(), start=1):
+            with file.open("rb") as lines:
+                for record in decoded(str(file), _lines(lines), number, previous=None):
+                    if record.head is not None:
+                        positions[record.head.book] = record.head
+                    elif record.header is None:
+                        break
+        return positions
+
+    def _file(self, number: int) -> Path:
+        return self._folder / f"segment-{number:06}.ndjson"
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with open(self._folder / ".lock", "wb", opener=_private) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ArchiveError(
+                    f"{self._folder}: another backup is writing to it: wait for its end"
+                ) from None
+            yield
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    return iter(partial(file.readline, LINE_BYTES_MAX + 1), b"")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that the new name is durable as well."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

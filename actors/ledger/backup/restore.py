@@ -1,0 +1,152 @@
+"""A restore: everything is replayed into empty tables, in one transaction.
+
+Whatever is not as it was written ends it, and then nothing was restored: an entry that does not
+follow the one before, an entry that nobody would have made, a book that does not end where it must.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Boolean, Column, func, select
+
+from tollgate.actors.ledger.backup.segments import BrokenSegment, Position, Record, Scalar, StateRow
+from tollgate.actors.ledger.backup.shipment import STATE_TABLES
+from tollgate.actors.ledger.law.rows import Entry, OperationRow
+from tollgate.actors.ledger.law.values import BookId
+from tollgate.actors.ledger.proof.table_rebuild import Rebuilder
+from tollgate.actors.ledger.storage import tables as schema
+from tollgate.actors.ledger.storage.connections.connection import Connection, Tuple, transaction
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.connections.statements import insert, query
+from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
+from tollgate.actors.ledger.storage.location import shown
+
+BATCH_MAX = 500
+
+
+@dataclass(slots=True)
+class Restored:
+    """How much was restored. `heads`: where each book must stand, and does."""
+
+    entries: int = 0
+    operations: int = 0
+    heads: dict[BookId, Position] = field(default_factory=dict)
+
+
+async def restore(
+    database: Database, records: AsyncIterator[Record], progress: Callable[[int], None]
+) -> Restored:
+    """All that the records say, of whatever segments, in their order.
+
+    Raises StorageError when there is anything in the tables already, BrokenJournal, BrokenSegment.
+    """
+    taken = await database.writing()
+    is_sound = False
+    try:
+        async with transaction(taken.connection, database.begin_writing):
+            await _refuse_if_used(database, taken.connection)
+            restoring = _Restoring(database, taken.connection, progress)
+            try:
+                async for record in records:
+                    await restoring.take(record)
+            except BrokenSegment:
+                # If it is an entry that was changed, this says which one.
+                await restoring.flush()
+                raise
+            restored = await restoring.end()
+        is_sound = True
+    except FAILURES as failure:
+        raise StorageError(
+            f"{shown(database.url)}: nothing was restored: {reason(failure)}"
+        ) from failure
+    finally:
+        await taken.give_back(is_sound=is_sound)
+    return restored
+
+
+async def _refuse_if_used(database: Database, connection: Connection) -> None:
+    for table in (schema.entries, schema.heads, schema.entities, schema.operations, schema.keys):
+        counted = query(database.dialect, select(func.count()).select_from(table))
+        (count,) = await counted.first(connection)
+        if count:
+            raise StorageError(
+                f"{shown(database.url)}: is not empty (table {table.name} has {count} rows): "
+                "restore into another, and set TOLLGATE_STORAGE_URL to it"
+            )
+
+
+class _Restoring:
+    def __init__(
+        self, database: Database, connection: Connection, progress: Callable[[int], None]
+    ) -> None:
+        self._dialect = database.dialect
+        self._connection = connection
+        self._rebuilder = Rebuilder(database.dialect, connection)
+        self._progress = progress
+        self._entries: list[Entry] = []
+        self._operations: list[OperationRow] = []
+        self._rows: list[StateRow] = []
+        self._restored = Restored()
+
+    async def take(self, record: Record) -> None:
+        if record.entry is not None:
+            if self._entries and self._entries[-1].book != record.entry.book:
+                await self.flush()
+            self._entries.append(record.entry)
+        elif record.operation is not None:
+            self._operations.append(record.operation)
+        elif record.row is not None:
+            self._rows.append(record.row)
+        elif record.head is not None:
+            self._restored.heads[record.head.book] = record.head
+        elif record.header is not None:
+            # Of the tables that are shipped whole, the last segment's holds.
+            self._rows.clear()
+        if max(len(self._entries), len(self._operations)) >= BATCH_MAX:
+            await self.flush()
+
+    async def end(self) -> Restored:
+        await self.flush()
+        await self._check_heads()
+        for table in STATE_TABLES:
+            rows: list[Tuple] = [
+                tuple(_value(column, row.values.get(column.name)) for column in table.columns)
+                for row in self._rows
+                if row.table == table.name
+            ]
+            await insert(self._dialect, table).run(self._connection, rows)
+        return self._restored
+
+    async def flush(self) -> None:
+        """What has gathered: entries of one book, and operations."""
+        entries, self._entries = self._entries, []
+        operations, self._operations = self._operations, []
+        made = await self._rebuilder.replay(entries[0].book, entries) if entries else []
+        await self._rebuilder.write(made, operations, has_journal=True)
+        self._restored.entries += len(entries)
+        self._restored.operations += len(operations)
+        self._progress(self._restored.entries)
+
+    async def _check_heads(self) -> None:
+        table = schema.heads
+        rows = await query(self._dialect, select(table.c.book, table.c.seq, table.c.hash)).rows(
+            self._connection
+        )
+        found = {BookId(book): Position(BookId(book), seq, hash_) for book, seq, hash_ in rows}
+        for book in sorted(found.keys() | self._restored.heads.keys()):
+            is_, must = found.get(book), self._restored.heads.get(book)
+            if is_ != must:
+                raise StorageError(
+                    f"book {book}: the backup ends with {_named(must)}, what was restored of it "
+                    f"with {_named(is_)}"
+                )
+
+
+def _value(column: Column[Any], value: Scalar) -> Scalar:
+    """SQLite ships truth as a number."""
+    return bool(value) if isinstance(column.type, Boolean) and value is not None else value
+
+
+def _named(position: Position | None) -> str:
+    return "nothing" if position is None else f"entry {position.seq}, hash {position.hash}"

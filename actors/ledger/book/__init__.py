@@ -1,0 +1,1 @@
+"""One merchant's book as a pure machine: decide, evolve, project; no storage and no Ray."""

@@ -1,0 +1,1 @@
+"""Which commands a book accepts, a file for each subject; nothing here changes state."""

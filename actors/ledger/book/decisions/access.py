@@ -1,0 +1,59 @@
+"""Who may give which order (A1, T11, part D), decided in the book so that revoking an app takes
+effect with the very next order (A2).
+
+    create an app                             anybody, without credentials
+    rotate an app's key                       the app
+    reserve a merchant's id                   any app
+    open a merchant                           its creator
+    authorise a customer's payment            whoever pays, by the merchant's public key; its apps
+    dispute, decide it, report fraud, pay out the operator; of a test merchant, its apps too
+    everything else                           the merchant's apps
+
+The operator may give every order: the card network, the sandbox and imports work for him. Test and
+live never meet here: a book is one or the other, and so is everything in it.
+"""
+
+from tollgate.actors.ledger.book.head import Merchant
+from tollgate.actors.ledger.law.commands import (
+    Authorise,
+    Command,
+    CreateApp,
+    DecideDispute,
+    OpenDispute,
+    OpenMerchant,
+    PayOut,
+    ReportFraud,
+    ReserveMerchant,
+    RotateKey,
+)
+from tollgate.actors.ledger.law.outcomes import Refused
+from tollgate.actors.ledger.law.refusals import forbidden
+from tollgate.actors.ledger.law.values import NOBODY, OPERATOR, EntityId
+
+
+def refuse_access(merchant: Merchant | None, command: Command, app: EntityId) -> Refused | None:
+    """None when `app` may give the command to the book of `merchant` (None: to the directory, or
+    to a book that is not open)."""
+    if app == OPERATOR:
+        return None
+    match command:
+        case CreateApp():
+            return None
+        case RotateKey():
+            return None if app == command.app else forbidden("an app rotates its own key only")
+        case ReserveMerchant():
+            return None if app != NOBODY else forbidden("opening a merchant takes an app's key")
+        case OpenMerchant():
+            is_creator = app == command.creator != NOBODY
+            return None if is_creator else forbidden("a merchant is opened by its creator")
+        case Authorise(source=None) if app == NOBODY:
+            return None
+    if merchant is None or not merchant.has_app(app):
+        return forbidden("the app has no access to this merchant")
+    if isinstance(command, OpenDispute | DecideDispute | ReportFraud | PayOut):
+        return (
+            None
+            if merchant.is_test
+            else forbidden("only the operator may do this to a live merchant")
+        )
+    return None

@@ -1,0 +1,135 @@
+"""Decisions on a merchant: opening it, changing it, and who has access to it.
+
+Adding what is there already, and changing nothing, succeeds without an event.
+"""
+
+from tollgate.actors.ledger.book.case import Case, Decision
+from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
+from tollgate.actors.ledger.law.commands import (
+    AddApp,
+    AddWebhook,
+    ChangeMerchant,
+    InviteUser,
+    OpenMerchant,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
+    RevokeApp,
+    RevokeUser,
+)
+from tollgate.actors.ledger.law.events import (
+    AppAdded,
+    AppRevoked,
+    MerchantChanged,
+    MerchantOpened,
+    UserInvited,
+    UserRevoked,
+    WebhookAdded,
+    WebhookRemoved,
+    WebhookSecretReplaced,
+)
+from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_id
+from tollgate.actors.ledger.law.refusals import absent, constraint
+
+
+def open_merchant(head: Head, command: OpenMerchant, at_ms: int) -> Decision:
+    """The first entry of a book; its creator is the first with access."""
+    if not is_merchant_id(head.book):
+        return constraint(f"{head.book} is no merchant's id: reserve one")
+    if head.merchant is not None:
+        return constraint(f"the merchant {head.book} is open already")
+    if not is_id(command.creator):
+        return constraint("a merchant is opened for an app: name its id", "creator")
+    return (
+        MerchantOpened(
+            id=next_id(head.last_id, at_ms),
+            public_key=command.public_key,
+            name=command.name,
+            currency=command.currency,
+            is_test=command.is_test,
+            email=command.email,
+            website=command.website,
+            descriptor=command.descriptor,
+            company_country=command.company_country,
+            company_number=command.company_number,
+            iban=command.iban,
+            pricing=command.pricing,
+            creator=command.creator,
+            creator_name=command.creator_name,
+            creator_created_ms=command.creator_created_ms,
+        ),
+    )
+
+
+def change_merchant(case: Case, command: ChangeMerchant) -> Decision:
+    merchant = case.merchant
+    name = _changed(merchant.name, command.name)
+    email = _changed(merchant.email, command.email)
+    descriptor = _changed(merchant.descriptor, command.descriptor)
+    if name is email is descriptor is None:
+        return ()
+    (own,) = case.ids(1)
+    return (MerchantChanged(own, name, email, descriptor),)
+
+
+def _changed(before: str, wanted: str | None) -> str | None:
+    return None if wanted == before else wanted
+
+
+def add_app(case: Case, command: AddApp) -> Decision:
+    if case.merchant.has_app(command.app):
+        return ()
+    if not is_id(command.app):
+        return constraint("an app's id has 24 lowercase hexadecimal digits", "appId")
+    if len(case.merchant.apps) >= APPS_MAX:
+        return constraint(f"a merchant has at most {APPS_MAX} apps: revoke one first", "appId")
+    (own,) = case.ids(1)
+    return (AppAdded(own, command.app, command.name, command.created_ms),)
+
+
+def revoke_app(case: Case, command: RevokeApp) -> Decision:
+    """An app may revoke itself, and the last one too."""
+    if not case.merchant.has_app(command.app):
+        return absent(f"the app {command.app} has no access to this merchant")
+    (own,) = case.ids(1)
+    return (AppRevoked(own, command.app),)
+
+
+def invite_user(case: Case, command: InviteUser) -> Decision:
+    email = command.email.casefold()
+    if any(user.email.casefold() == email for user in case.merchant.users):
+        return ()
+    if len(case.merchant.users) >= USERS_MAX:
+        return constraint(f"a merchant has at most {USERS_MAX} users: revoke one first", "email")
+    user, own = case.ids(2)
+    return (UserInvited(own, user, command.email),)
+
+
+def revoke_user(case: Case, command: RevokeUser) -> Decision:
+    if all(user.id != command.user for user in case.merchant.users):
+        return absent(f"this merchant has no user {command.user}")
+    (own,) = case.ids(1)
+    return (UserRevoked(own, command.user),)
+
+
+def add_webhook(case: Case, command: AddWebhook) -> Decision:
+    if len(case.merchant.webhooks) >= WEBHOOKS_MAX:
+        return constraint(f"a merchant has at most {WEBHOOKS_MAX} webhooks: remove one first")
+    webhook, own = case.ids(2)
+    return (WebhookAdded(own, webhook, command.url, command.secret),)
+
+
+def replace_webhook_secret(case: Case, command: ReplaceWebhookSecret) -> Decision:
+    webhook = case.webhook(command.webhook)
+    if webhook is None:
+        return absent(f"this merchant has no webhook {command.webhook}")
+    if webhook.secret != command.replaces:
+        return constraint("another secret has taken its place meanwhile: read the list again")
+    (own,) = case.ids(1)
+    return (WebhookSecretReplaced(own, webhook.id, command.secret),)
+
+
+def remove_webhook(case: Case, command: RemoveWebhook) -> Decision:
+    if command.webhook not in case.merchant.webhooks:
+        return absent(f"this merchant has no webhook {command.webhook}")
+    (own,) = case.ids(1)
+    return (WebhookRemoved(own, command.webhook),)

@@ -1,0 +1,212 @@
+"""Decisions on transactions: authorise, capture, refund, void, save the card, pay out.
+
+What a transaction allows is the law of transaction.py; here come the money (conversion, fees), the
+sources of recurring transactions (T12) and the suspicion of a capture sent twice (C3).
+"""
+
+from tollgate.actors.ledger.book.case import Case, Decision
+from tollgate.actors.ledger.book.entities import SavedCard
+from tollgate.actors.ledger.law import accounts, lots
+from tollgate.actors.ledger.law.commands import Authorise, Capture, PayOut, Refund, SaveCard, Void
+from tollgate.actors.ledger.law.events import (
+    Captured,
+    CardSaved,
+    DuplicateSuspected,
+    PaidOut,
+    Refunded,
+    Sum,
+    TransactionCreated,
+    Voided,
+)
+from tollgate.actors.ledger.law.ids import next_id
+from tollgate.actors.ledger.law.money import Exchange, Fee, exchange, is_rate_of, rate_fee
+from tollgate.actors.ledger.law.outcomes import RefusalKind, Refused
+from tollgate.actors.ledger.law.refusals import ErrorCode, absent, bad_amount, constraint
+from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId, Price, Rate
+
+DUPLICATE_WINDOW_MS = 60_000
+
+
+def authorise(case: Case, command: Authorise) -> Decision:
+    """A failed attempt is stored as well, with its error (part A)."""
+    if refused := bad_amount(command.amount, AMOUNT_MAX, "an amount may be"):
+        return refused
+    failures = 0
+    if command.source is not None:
+        source = _source(case, command, command.source)
+        if isinstance(source, Refused):
+            return source
+        failures = source.failures + 1 if command.error else 0
+    transaction, own = case.ids(2)
+    return (
+        TransactionCreated(
+            id=own,
+            transaction=transaction,
+            currency=command.currency,
+            exponent=command.exponent,
+            amount=command.amount,
+            card=command.card,
+            descriptor=command.descriptor or case.merchant.descriptor,
+            custom=command.custom,
+            error=command.error,
+            tds=command.tds,
+            source=command.source,
+            failures=failures,
+        ),
+    )
+
+
+def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | SavedCard | Refused:
+    """T12: of the same merchant, successful, its card not expired."""
+    field = "cardId" if command.is_source_card else "transactionId"
+    found = case.card(source) if command.is_source_card else case.transaction(source)
+    if found is None:
+        return constraint(f"{source} is not one of this merchant's", field)
+    if isinstance(found, Transaction):
+        card = found.card
+        if found.error is not None:
+            return constraint(
+                f"the transaction {source} was not successful: it cannot be repeated", field
+            )
+    else:
+        card = found.summary
+    if card != command.card:
+        return constraint(f"the card is not that of {source}", field)
+    if command.error is None and card.expiry_ms < case.at_ms:
+        return Refused(
+            RefusalKind.PROCESSING,
+            f"the card of {source} has expired",
+            field,
+            int(ErrorCode.CARD_EXPIRED),
+        )
+    return found
+
+
+def capture(case: Case, command: Capture) -> Decision:
+    """T5, M3."""
+    transaction = case.transaction(command.transaction)
+    if transaction is None:
+        return absent(f"this merchant has no transaction {command.transaction}")
+    if refused := transaction.refuse_capture(command.amount, command.currency):
+        return refused
+    funding = case.merchant.currency
+    price = Price(transaction.currency, command.amount)
+    exchanged = in_funding(price, command.rate, funding, "currency")
+    if isinstance(exchanged, Refused):
+        return exchanged
+    worth, how = exchanged
+    pricing = case.merchant.pricing
+    flat = in_funding(pricing.flat, command.flat_rate, funding, "pricing.flat")
+    if isinstance(flat, Refused):
+        return flat
+    line, own = case.ids(2)
+    captured = Captured(
+        id=own,
+        transaction=transaction.id,
+        line=line,
+        sum=Sum(transaction.currency, command.amount, funding, worth),
+        fee=Fee(flat[0], rate_fee(worth, pricing)),
+        descriptor=command.descriptor or transaction.descriptor,
+        exchange=how,
+        flat_exchange=flat[1],
+    )
+    earlier = None if case.has_key else _equal_capture(transaction, command.amount, case.at_ms)
+    if earlier is None or earlier.line is None:
+        return (captured,)
+    suspicion = DuplicateSuspected(
+        id=next_id(own, case.at_ms),
+        transaction=transaction.id,
+        line=line,
+        earlier_line=earlier.line,
+        currency=transaction.currency,
+        amount=command.amount,
+    )
+    return (captured, suspicion)
+
+
+def _equal_capture(transaction: Transaction, amount: int, at_ms: int) -> Action | None:
+    """The latest capture of the same amount, if it is not older than the window (C3)."""
+    for action in reversed(transaction.trail):
+        if at_ms - action.at_ms > DUPLICATE_WINDOW_MS:
+            return None
+        if action.kind is ActionKind.CAPTURE and action.amount == amount:
+            return action
+    return None
+
+
+def refund(case: Case, command: Refund) -> Decision:
+    """T6, M7. Fees stay with the merchant."""
+    transaction = case.transaction(command.transaction)
+    if transaction is None:
+        return absent(f"this merchant has no transaction {command.transaction}")
+    if refused := transaction.refuse_refund(command.amount):
+        return refused
+    takings = lots.take(transaction.lots, command.amount)
+    line, own = case.ids(2)
+    return (
+        Refunded(
+            id=own,
+            transaction=transaction.id,
+            line=line,
+            sum=Sum(
+                transaction.currency,
+                command.amount,
+                case.merchant.currency,
+                lots.total(takings),
+            ),
+            takings=takings,
+            descriptor=command.descriptor or transaction.descriptor,
+        ),
+    )
+
+
+def void(case: Case, command: Void) -> Decision:
+    """T7: no line, no effect on the balance."""
+    transaction = case.transaction(command.transaction)
+    if transaction is None:
+        return absent(f"this merchant has no transaction {command.transaction}")
+    if refused := transaction.refuse_void(command.amount):
+        return refused
+    (own,) = case.ids(1)
+    return (Voided(own, transaction.id, transaction.currency, command.amount),)
+
+
+def save_card(case: Case, command: SaveCard) -> Decision:
+    """Of a successful transaction of this merchant."""
+    transaction = case.transaction(command.transaction)
+    if transaction is None:
+        return constraint(f"{command.transaction} is not one of this merchant's", "transactionId")
+    if transaction.error is not None:
+        return constraint(
+            f"the transaction {transaction.id} was not successful: its card cannot be saved",
+            "transactionId",
+        )
+    card, own = case.ids(2)
+    return (CardSaved(own, card, transaction.id, transaction.card, command.notes),)
+
+
+def pay_out(case: Case, command: PayOut) -> Decision:
+    """At most the balance."""
+    funding = case.merchant.currency
+    there = max(0, accounts.balance(case.head.accounts, funding))
+    if refused := bad_amount(command.amount, there, "are on the balance"):
+        return refused
+    line, own = case.ids(2)
+    return (PaidOut(own, line, funding, command.amount, command.description),)
+
+
+def in_funding(
+    price: Price, rate: Rate | None, funding: Currency, field: str
+) -> tuple[int, Exchange | None] | Refused:
+    """What a price is in the funding currency, and how it was converted, if it had to be."""
+    if price.currency == funding or price.amount == 0:
+        return price.amount, None
+    if rate is None or not is_rate_of(rate, price.currency, funding):
+        return constraint(
+            f"there is no exchange rate from {price.currency} to {funding}",
+            field,
+            ErrorCode.INVALID_CURRENCY,
+        )
+    how = exchange(price.amount, rate)
+    return how.amount, how

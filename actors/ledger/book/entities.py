@@ -1,0 +1,110 @@
+"""What is loaded on demand: the entities that commands need, and how their rows keep them.
+
+A command may name what is not there: then the entity is None, which is known as well as any other.
+What a row keeps is read by every later version: a field that is added needs a default.
+"""
+
+from msgspec import Struct
+from msgspec.json import Decoder, Encoder
+
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.law.lots import Taking
+from tollgate.actors.ledger.law.rows import EntityRow, HeadRow
+from tollgate.actors.ledger.law.transaction import Transaction
+from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId
+
+
+class AppKey(Struct, frozen=True):
+    """A live key of an app, by its digest (part G)."""
+
+    digest: str
+    last4: str
+    created_ms: int
+
+
+class App(Struct, frozen=True):
+    """Of the directory. `keys`: one or two, the older one first."""
+
+    id: EntityId
+    book: BookId
+    name: str
+    created_ms: int
+    keys: tuple[AppKey, ...]
+
+
+class SavedCard(Struct, frozen=True):
+    """`failures`: attempts in a row that failed on it."""
+
+    id: EntityId
+    book: BookId
+    is_test: bool
+    created_ms: int
+    transaction: EntityId
+    summary: CardSummary
+    notes: str
+    failures: int = 0
+
+
+class Dispute(Struct, frozen=True):
+    """`amount` in the transaction's currency; `takings`: what goes back when it is won. `is_won`
+    None while it is open (T10)."""
+
+    id: EntityId
+    book: BookId
+    is_test: bool
+    created_ms: int
+    transaction: EntityId
+    amount: int
+    takings: tuple[Taking, ...]
+    reason_code: int
+    reason_title: str
+    due_ms: int
+    is_won: bool | None = None
+
+
+class Webhook(Struct, frozen=True):
+    """`secret` as its sender sealed it."""
+
+    id: EntityId
+    book: BookId
+    is_test: bool
+    created_ms: int
+    url: str
+    secret: str
+
+
+Entity = App | Transaction | SavedCard | Dispute | Webhook
+
+KINDS: dict[type[Entity], str] = {
+    App: "app",
+    Transaction: "transaction",
+    SavedCard: "card",
+    Dispute: "dispute",
+    Webhook: "webhook",
+}
+_encode = Encoder().encode
+_decoders = {kind: Decoder(entity) for entity, kind in KINDS.items()}
+_decode_head = Decoder(Head).decode
+
+
+def state_of(entity: Entity) -> str:
+    """What a row keeps of an entity."""
+    return _encode(entity).decode()
+
+
+def entity_from(row: EntityRow) -> Entity | None:
+    """The entity of a stored row; None for rows that are only there to be read."""
+    decoder = _decoders.get(row.kind)
+    return None if decoder is None else decoder.decode(row.state)
+
+
+def head_row(head: Head) -> HeadRow:
+    """What is stored of a head."""
+    return HeadRow(head.book, head.seq, head.hash, _encode(head).decode())
+
+
+def head_from(row: HeadRow) -> Head:
+    """The head of a stored row."""
+    head = _decode_head(row.state)
+    assert (head.book, head.seq, head.hash) == (row.book, row.seq, row.hash), "a head's row agrees"
+    return head

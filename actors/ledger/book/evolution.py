@@ -1,0 +1,170 @@
+"""What a book is after an event. This cannot refuse: what has happened, has happened.
+
+`decide` looked at the state and made the event; `evolve` looks at the event and makes the state,
+now and at every replay, with the same result. Nothing is computed here that a later version of
+the program could compute otherwise: amounts, conversions and fees are the event's.
+"""
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tollgate.actors.ledger.book.case import Entities
+from tollgate.actors.ledger.book.decisions.directory import rotated
+from tollgate.actors.ledger.book.entities import App, AppKey, SavedCard, Webhook
+from tollgate.actors.ledger.book.head import Head, Member, Merchant, User
+from tollgate.actors.ledger.book.transitions import Changed, created, disputed, moved
+from tollgate.actors.ledger.law.accounts import posted
+from tollgate.actors.ledger.law.events import (
+    AppAdded,
+    AppCreated,
+    AppRevoked,
+    Captured,
+    CardSaved,
+    DisputeLost,
+    DisputeOpened,
+    DisputeWon,
+    DuplicateSuspected,
+    Event,
+    FraudReported,
+    KeyRotated,
+    MerchantChanged,
+    MerchantOpened,
+    MerchantReserved,
+    PaidOut,
+    Refunded,
+    TransactionCreated,
+    UserInvited,
+    UserRevoked,
+    Voided,
+    WebhookAdded,
+    WebhookRemoved,
+    WebhookSecretReplaced,
+)
+from tollgate.actors.ledger.law.rows import Entry
+
+
+def evolve(head: Head, entities: Entities, event: Event, entry: Entry) -> tuple[Head, Changed]:
+    """The head after the entry of an event, and the entities that it changed."""
+    after = replace(
+        head,
+        seq=entry.seq,
+        hash=entry.hash,
+        at_ms=entry.at_ms,
+        last_id=event.id,
+        merchant=_merchant_after(head.merchant, event, entry.at_ms),
+        accounts=posted(head.accounts, entry.postings),
+        books=head.books + isinstance(event, MerchantReserved),
+    )
+    return after, _entities_after(head, entities, event, entry.at_ms)
+
+
+def _merchant_after(merchant: Merchant | None, event: Event, at_ms: int) -> Merchant | None:
+    if isinstance(event, MerchantOpened):
+        return _opened(event, at_ms)
+    if merchant is None:
+        return None
+    match event:
+        case MerchantChanged():
+            return replace(
+                merchant,
+                name=_or(event.name, merchant.name),
+                email=_or(event.email, merchant.email),
+                descriptor=_or(event.descriptor, merchant.descriptor),
+            )
+        case AppAdded():
+            app = Member(event.app, event.name, event.created_ms)
+            return replace(merchant, apps=(*merchant.apps, app))
+        case AppRevoked():
+            apps = tuple(member for member in merchant.apps if member.app != event.app)
+            return replace(merchant, apps=apps)
+        case UserInvited():
+            user = User(event.user, event.email, at_ms)
+            return replace(merchant, users=(*merchant.users, user))
+        case UserRevoked():
+            users = tuple(user for user in merchant.users if user.id != event.user)
+            return replace(merchant, users=users)
+        case WebhookAdded():
+            return replace(merchant, webhooks=(*merchant.webhooks, event.webhook))
+        case WebhookRemoved():
+            webhooks = tuple(hook for hook in merchant.webhooks if hook != event.webhook)
+            return replace(merchant, webhooks=webhooks)
+        case _:
+            return merchant
+
+
+def _or(changed: str | None, before: str) -> str:
+    return before if changed is None else changed
+
+
+def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
+    return Merchant(
+        public_key=event.public_key,
+        name=event.name,
+        currency=event.currency,
+        is_test=event.is_test,
+        email=event.email,
+        website=event.website,
+        descriptor=event.descriptor,
+        company_country=event.company_country,
+        company_number=event.company_number,
+        iban=event.iban,
+        pricing=event.pricing,
+        created_ms=at_ms,
+        apps=(Member(event.creator, event.creator_name, event.creator_created_ms),),
+    )
+
+
+def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) -> Changed:
+    match event:
+        case Captured() | Refunded() | Voided():
+            return moved(entities, event, at_ms)
+        case TransactionCreated():
+            return created(head, entities, event, at_ms)
+        case DisputeOpened() | DisputeWon() | DisputeLost():
+            return disputed(head, entities, event, at_ms)
+        case CardSaved():
+            card = SavedCard(
+                id=event.card,
+                book=head.book,
+                is_test=head.is_test,
+                created_ms=at_ms,
+                transaction=event.transaction,
+                summary=event.summary,
+                notes=event.notes,
+            )
+            return {card.id: card}
+        case WebhookAdded():
+            webhook = Webhook(
+                event.webhook, head.book, head.is_test, at_ms, event.url, event.secret
+            )
+            return {webhook.id: webhook}
+        case WebhookSecretReplaced():
+            before = entities[event.webhook]
+            assert isinstance(before, Webhook), "a secret is replaced at a webhook that is there"
+            return {before.id: replace(before, secret=event.secret)}
+        case WebhookRemoved():
+            return {event.webhook: None}
+        case AppCreated():
+            keys = (AppKey(event.key_digest, event.key_last4, at_ms),)
+            return {event.app: App(event.app, head.book, event.name, at_ms, keys)}
+        case KeyRotated():
+            app = entities[event.app]
+            assert isinstance(app, App), "a key is rotated for an app"
+            key = AppKey(event.key_digest, event.key_last4, at_ms)
+            return {app.id: replace(app, keys=rotated(app.keys, key))}
+        case (
+            MerchantReserved()
+            | MerchantOpened()
+            | MerchantChanged()
+            | AppAdded()
+            | AppRevoked()
+            | UserInvited()
+            | UserRevoked()
+            | DuplicateSuspected()
+            | FraudReported()
+            | PaidOut()
+        ):
+            return {}
+        case _:
+            assert_never(event)

@@ -1,0 +1,98 @@
+"""A book's head: what its single writer keeps in memory, and goes on from after a restart.
+
+It is written with every commit, so it holds what every command needs and what stays small; whatever
+grows with the trade (transactions, cards, disputes) is an entity of its own.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId, Pricing
+
+GENESIS_HASH = "0" * 64
+# Heads are written with every commit, so what they list has an end.
+APPS_MAX = 100
+USERS_MAX = 1_000
+WEBHOOKS_MAX = 20
+
+
+class Member(Struct, frozen=True):
+    """An app with access to a merchant, as the directory knew it when it was added."""
+
+    app: EntityId
+    name: str
+    created_ms: int
+
+
+class User(Struct, frozen=True):
+    """A person who was invited to a merchant."""
+
+    id: EntityId
+    email: str
+    created_ms: int
+
+
+class Merchant(Struct, frozen=True):
+    """Whose book it is, and who has access to it. Optional texts are empty when absent."""
+
+    public_key: str
+    name: str
+    currency: Currency
+    is_test: bool
+    email: str
+    website: str
+    descriptor: str
+    company_country: str
+    company_number: str
+    iban: str
+    pricing: Pricing
+    created_ms: int
+    apps: tuple[Member, ...]
+    users: tuple[User, ...] = ()
+    webhooks: tuple[EntityId, ...] = ()
+
+    def has_app(self, app: EntityId) -> bool:
+        return any(member.app == app for member in self.apps)
+
+
+class Head(Struct, frozen=True):
+    """Where a book stands after the entry `seq`, whose hash is `hash` and whose time is `at_ms`.
+
+    `last_id`: the last that was allocated. `merchant`: None in the directory, and before the book
+    is opened. `accounts`: balances in minor units by `<account>:<currency>`. `books`: how many
+    merchants' ids the directory has reserved.
+    """
+
+    book: BookId
+    seq: int
+    hash: str
+    at_ms: int
+    last_id: EntityId
+    merchant: Merchant | None
+    accounts: Mapping[str, int]
+    books: int
+
+    @property
+    def is_directory(self) -> bool:
+        return self.book == DIRECTORY
+
+    @property
+    def is_test(self) -> bool:
+        """Of a merchant's book: so is everything in it (T11)."""
+        assert self.merchant is not None, "the directory is neither test nor live"
+        return self.merchant.is_test
+
+
+def genesis(book: BookId) -> Head:
+    """A book before its first entry."""
+    return Head(
+        book=book,
+        seq=0,
+        hash=GENESIS_HASH,
+        at_ms=0,
+        last_id=EntityId(book),
+        merchant=None,
+        accounts={},
+        books=0,
+    )

@@ -1,0 +1,1 @@
+"""The vocabulary and arithmetic of the books: money, lots, accounts, commands, events; no state."""

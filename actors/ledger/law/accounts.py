@@ -1,0 +1,110 @@
+"""Double entry: what an event does to the accounts of its book.
+
+    x in the transaction's currency T, worth y in the merchant's funding currency F; fee f in F
+
+    capture, dispute won   clearing:T -x   fx:T +x   fx:F -y   merchant:F +y-f   fees:F +f
+    refund, dispute        clearing:T +x   fx:T -x   fx:F +y   merchant:F -y-f   fees:F +f
+    dispute lost           nothing more
+    payout of p            merchant:F -p   paid_out:F +p
+
+When T is F, y is x and the two fx legs are left out. The postings of an entry sum up to zero per
+currency (M4), so all accounts of all books together do too (M8). `merchant:F` is the merchant's
+balance: the sum of the balances of its lines, at every entry (M2). `clearing` is what the card
+network owes us, below zero; `fees` are ours; `fx` holds what was bought of T and paid in F.
+"""
+
+from collections.abc import Mapping
+
+from tollgate.actors.ledger.law.events import (
+    Booked,
+    Captured,
+    DisputeLost,
+    DisputeOpened,
+    DisputeWon,
+    Event,
+    PaidOut,
+    Refunded,
+    Sum,
+)
+from tollgate.actors.ledger.law.rows import Posting
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
+
+CLEARING = "clearing"
+FX = "fx"
+MERCHANT = "merchant"
+FEES = "fees"
+PAID_OUT = "paid_out"
+
+
+def postings_of(event: Event) -> tuple[Posting, ...]:
+    """The legs of an event's entry, in the order of the table; none for most events."""
+    match event:
+        case Captured():
+            return _settled(event.sum, 1, event.fee.total)
+        case Refunded():
+            return _settled(event.sum, -1, 0)
+        case DisputeOpened():
+            return _settled(event.sum, -1, event.fee.total)
+        case DisputeWon():
+            return _settled(event.sum, 1, 0)
+        case PaidOut():
+            return (
+                Posting(MERCHANT, event.currency, -event.amount),
+                Posting(PAID_OUT, event.currency, event.amount),
+            )
+        case _:
+            return ()
+
+
+def balance_of(event: Booked) -> int:
+    """What an event does to the merchant's balance: the balance of its line."""
+    match event:
+        case Captured():
+            return event.sum.worth - event.fee.total
+        case Refunded():
+            return -event.sum.worth
+        case DisputeOpened():
+            return -event.sum.worth - event.fee.total
+        case DisputeWon():
+            return event.sum.worth
+        case DisputeLost():
+            return 0
+        case PaidOut():
+            return -event.amount
+
+
+def _settled(sum_: Sum, sign: int, fee: int) -> tuple[Posting, ...]:
+    amount, worth = sign * sum_.amount, sign * sum_.worth
+    legs = [Posting(CLEARING, sum_.currency, -amount)]
+    if sum_.currency != sum_.funding:
+        legs.append(Posting(FX, sum_.currency, amount))
+        legs.append(Posting(FX, sum_.funding, -worth))
+    legs.append(Posting(MERCHANT, sum_.funding, worth - fee))
+    if fee:
+        legs.append(Posting(FEES, sum_.funding, fee))
+    return tuple(legs)
+
+
+def posted(accounts: Mapping[str, int], postings: tuple[Posting, ...]) -> Mapping[str, int]:
+    """The balances after the postings."""
+    if not postings:
+        return accounts
+    balances = dict(accounts)
+    for posting in postings:
+        account = f"{posting.account}:{posting.currency}"
+        balances[account] = balances.get(account, 0) + posting.amount
+    return balances
+
+
+def overflows(accounts: Mapping[str, int], postings: tuple[Posting, ...]) -> bool:
+    """Whether a leg, or a balance after it, is beyond what JSON's readers can hold exactly."""
+    return any(
+        abs(posting.amount) > AMOUNT_MAX
+        or abs(accounts[f"{posting.account}:{posting.currency}"]) > AMOUNT_MAX
+        for posting in postings
+    )
+
+
+def balance(accounts: Mapping[str, int], funding: Currency) -> int:
+    """The merchant's balance, in minor units of the funding currency."""
+    return accounts.get(f"{MERCHANT}:{funding}", 0)

@@ -1,0 +1,260 @@
+"""What a book can be asked to change. A command is decided against the book's state: it gives
+events, or a refusal that changes nothing (T8). Reads are no commands.
+
+`Order` wraps a command with what makes it happen exactly once (F4, F5): the operation id was minted
+before the actor was called, so asking again with it finds what became of it the first time.
+"""
+
+from dataclasses import dataclass
+
+from tollgate.actors.ledger.law.values import (
+    BookId,
+    CardSummary,
+    Currency,
+    EntityId,
+    Origin,
+    Pricing,
+    ProcessingError,
+    Rate,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateApp:
+    """Into the directory. `key_digest` is HMAC-SHA-256 of the key (part G); never the key."""
+
+    name: str
+    key_digest: str
+    key_last4: str
+
+
+@dataclass(frozen=True, slots=True)
+class RotateKey:
+    """Into the directory: a second live key; the older one of two goes (part D, Key rotation)."""
+
+    app: EntityId
+    key_digest: str
+    key_last4: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveMerchant:
+    """Into the directory: the id, and so the book, of a merchant that is about to be opened. Asking
+    again with the same operation gives the same one; one that is never opened is no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMerchant:
+    """The first command of a merchant's book. Optional texts are empty when absent."""
+
+    public_key: str
+    name: str
+    currency: Currency
+    is_test: bool
+    email: str
+    website: str
+    descriptor: str
+    company_country: str
+    company_number: str
+    iban: str
+    pricing: Pricing
+    creator: EntityId
+    creator_name: str
+    creator_created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMerchant:
+    """None leaves a field as it is."""
+
+    name: str | None = None
+    email: str | None = None
+    descriptor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddApp:
+    """Adding one that is there already succeeds and changes nothing."""
+
+    app: EntityId
+    name: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeApp:
+    app: EntityId
+
+
+@dataclass(frozen=True, slots=True)
+class InviteUser:
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeUser:
+    user: EntityId
+
+
+@dataclass(frozen=True, slots=True)
+class Authorise:
+    """A customer's original transaction, or a server's recurring one, as the card network decided.
+
+    `error` None: approved. `custom`: canonical JSON text, or empty. `source`: the transaction or
+    card a recurring one is made from, else None; `card` is then the source's. `exponent`: of the
+    currency, stamped on the transaction (M9). `tds`: "", "attempt" or "full".
+    """
+
+    currency: Currency
+    exponent: int
+    amount: int
+    card: CardSummary
+    descriptor: str
+    custom: str
+    error: ProcessingError | None
+    tds: str = ""
+    source: EntityId | None = None
+    is_source_card: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """`rate` None when the transaction is in the funding currency; `flat_rate` likewise for the
+    merchant's flat fee; both are looked up before the command is made, and kept with the entry."""
+
+    transaction: EntityId
+    amount: int
+    currency: Currency | None
+    descriptor: str
+    rate: Rate | None
+    flat_rate: Rate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refund:
+    transaction: EntityId
+    amount: int
+    descriptor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    transaction: EntityId
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCard:
+    transaction: EntityId
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDispute:
+    """`dispute_rate`: for the dispute fee, None when it is in the funding currency."""
+
+    transaction: EntityId
+    amount: int
+    reason_code: int
+    reason_title: str
+    due_ms: int
+    dispute_rate: Rate | None
+
+
+@dataclass(frozen=True, slots=True)
+class DecideDispute:
+    dispute: EntityId
+    is_won: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFraud:
+    transaction: EntityId
+    reported_ms: int | None
+    reason: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PayOut:
+    """`amount` in the funding currency; at most the balance."""
+
+    amount: int
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddWebhook:
+    """`secret`: sealed by the caller; the book keeps it as it is."""
+
+    url: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceWebhookSecret:
+    """`secret`: the new one and, for a while, the one before, sealed by the caller. `replaces`:
+    what was sealed until now; if that has changed meanwhile, nothing is done."""
+
+    webhook: EntityId
+    secret: str
+    replaces: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveWebhook:
+    webhook: EntityId
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Of test data that already has its ids: a command whose entity gets the id `id` instead of a
+    new one. By the operator alone (imports.py)."""
+
+    command: CreateApp | Authorise | Capture | Refund | SaveCard | PayOut
+    id: EntityId
+
+
+Command = (
+    CreateApp
+    | RotateKey
+    | ReserveMerchant
+    | OpenMerchant
+    | ChangeMerchant
+    | AddApp
+    | RevokeApp
+    | InviteUser
+    | RevokeUser
+    | Authorise
+    | Capture
+    | Refund
+    | Void
+    | SaveCard
+    | OpenDispute
+    | DecideDispute
+    | ReportFraud
+    | PayOut
+    | AddWebhook
+    | ReplaceWebhookSecret
+    | RemoveWebhook
+    | Import
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A command on its way to its book.
+
+    `operation`: unique per request, kept over re-sends. `idempotency_key`: the caller's, or empty;
+    `fingerprint` then tells whether the request is the same one (method, path, body).
+    `deadline_ms`: expired orders are dropped before they are decided (F11). `is_checked`: the door
+    saw that the book allowed it, so that a refusal means that another came first (C1).
+    """
+
+    operation: str
+    book: BookId
+    command: Command
+    origin: Origin
+    deadline_ms: int
+    idempotency_key: str = ""
+    fingerprint: str = ""
+    is_checked: bool = False

@@ -1,0 +1,245 @@
+"""What has happened in a book: a closed set, kept for ever.
+
+An event holds everything that its consequences follow from: ids, amounts, conversions and fees are
+decided once and never computed again. Its tag, `<type>/<schema version>`, is stored with it; a
+schema that changes gets the next version and a new class, while the class of the old version stays
+and is translated when it is read (F12), so that every journal can be replayed for ever.
+
+`id` is the event's own id, the last one that its entry allocated. Amounts are in minor units and
+not negative: what they do to the accounts is the law of accounts.py. Events are frozen Structs:
+slotted values with a codec. Their JSON, fields in this order, is what is stored and hashed.
+"""
+
+from msgspec import Struct
+
+from tollgate.actors.ledger.law.lots import Taking
+from tollgate.actors.ledger.law.money import Exchange, Fee
+from tollgate.actors.ledger.law.values import (
+    BookId,
+    CardSummary,
+    Currency,
+    EntityId,
+    Pricing,
+    ProcessingError,
+)
+
+
+class Sum(Struct, frozen=True):
+    """An amount of a transaction, and what it is worth in the merchant's funding currency."""
+
+    currency: Currency
+    amount: int
+    funding: Currency
+    worth: int
+
+
+class Happening(Struct, frozen=True, tag_field="event"):
+    """What every event has."""
+
+    id: EntityId
+
+
+class AppCreated(Happening, frozen=True, tag="app.created/1"):
+    app: EntityId
+    name: str
+    key_digest: str
+    key_last4: str
+
+
+class KeyRotated(Happening, frozen=True, tag="app.key_rotated/1"):
+    app: EntityId
+    key_digest: str
+    key_last4: str
+
+
+class MerchantReserved(Happening, frozen=True, tag="merchant.reserved/1"):
+    merchant: BookId
+
+
+class MerchantOpened(Happening, frozen=True, tag="merchant.opened/1"):
+    public_key: str
+    name: str
+    currency: Currency
+    is_test: bool
+    email: str
+    website: str
+    descriptor: str
+    company_country: str
+    company_number: str
+    iban: str
+    pricing: Pricing
+    creator: EntityId
+    creator_name: str
+    creator_created_ms: int
+
+
+class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):
+    """Only what changed is not None."""
+
+    name: str | None
+    email: str | None
+    descriptor: str | None
+
+
+class AppAdded(Happening, frozen=True, tag="app.added/1"):
+    app: EntityId
+    name: str
+    created_ms: int
+
+
+class AppRevoked(Happening, frozen=True, tag="app.revoked/1"):
+    app: EntityId
+
+
+class UserInvited(Happening, frozen=True, tag="user.invited/1"):
+    user: EntityId
+    email: str
+
+
+class UserRevoked(Happening, frozen=True, tag="user.revoked/1"):
+    user: EntityId
+
+
+class WebhookAdded(Happening, frozen=True, tag="webhook.added/1"):
+    webhook: EntityId
+    url: str
+    secret: str
+
+
+class WebhookSecretReplaced(Happening, frozen=True, tag="webhook.secret_replaced/1"):
+    webhook: EntityId
+    secret: str
+
+
+class WebhookRemoved(Happening, frozen=True, tag="webhook.removed/1"):
+    webhook: EntityId
+
+
+class TransactionCreated(Happening, frozen=True, tag="transaction.created/1"):
+    """`error` None: it was authorised. `failures`: how many attempts in a row on the same source
+    have failed, this one included."""
+
+    transaction: EntityId
+    currency: Currency
+    exponent: int
+    amount: int
+    card: CardSummary
+    descriptor: str
+    custom: str
+    error: ProcessingError | None
+    tds: str
+    source: EntityId | None
+    failures: int
+
+
+class Captured(Happening, frozen=True, tag="transaction.captured/1"):
+    """`exchange`, `flat_exchange`: how the amount and the flat fee were converted, if they were."""
+
+    transaction: EntityId
+    line: EntityId
+    sum: Sum
+    fee: Fee
+    descriptor: str
+    exchange: Exchange | None
+    flat_exchange: Exchange | None
+
+
+class Refunded(Happening, frozen=True, tag="transaction.refunded/1"):
+    transaction: EntityId
+    line: EntityId
+    sum: Sum
+    takings: tuple[Taking, ...]
+    descriptor: str
+
+
+class Voided(Happening, frozen=True, tag="transaction.voided/1"):
+    transaction: EntityId
+    currency: Currency
+    amount: int
+
+
+class DuplicateSuspected(Happening, frozen=True, tag="transaction.possible_duplicate/1"):
+    """The captures of these two lines are equal and within a minute of each other (C3)."""
+
+    transaction: EntityId
+    line: EntityId
+    earlier_line: EntityId
+    currency: Currency
+    amount: int
+
+
+class CardSaved(Happening, frozen=True, tag="card.saved/1"):
+    card: EntityId
+    transaction: EntityId
+    summary: CardSummary
+    notes: str
+
+
+class DisputeOpened(Happening, frozen=True, tag="dispute.opened/1"):
+    """`fee_exchange`: how the dispute fee was converted, if it was."""
+
+    dispute: EntityId
+    transaction: EntityId
+    line: EntityId
+    sum: Sum
+    takings: tuple[Taking, ...]
+    fee: Fee
+    fee_exchange: Exchange | None
+    reason_code: int
+    reason_title: str
+    due_ms: int
+
+
+class DisputeWon(Happening, frozen=True, tag="dispute.won/1"):
+    dispute: EntityId
+    transaction: EntityId
+    line: EntityId
+    sum: Sum
+
+
+class DisputeLost(Happening, frozen=True, tag="dispute.lost/1"):
+    """Its line says so and books nothing: opening did (T10)."""
+
+    dispute: EntityId
+    transaction: EntityId
+    line: EntityId
+    sum: Sum
+
+
+class FraudReported(Happening, frozen=True, tag="fraud.reported/1"):
+    fraud: EntityId
+    transaction: EntityId
+    reported_ms: int | None
+    reason: int | None
+
+
+class PaidOut(Happening, frozen=True, tag="merchant.paid_out/1"):
+    line: EntityId
+    currency: Currency
+    amount: int
+    description: str
+
+
+Booked = Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost | PaidOut
+"""The events that have a line (M1)."""
+
+Event = (
+    AppCreated
+    | KeyRotated
+    | MerchantReserved
+    | MerchantOpened
+    | MerchantChanged
+    | AppAdded
+    | AppRevoked
+    | UserInvited
+    | UserRevoked
+    | WebhookAdded
+    | WebhookSecretReplaced
+    | WebhookRemoved
+    | TransactionCreated
+    | Voided
+    | DuplicateSuspected
+    | CardSaved
+    | FraudReported
+    | Booked
+)

@@ -1,0 +1,162 @@
+"""Anchors: computed when a day is over, kept, and found again in the journal (F7)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.engine import Dialect
+
+from tollgate.actors.ledger.law.rows import Entry
+from tollgate.actors.ledger.proof.merkle import Tree
+from tollgate.actors.ledger.storage.connections.connection import Connection, transaction
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.connections.statements import Query, insert, query
+from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
+from tollgate.actors.ledger.storage.tables import anchors, entries, heads
+
+BOOKS_PER_PIECE = 1_000
+# By then, every commit of a day has reached the tables: orders wait for seconds.
+SETTLED_AFTER_MS = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """`day`: YYYY-MM-DD, UTC; `at_ms`: its end; `books`: how many had an entry by then."""
+
+    day: str
+    at_ms: int
+    books: int
+    root: str
+
+
+def end_of(day: date) -> int:
+    """The first millisecond after a day, UTC."""
+    after = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
+    return int(after.timestamp() * 1000)
+
+
+def last_settled_day(now_ms: int) -> date:
+    """The newest day that can be anchored."""
+    settled = datetime.fromtimestamp((now_ms - SETTLED_AFTER_MS) / 1000, tz=UTC)
+    return settled.date() - timedelta(days=1)
+
+
+async def anchor(database: Database, day: date, now_ms: int) -> Anchor:
+    """The anchor of a day, kept from now on.
+
+    Raises StorageError when the day is not over, or when its anchor was another one before: then
+    the journal of that day was changed. Raises StorageDown.
+    """
+    if day > last_settled_day(now_ms):
+        raise StorageError(f"{day}: the day is not over: the last was {last_settled_day(now_ms)}")
+    async with database.snapshot() as connection:
+        made = await _anchor_of(connection, database.dialect, day)
+        before = {each.day: each for each in await kept_anchors(connection, database.dialect)}
+    kept = before.get(made.day)
+    if kept is None:
+        await _keep(database, made)
+    elif kept != made:
+        raise StorageError(
+            f"{day}: the anchor was {kept.root} over {kept.books} books, but the journal now gives "
+            f"{made.root} over {made.books}: it was changed. Run `tollgate ledger verify`"
+        )
+    return made
+
+
+async def kept_anchors(connection: Connection, dialect: Dialect) -> list[Anchor]:
+    """Every anchor there is, by day."""
+    rows = await query(dialect, select(anchors).order_by(anchors.c.day)).rows(connection)
+    return [Anchor(*row) for row in rows]
+
+
+class AnchorTrees:
+    """Grows the trees of kept anchors from the entries of all books, as they come by book."""
+
+    def __init__(self, kept: Sequence[Anchor]) -> None:
+        self._kept = sorted(kept, key=lambda each: each.at_ms)
+        self._trees = [Tree() for _ in kept]
+        self._last: Entry | None = None
+        self._next = 0
+
+    def add(self, entry: Entry) -> None:
+        if self._last is not None and self._last.book != entry.book:
+            self._end_book()
+        self._grow_until(entry.at_ms)
+        self._last = entry
+
+    def differences(self) -> list[str]:
+        """What is wrong; to be asked at the end."""
+        self._end_book()
+        return [
+            f"the anchor of {kept.day} is {kept.root} over {kept.books} books, the journal gives "
+            f"{tree.root} over {tree.leaves} (F7)"
+            for kept, tree in zip(self._kept, self._trees, strict=True)
+            if (tree.root, tree.leaves) != (kept.root, kept.books)
+        ]
+
+    def _grow_until(self, at_ms: int) -> None:
+        """The trees of the days that ended between the last entry and one at this time."""
+        while self._next < len(self._kept) and self._kept[self._next].at_ms <= at_ms:
+            self._add_last()
+
+    def _end_book(self) -> None:
+        while self._next < len(self._kept):
+            self._add_last()
+        self._next = 0
+        self._last = None
+
+    def _add_last(self) -> None:
+        if self._last is not None:
+            self._trees[self._next].add(self._last.book, self._last.seq, self._last.hash)
+        self._next += 1
+
+
+async def _anchor_of(connection: Connection, dialect: Dialect, day: date) -> Anchor:
+    end_ms, tree = end_of(day), Tree()
+    wanted = _last_entries(dialect)
+    last = ""
+    while rows := await wanted.rows(connection, after=last, end_ms=end_ms):
+        for book, seq, hash_ in rows:
+            if seq is not None:
+                tree.add(book, seq, hash_)
+        last = rows[-1][0]
+    return Anchor(day.isoformat(), end_ms, tree.leaves, tree.root)
+
+
+def _last_entries(dialect: Dialect) -> Query:
+    """(book, seq, hash) of each book's last entry before a time, None where there was none."""
+    earlier = entries.alias("earlier")
+    last_seq = (
+        select(earlier.c.seq)
+        .where(earlier.c.book == heads.c.book, earlier.c.at_ms < bindparam("end_ms"))
+        .order_by(earlier.c.seq.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    books = (
+        select(heads.c.book, last_seq.label("seq"))
+        .where(heads.c.book > bindparam("after"))
+        .order_by(heads.c.book)
+        .limit(BOOKS_PER_PIECE)
+        .subquery()
+    )
+    last = (entries.c.book == books.c.book) & (entries.c.seq == books.c.seq)
+    return query(
+        dialect,
+        select(books.c.book, books.c.seq, entries.c.hash)
+        .select_from(books.outerjoin(entries, last))
+        .order_by(books.c.book),
+    )
+
+
+async def _keep(database: Database, made: Anchor) -> None:
+    taken = await database.writing()
+    row = (made.day, made.at_ms, made.books, made.root)
+    try:
+        async with transaction(taken.connection, database.begin_writing):
+            await insert(database.dialect, anchors).run(taken.connection, [row])
+    except FAILURES as failure:
+        raise StorageError(f"{made.day}: the anchor is not kept: {reason(failure)}") from failure
+    finally:
+        await taken.give_back(is_sound=True)

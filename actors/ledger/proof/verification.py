@@ -1,0 +1,218 @@
+"""`tollgate ledger verify`: replays everything that was ever written, and compares (part D, Books).
+
+    chain        each entry comes after the one before, and has the hash of what it says (F7)
+    postings     are those of the entry's event, and sum up to zero per currency (M4)
+    replay       is possible: no entry does what the ones before did not allow (C5, part E)
+    lines        one for each move of money, told alike by the transaction's trail (M1)
+    balances     of merchants are the sums of their lines, after every entry (M2)
+    tables       are, row by row, those that a replay into empty tables makes
+    operations   each entry that is young enough for it has its own (F5)
+    checkpoints  and anchors are what the journal says they must be (F6, F7)
+    the books    of all merchants together balance, per currency (M8)
+
+Everything is read in one snapshot, so a ledger may be verified while it works. The tables to
+compare with are made in a temporary file, about as large as the tables themselves; what is kept in
+memory is bounded.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from itertools import groupby
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import Table, func, select
+from sqlalchemy.engine import Dialect
+
+from tollgate.actors.ledger.book.chain import BrokenJournal
+from tollgate.actors.ledger.book.entities import head_row
+from tollgate.actors.ledger.law.rows import Entry
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId
+from tollgate.actors.ledger.proof.anchors import AnchorTrees, kept_anchors
+from tollgate.actors.ledger.proof.document_audit import BookAudit
+from tollgate.actors.ledger.proof.findings import Findings, Report, Total, unbalanced
+from tollgate.actors.ledger.proof.table_comparison import Difference, Tables, differences
+from tollgate.actors.ledger.proof.table_rebuild import Rebuilder, Replayed
+from tollgate.actors.ledger.storage import tables as schema
+from tollgate.actors.ledger.storage.balances import decode, read_sums, sums
+from tollgate.actors.ledger.storage.checkpoints import Checkpoint, CheckpointReader
+from tollgate.actors.ledger.storage.connections.connection import Connection, transaction
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.connections.statements import query
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.reading.journal import JournalReader
+from tollgate.actors.ledger.storage.reading.shard_state import StateReader
+
+# Entries gone through, of how many.
+Progress = Callable[[int, int], None]
+
+# Tables that a replay makes anew.
+REBUILT = (schema.heads, schema.entities, schema.memberships, schema.keys)
+
+
+async def verify(database: Database, progress: Progress) -> Report:
+    """Everything, from the first entry on. Raises StorageDown, StorageError."""
+    async with database.snapshot() as found, empty_tables() as expected:
+        return await _Verification(database.dialect, found, expected, progress).run()
+
+
+@asynccontextmanager
+async def empty_tables() -> AsyncIterator[Tables]:
+    """Tables in a temporary file, and a connection that may write to them."""
+    with TemporaryDirectory(prefix="tollgate-verify-") as folder:
+        url = f"sqlite:///{folder}/ledger.sqlite"
+        await upgrade(url)
+        database = await open_database(url)
+        taken = await database.writing()
+        try:
+            # (nobody will need them after a crash)
+            await taken.connection.run("PRAGMA synchronous = OFF")
+            yield Tables(database.dialect, taken.connection)
+        finally:
+            await taken.give_back(is_sound=False)
+            await database.close()
+
+
+class _Verification:
+    """One run. `_broken`: books whose journal cannot be replayed to its end."""
+
+    def __init__(
+        self, dialect: Dialect, found: Connection, expected: Tables, progress: Progress
+    ) -> None:
+        self._found = Tables(dialect, found)
+        self._expected = expected
+        self._progress = progress
+        self._rebuilder = Rebuilder(expected.dialect, expected.connection)
+        self._checkpoints = CheckpointReader(dialect)
+        self._state = StateReader(dialect)
+        self._findings = Findings()
+        self._broken: set[BookId] = set()
+        self._books = 0
+        self._entries = 0
+        self._book: BookId | None = None
+        self._audit = BookAudit()
+
+    async def run(self) -> Report:
+        await self._go_through_journal()
+        for table in REBUILT:
+            await self._compare(table)
+        totals = await self._totals()
+        for line in unbalanced(totals):
+            self._findings.add(line)
+        return Report(
+            books=self._books,
+            entries=self._entries,
+            totals=totals,
+            findings=tuple(self._findings.shown),
+            findings_count=self._findings.count,
+        )
+
+    async def _go_through_journal(self) -> None:
+        dialect, connection = self._found.dialect, self._found.connection
+        total = await _count_entries(dialect, connection)
+        oldest_ms = await _oldest_operation(dialect, connection)
+        trees = AnchorTrees(await kept_anchors(connection, dialect))
+        async for piece in JournalReader(dialect).pieces(connection):
+            for entry in piece:
+                trees.add(entry)
+            for book, entries in groupby(piece, lambda entry: entry.book):
+                await self._check_entries(book, list(entries))
+            if oldest_ms is not None:
+                await self._check_operations([e for e in piece if e.at_ms > oldest_ms])
+            self._entries += len(piece)
+            self._progress(self._entries, total)
+        for line in trees.differences():
+            self._findings.add(line)
+
+    async def _check_entries(self, book: BookId, entries: Sequence[Entry]) -> None:
+        if book != self._book:
+            self._book, self._audit = book, BookAudit()
+            self._books += 1
+        if book in self._broken:
+            return
+        try:
+            made = await self._rebuilder.replay(book, entries)
+        except BrokenJournal as broken:
+            self._broken.add(book)
+            self._findings.add(str(broken))
+            return
+        async with transaction(self._expected.connection, "BEGIN IMMEDIATE"):
+            await self._rebuilder.write(made, has_journal=False)
+        for each in made:
+            for line in self._audit.check(each):
+                self._findings.add(f"entry {each.entry.seq} of book {book}: {line}")
+        await self._check_checkpoints(book, made)
+
+    async def _check_checkpoints(self, book: BookId, made: Sequence[Replayed]) -> None:
+        by_seq = {each.entry.seq: each for each in made}
+        found = await self._checkpoints.between(
+            self._found.connection, book, min(by_seq), max(by_seq)
+        )
+        for checkpoint in found:
+            if not _is_true(checkpoint, by_seq[checkpoint.seq]):
+                self._findings.add(
+                    f"the checkpoint at entry {checkpoint.seq} of book {book} is not what the "
+                    "journal says there (F6)"
+                )
+
+    async def _check_operations(self, entries: Sequence[Entry]) -> None:
+        wanted = list(dict.fromkeys(entry.operation for entry in entries))
+        kept = await self._state.operations(self._found.connection, wanted, [])
+        known = {row.operation for row in kept}
+        for entry in entries:
+            if entry.operation not in known:
+                self._findings.add(
+                    f"entry {entry.seq} of book {entry.book}: what became of its operation "
+                    f"{entry.operation} is not kept (F5)"
+                )
+
+    async def _compare(self, table: Table) -> None:
+        names = [column.name for column in table.columns]
+        place = names.index("book") if "book" in names else None
+        async for difference in differences(table, self._found, self._expected):
+            row = difference.found or difference.expected
+            assert row is not None, "one of the two is there"
+            book = DIRECTORY if place is None else row[place]
+            if book not in self._broken:
+                self._findings.add(_told(table, row, difference))
+
+    async def _totals(self) -> tuple[Total, ...]:
+        rows = await query(self._found.dialect, sums()).rows(self._found.connection)
+        return tuple(sorted((*account, amount) for account, amount in read_sums(rows).items()))
+
+
+def _is_true(checkpoint: Checkpoint, made: Replayed) -> bool:
+    accounts = {
+        f"{account}:{currency}": amount
+        for (account, currency), amount in decode(checkpoint.balances).items()
+    }
+    return (
+        checkpoint.is_sealed
+        and checkpoint.hash == made.entry.hash
+        and checkpoint.at_ms == made.entry.at_ms
+        and checkpoint.state == head_row(made.head).state
+        and accounts == dict(made.head.accounts)
+    )
+
+
+def _told(table: Table, row: tuple[object, ...], difference: Difference) -> str:
+    names = [column.name for column in table.columns]
+    key = " ".join(str(row[names.index(column.name)]) for column in table.primary_key.columns)
+    kind = f" ({row[names.index('kind')]})" if "kind" in names else ""
+    if difference.expected is None:
+        what = "is there, and the journal knows nothing of it"
+    elif difference.found is None:
+        what = "is missing"
+    else:
+        what = f"differs from the journal in {', '.join(difference.columns)}"
+    return f"table {table.name}: {key}{kind} {what}"
+
+
+async def _count_entries(dialect: Dialect, connection: Connection) -> int:
+    count = await query(dialect, select(func.sum(schema.heads.c.seq))).first(connection)
+    return int(count[0] or 0)
+
+
+async def _oldest_operation(dialect: Dialect, connection: Connection) -> int | None:
+    """The time of the oldest operation: what came until then may have been forgotten."""
+    oldest = await query(dialect, select(func.min(schema.operations.c.at_ms))).first(connection)
+    return None if oldest[0] is None else int(oldest[0])

@@ -1,0 +1,163 @@
+"""Ledger shards as Ray actors, and the lines on which web processes reach them.
+
+A shard is called once per batch, with one `bytes` argument: Ray's generic serialiser would cost
+each call another 100 µs. Ray never repeats a call (`max_task_retries=0`): a call that got lost may
+have moved money, and only the operation ids in it make asking again safe. No call carries a card's
+number or security code: Ray may spill its arguments to disk (part G).
+
+An actor takes its shard over with its first call, on its own event loop, and from then on its
+commits carry the new epoch. When its shard has ended (fenced, or a commit of unknown outcome), the
+process ends as well, once the waiters have been told; Ray starts the next incarnation.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import pickle
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import ActorDiedError, PendingCallsLimitExceeded, RayError
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.actors.ledger.shard.client import NotSent, Unanswered
+from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
+from tollgate.actors.ledger.shard.routing import ShardMap
+from tollgate.actors.ledger.storage.store import JournalStore
+
+LOG = logging.getLogger("tollgate.ledger")
+PENDING_CALLS_MAX = 1_000
+# Young generations only: what orders leave forms no cycles, and a full collection would stall all.
+GC_THRESHOLDS = (50_000, 50, 1_000_000)
+# Time for the replies of the last batch to leave the process.
+FAREWELL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSpec:
+    """What a shard actor is made of. `number`: of the shards of the map. `open_store` runs on the
+    actor's loop, and must be something that can be pickled."""
+
+    shards: ShardMap
+    number: int
+    open_store: Callable[[], Awaitable[JournalStore]]
+    clock: Clock
+    bounds: ShardBounds
+
+    @property
+    def name(self) -> str:
+        return self.shards.name(self.number)
+
+
+class LedgerShard:
+    """The shell around one `Shard`."""
+
+    def __init__(self, spec: ShardSpec) -> None:
+        self._spec = spec
+        self._incarnation = f"{ray.get_runtime_context().get_actor_id()}/{os.getpid()}"
+        self._epoch = 0
+        self._taking_over: asyncio.Task[Shard] | None = None
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+
+    async def execute(self, call: bytes) -> bytes:
+        """Pickled orders in; their answers out, pickled, in order."""
+        orders: list[Order] = pickle.loads(call)
+        mine = self._spec.shards
+        for order in orders:
+            assert mine.shard_of(order.book) == self._spec.number, "an order for another shard"
+        shard = await self._shard()
+        return pickle.dumps(await shard.execute(orders), pickle.HIGHEST_PROTOCOL)
+
+    async def describe(self) -> dict[str, object]:
+        """The process, its epoch, and what it has done; answered once the shard is taken over."""
+        shard = await self._shard()
+        return {
+            "name": self._spec.name,
+            "pid": os.getpid(),
+            "incarnation": self._incarnation,
+            "epoch": self._epoch,
+            "waiting": shard.depth,
+            "books": shard.books,
+            **asdict(shard.figures),
+        }
+
+    async def _shard(self) -> Shard:
+        if self._taking_over is None:
+            self._taking_over = asyncio.get_running_loop().create_task(self._take_over())
+            self._taking_over.add_done_callback(_end_without_shard)
+        # A caller that gives up must not take the others' shard with it.
+        return await asyncio.shield(self._taking_over)
+
+    async def _take_over(self) -> Shard:
+        store = await self._spec.open_store()
+        self._epoch = await store.take_over(self._spec.name, self._incarnation)
+        LOG.info("%s: epoch %d, %s", self._spec.name, self._epoch, self._incarnation)
+        return Shard(store, self._spec.clock, self._end, self._spec.bounds)
+
+    def _end(self, error: BaseException) -> None:
+        LOG.critical("%s: epoch %d ends: %r", self._spec.name, self._epoch, error, exc_info=error)
+        asyncio.get_running_loop().call_later(FAREWELL_S, os._exit, 1)
+
+
+def _end_without_shard(taking_over: asyncio.Task[Shard]) -> None:
+    if not taking_over.cancelled() and (error := taking_over.exception()) is not None:
+        LOG.critical("the shard cannot be taken over: %r", error, exc_info=error)
+        asyncio.get_running_loop().call_later(FAREWELL_S, os._exit, 1)
+
+
+def start_shard(spec: ShardSpec, namespace: str) -> Any:
+    """Create the named shard, or find it: its handle. Blocks while the cluster is looked up."""
+    return (
+        ray.remote(LedgerShard)
+        .options(
+            name=spec.name,
+            namespace=namespace,
+            get_if_exists=True,
+            lifetime="detached",
+            max_restarts=-1,
+            max_task_retries=0,
+            max_pending_calls=PENDING_CALLS_MAX,
+            max_concurrency=PENDING_CALLS_MAX,
+            num_cpus=0,
+            enable_task_events=False,
+        )
+        .remote(spec)
+    )
+
+
+def start_shards(specs: Sequence[ShardSpec], namespace: str) -> list[Any]:
+    """Create the shards, or find them: their handles, once every one has taken over."""
+    handles = [start_shard(spec, namespace) for spec in specs]
+    ray.get([handle.describe.remote() for handle in handles])
+    return handles
+
+
+class RayShardLine:
+    """A shard actor on a cached handle. It is found again, off the loop, only when Ray says that it
+    is gone for good."""
+
+    def __init__(self, find: Callable[[], Any], handle: Any, timeout_s: float) -> None:
+        self._find = find
+        self._handle = handle
+        self._timeout_s = timeout_s
+
+    async def call(self, orders: Sequence[Order]) -> list[Answer]:
+        """See ShardLine."""
+        payload = pickle.dumps(list(orders), pickle.HIGHEST_PROTOCOL)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answers: list[Answer] = pickle.loads(await self._handle.execute.remote(payload))
+                return answers
+        except PendingCallsLimitExceeded as error:
+            raise NotSent("too many calls are waiting for the shard") from error
+        except ActorDiedError as error:
+            self._handle = await asyncio.to_thread(self._find)
+            raise Unanswered("the shard is gone, and was found again") from error
+        except (RayError, TimeoutError) as error:
+            raise Unanswered(f"the shard does not answer: {type(error).__name__}") from error

@@ -1,0 +1,81 @@
+"""What of the books is in memory: heads and entities, fetched when an order needs them.
+
+Both caches are bounded: a book that nobody asks for makes room, and is fetched again when somebody
+does. They hold only what is durable. The shard is the only writer of its books, so what it holds is
+what is stored, as long as its epoch is the newest.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tollgate.actors.kernel.bounded_cache import LruCache
+from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.machine import needs
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.shard.batch import Workspace, idempotency_key
+from tollgate.actors.ledger.storage.store import JournalStore
+
+
+class Bookshelf:
+    """Fills workspaces, and keeps what they leave."""
+
+    def __init__(self, store: JournalStore, books_max: int, entities_max: int) -> None:
+        self._store = store
+        self._heads: LruCache[BookId, Head] = LruCache(books_max)
+        self._entities: LruCache[EntityId, Entity] = LruCache(entities_max)
+
+    @property
+    def books(self) -> int:
+        """Books whose heads are in memory."""
+        return len(self._heads)
+
+    async def load(self, orders: Sequence[Order], workspace: Workspace) -> None:
+        """What deciding these orders takes: one query each for operations, heads and entities, as
+        far as they are not here."""
+        keys = {idempotency_key(order): None for order in orders if order.idempotency_key}
+        operations = dict.fromkeys(order.operation for order in orders)
+        workspace.remember(await self._store.operations(list(operations), list(keys)))
+        new = [order for order in orders if workspace.earlier(order) is None]
+        await self._load_heads({order.book for order in new}, workspace)
+        await self.load_entities(new, workspace)
+
+    async def _load_heads(self, books: set[BookId], workspace: Workspace) -> None:
+        wanted = sorted(books - workspace.heads.keys())
+        workspace.inherit(wanted, ())
+        absent = []
+        for book in wanted:
+            if book not in workspace.heads:
+                workspace.heads[book] = head = self._heads.get(book)
+                if head is None:
+                    absent.append(book)
+        if absent:
+            stored = await self._store.heads(absent)
+            workspace.heads.update((book, head_from(row)) for book, row in stored.items())
+
+    async def load_entities(self, orders: Iterable[Order], workspace: Workspace) -> None:
+        """What the commands need, and what they turn out to need once that is known."""
+        known = workspace.entities
+        while wanted := {each for order in orders for each in needs(order.command, known)}:
+            workspace.inherit((), wanted)
+            absent = []
+            for each in sorted(wanted):
+                if each not in known:
+                    known[each] = entity = self._entities.get(each)
+                    if entity is None:
+                        absent.append(each)
+            if absent:
+                stored = await self._store.entities(absent)
+                known.update((each, entity_from(row)) for each, row in stored.items())
+
+    def apply(self, workspace: Workspace) -> None:
+        """The workspace's state is durable now. What was only read is kept as well, if it is of the
+        books at hand: of others this shard is not the writer."""
+        for book, head in workspace.heads.items():
+            if head is not None:
+                self._heads.put(book, head)
+        for each, entity in workspace.entities.items():
+            if entity is None:
+                self._entities.discard(each)
+            elif entity.book in workspace.heads:
+                self._entities.put(each, entity)

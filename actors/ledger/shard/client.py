@@ -1,0 +1,216 @@
+"""The way of an order to the shard of its book, and of the answer back; without Ray.
+
+Theory of operation. Orders of concurrent requests are gathered per shard: while calls are in
+flight, what arrives forms the next one. A call that is not answered may have been carried out or
+not, so each of its orders is asked again, with the same operation id, until the shard tells what
+became of it (F4); its deadline ends that:
+
+    waiting --sent--> asked --Done, Refused--> answered
+                      asked --Busy----------> answered, if no earlier call got lost
+                      asked --no answer, Indefinite--> uncertain, waiting again
+    at its deadline: Indefinite if it was ever sent, Busy if it never was
+
+`Busy` promises that nothing was done, and so it never answers an uncertain order: the call that got
+lost may still have done it. After a call without an answer the next one waits a little, longer each
+time, and there is only one of them until the shard answers.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.outcomes import Answer, Busy, Indefinite
+from tollgate.actors.ledger.shard.routing import ShardMap
+
+RETRY_AFTER_S = 1
+_NOT_SENT = Busy(0)
+
+
+class Unanswered(Exception):  # noqa: N818 - a state of the world, not a mistake
+    """A shard gave no answer: the orders may or may not have been carried out."""
+
+
+class NotSent(Exception):  # noqa: N818 - likewise
+    """A call did not leave: none of its orders was carried out."""
+
+
+class ShardLine(Protocol):
+    """One shard, as it is reached from here."""
+
+    async def call(self, orders: Sequence[Order]) -> list[Answer]:
+        """The answers, in order. Raises Unanswered, NotSent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientBounds:
+    """The named ends of everything that grows, per shard. `beside_min`: so many orders are worth a
+    call beside another one; fewer do better to wait for its answer, as the shard commits one batch
+    at a time."""
+
+    waiting_max: int = 8_192
+    batch_max: int = 256
+    calls_max: int = 2
+    beside_min: int = 32
+    backoff_first_s: float = 0.05
+    backoff_max_s: float = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """`is_asked`: a call with it is in flight, or got lost; `is_uncertain`: one got lost."""
+
+    order: Order
+    answer: asyncio.Future[Answer]
+    is_asked: bool = False
+    is_uncertain: bool = False
+    deadline: asyncio.TimerHandle | None = None
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What waits for one shard. `backoff_s`: 0 while the shard answers."""
+
+    line: ShardLine
+    waiting: deque[_Waiter] = field(default_factory=deque)
+    calls: int = 0
+    backoff_s: float = 0.0
+    is_resting: bool = False
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class LedgerClient:
+    """Belongs to one event loop. `lines`: one per shard of the map, in order."""
+
+    def __init__(
+        self,
+        lines: Sequence[ShardLine],
+        clock: Clock,
+        bounds: ClientBounds = ClientBounds(),
+    ) -> None:
+        self._shards = ShardMap(len(lines))
+        self._lanes = [_Lane(line) for line in lines]
+        self._clock = clock
+        self._bounds = bounds
+
+    async def execute(self, orders: Sequence[Order]) -> list[Answer]:
+        """What becomes of each order, in order; at the latest at its deadline."""
+        admitted = [self._admit(order) for order in orders]
+        try:
+            return [
+                await place.answer if isinstance(place, _Waiter) else place for place in admitted
+            ]
+        finally:
+            for place in admitted:
+                if isinstance(place, _Waiter):
+                    assert place.deadline is not None, "set when it was admitted"
+                    place.deadline.cancel()
+                    place.answer.cancel()
+
+    def _admit(self, order: Order) -> _Waiter | Answer:
+        lane = self._lanes[self._shards.shard_of(order.book)]
+        left_s = order.deadline_ms / 1000 - self._clock.now_s()
+        if len(lane.waiting) >= self._bounds.waiting_max or left_s <= 0:
+            return Busy(RETRY_AFTER_S)
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(order, loop.create_future())
+        waiter.deadline = loop.call_later(left_s, _expire, waiter)
+        if not lane.waiting:
+            # Soon, not now: what else this turn of the loop brings comes along. Where somebody
+            # waits already, something will send them: a turn like this one, a call that returns.
+            loop.call_soon(self._send, lane)
+        lane.waiting.append(waiter)
+        return waiter
+
+    def _send(self, lane: _Lane) -> None:
+        """Send what waits, as far as calls may be in flight."""
+        while not lane.is_resting and lane.calls < self._calls_max(lane):
+            if lane.calls and len(lane.waiting) < self._bounds.beside_min:
+                return
+            batch = self._batch(lane)
+            if not batch:
+                return
+            lane.calls += 1
+            task = asyncio.get_running_loop().create_task(self._ask(lane, batch))
+            lane.tasks.add(task)
+            task.add_done_callback(lane.tasks.discard)
+
+    def _calls_max(self, lane: _Lane) -> int:
+        return 1 if lane.backoff_s else self._bounds.calls_max
+
+    def _batch(self, lane: _Lane) -> list[_Waiter]:
+        batch: list[_Waiter] = []
+        while lane.waiting and len(batch) < self._bounds.batch_max:
+            waiter = lane.waiting.popleft()
+            if not waiter.answer.done():
+                batch.append(waiter)
+        return batch
+
+    async def _ask(self, lane: _Lane, batch: list[_Waiter]) -> None:
+        for waiter in batch:
+            waiter.is_asked = True
+        answers: list[Answer] = [Indefinite("no answer")] * len(batch)
+        try:
+            answers = await lane.line.call([waiter.order for waiter in batch])
+            assert len(answers) == len(batch), "a shard gives one answer per order"
+        except Unanswered:
+            pass  # what the answers say already
+        except NotSent:
+            answers = [_NOT_SENT] * len(batch)
+        finally:
+            lane.calls -= 1
+            self._deliver(lane, batch, answers)
+            self._send(lane)
+
+    def _deliver(self, lane: _Lane, batch: list[_Waiter], answers: list[Answer]) -> None:
+        """Answers whom it is an answer for; the others ask again."""
+        again = []
+        for waiter, answer in zip(batch, answers, strict=True):
+            if answer is _NOT_SENT:
+                waiter.is_asked = waiter.is_uncertain
+                again.append(waiter)
+            elif isinstance(answer, Indefinite):
+                waiter.is_uncertain = True
+                again.append(waiter)
+            elif waiter.answer.done():
+                continue
+            elif isinstance(answer, Busy) and waiter.is_uncertain:
+                # The shard answers, so the others need not wait with this one.
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._bounds.backoff_first_s, self._again, lane, waiter)
+            else:
+                waiter.answer.set_result(answer)
+        self._rest(lane, again)
+
+    def _again(self, lane: _Lane, waiter: _Waiter) -> None:
+        lane.waiting.append(waiter)
+        self._send(lane)
+
+    def _rest(self, lane: _Lane, again: list[_Waiter]) -> None:
+        if not again:
+            lane.backoff_s = 0.0
+            return
+        lane.waiting.extendleft(reversed(again))
+        first_s, max_s = self._bounds.backoff_first_s, self._bounds.backoff_max_s
+        lane.backoff_s = min(max_s, 2 * lane.backoff_s) or first_s
+        if not lane.is_resting:
+            lane.is_resting = True
+            asyncio.get_running_loop().call_later(lane.backoff_s, self._wake, lane)
+
+    def _wake(self, lane: _Lane) -> None:
+        lane.is_resting = False
+        self._send(lane)
+
+
+def _expire(waiter: _Waiter) -> None:
+    if waiter.answer.done():
+        return
+    if waiter.is_asked:
+        waiter.answer.set_result(
+            Indefinite("the ledger did not tell in time: ask again with the same key")
+        )
+    else:
+        waiter.answer.set_result(Busy(RETRY_AFTER_S))

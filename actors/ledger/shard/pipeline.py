@@ -1,0 +1,330 @@
+"""A ledger shard: the single writer of many books, without Ray.
+
+Theory of operation. Orders wait in a bounded mailbox; when it is full they are told so before
+anything else happens (F11). One task takes them out and decides them into the open batch; when the
+disk is free, the open batch is committed, and the next one is opened. So batches grow with the
+load, deciding and writing go on side by side, and nothing waits for a timer.
+
+    take      orders that nobody waits for any more, or whose deadline has passed, are dropped
+    load      earlier operations, heads, entities: what the caches do not have, one query each
+    decide    one after another, against the state that the orders before would leave behind, those
+              of the batch on its way to the disk included
+    commit    ONE durable transaction at a time, which also checks the epoch (F1); a batch without
+              an effect writes nothing, and the epoch is checked all the same: no refusal either
+              comes from a stale writer's memory (C6)
+    apply     to the caches
+    answer    everybody, refusals included: they may rest on this batch's effects
+
+What orders were told is remembered by their operation ids for a while. So a copy of one that was
+refused or turned away, which comes late, is told the same instead of being done; and a copy of one
+that was done is never told that it was not.
+
+An order that breaks a rule of the books is refused for it, and no other order with it. Deciding
+changes nothing until it is through, so an assertion there is one order's own. When the tables
+refuse a commit for what is in it, nothing was written, and nobody knows whose fault it is: all that
+was speculated is dropped, and its orders are decided again, each in a commit of its own.
+
+When anything else on this way fails, all that was speculated is dropped and the shard has ended:
+every waiter and every later order gets `Indefinite`, `on_end` is called once, and the process that
+hosts the shard must go. The next incarnation reads what is durable. A waiter that was cancelled
+leaves a future that nobody reads: the batch goes on.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+
+from tollgate.actors.kernel.bounded_cache import LruCache
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, RefusalKind, Refused
+from tollgate.actors.ledger.shard.batch import Workspace
+from tollgate.actors.ledger.shard.book_cache import Bookshelf
+from tollgate.actors.ledger.storage.store import BrokenCommit, JournalStore
+
+LOG = logging.getLogger("tollgate.ledger")
+RETRY_AFTER_S = 1
+_DECIDED = Indefinite("it is being done, or was: ask again for its answer")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardBounds:
+    """The named ends of everything that grows. `told_max`: operations of which is remembered what
+    they were told."""
+
+    mailbox_max: int = 4_096
+    batch_max: int = 256
+    books_max: int = 4_096
+    entities_max: int = 65_536
+    told_max: int = 16_384
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a shard has done since it began."""
+
+    orders: int = 0
+    batches: int = 0
+    effects: int = 0
+    refused: int = 0
+    replayed: int = 0
+    expired: int = 0
+    turned_away: int = 0
+    broken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    order: Order
+    answer: asyncio.Future[Answer]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """`answers`: of the waiters that were decided, in their order. `told`: operations of which it
+    is remembered what this batch will tell."""
+
+    workspace: Workspace
+    waiters: list[_Waiter] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+
+class Shard:
+    """Belongs to one event loop. `store` has taken the shard over already."""
+
+    def __init__(
+        self,
+        store: JournalStore,
+        clock: Clock,
+        on_end: Callable[[BaseException], None],
+        bounds: ShardBounds = ShardBounds(),
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._on_end = on_end
+        self._bounds = bounds
+        self._mailbox: deque[_Waiter] = deque()
+        self._open = _Batch(Workspace())
+        self._committing: _Batch | None = None
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_writing = False
+        # Orders that are to be decided in batches of their own, from the next one on.
+        self._alone = 0
+        self._refused_commit: BrokenCommit | None = None
+        self._end: BaseException | None = None
+        self._shelf = Bookshelf(store, bounds.books_max, bounds.entities_max)
+        self._told: LruCache[str, Answer] = LruCache(bounds.told_max)
+        self.figures = Figures()
+
+    @property
+    def depth(self) -> int:
+        """Orders that wait to be decided."""
+        return len(self._mailbox)
+
+    @property
+    def books(self) -> int:
+        """Books whose heads are in memory."""
+        return self._shelf.books
+
+    async def execute(self, orders: Sequence[Order]) -> list[Answer]:
+        """What becomes of each order, in order, once that is durable."""
+        admitted = [self._admit(order) for order in orders]
+        try:
+            return [
+                await place.answer if isinstance(place, _Waiter) else place for place in admitted
+            ]
+        finally:
+            # Whoever is cancelled here waits for none of them any more.
+            for place in admitted:
+                if isinstance(place, _Waiter):
+                    place.answer.cancel()
+
+    def _admit(self, order: Order) -> _Waiter | Answer:
+        self.figures.orders += 1
+        if self._end is not None:
+            return _indefinite(self._end)
+        if len(self._mailbox) >= self._bounds.mailbox_max:
+            self.figures.turned_away += 1
+            return self._turned_away(order)
+        waiter = _Waiter(order, asyncio.get_running_loop().create_future())
+        self._mailbox.append(waiter)
+        self._wake.set()
+        if not self._is_writing:
+            self._is_writing = True
+            self._start(self._write())
+        return waiter
+
+    def _turned_away(self, order: Order) -> Answer:
+        told = self._told.get(order.operation)
+        if told is None:
+            told = Busy(RETRY_AFTER_S)
+            self._told.put(order.operation, told)
+        return told
+
+    async def _write(self) -> None:
+        while self._mailbox or self._open.waiters or self._committing is not None:
+            self._wake.clear()
+            taken = self._take()
+            if taken:
+                await self._decide(taken)
+            if self._refused_commit is not None:
+                self._begin_again(self._refused_commit)
+            elif self._committing is None:
+                self._close()
+            elif not taken:
+                await self._wake.wait()
+        # Nothing is on its way any more: all that was made can be read.
+        self._open = _Batch(Workspace())
+        self._is_writing = False
+
+    def _take(self) -> list[_Waiter]:
+        """What fits into the open batch, in the order of arrival."""
+        now_ms = self._now_ms()
+        taken: list[_Waiter] = []
+        room = self._room()
+        while self._mailbox and len(taken) < room:
+            waiter = self._mailbox.popleft()
+            if waiter.answer.done():
+                continue
+            if waiter.order.deadline_ms <= now_ms:
+                self.figures.expired += 1
+                waiter.answer.set_result(self._turned_away(waiter.order))
+                continue
+            taken.append(waiter)
+        return taken
+
+    def _room(self) -> int:
+        if self._alone:
+            # One at a time, and nothing beside it.
+            is_free = self._committing is None and not self._open.waiters
+            self._alone -= is_free
+            return int(is_free)
+        return self._bounds.batch_max - len(self._open.waiters)
+
+    async def _decide(self, waiters: list[_Waiter]) -> None:
+        """Load what the orders need and decide them, into the open batch."""
+        batch = self._open
+        batch.waiters.extend(waiters)
+        orders = [waiter.order for waiter in waiters]
+        await self._shelf.load(orders, batch.workspace)
+        now_ms = self._now_ms()
+        for order in orders:
+            batch.answers.append(await self._answer(order, batch, now_ms))
+
+    def _close(self) -> None:
+        """Send the open batch to the disk, if there is anything in it, and open the next."""
+        if not self._open.waiters:
+            return
+        batch = self._committing = self._open
+        batch.workspace.before = None
+        self._open = _Batch(Workspace(before=batch.workspace))
+        self._start(self._commit(batch))
+
+    async def _commit(self, batch: _Batch) -> None:
+        try:
+            if batch.workspace.has_effects:
+                await self._store.append(batch.workspace.commit)
+            else:
+                await self._store.check_epoch()
+        except BrokenCommit as error:
+            self._refused_commit = error
+            self._wake.set()
+            return
+        self._shelf.apply(batch.workspace)
+        self.figures.batches += 1
+        self._committing = None
+        self._wake.set()
+        _deliver(batch.waiters, batch.answers)
+
+    async def _answer(self, order: Order, batch: _Batch, now_ms: int) -> Answer:
+        """To be told once the batch is durable."""
+        workspace = batch.workspace
+        if (earlier := workspace.earlier(order)) is not None:
+            self.figures.replayed += 1
+            return earlier
+        if (told := self._told.get(order.operation)) is not None:
+            return told
+        # An order of this batch may have changed what this one needs.
+        await self._shelf.load_entities((order,), workspace)
+        try:
+            answer: Answer = workspace.decide(order, now_ms)
+        except (AssertionError, LookupError) as error:
+            # A writer that was replaced may see newer entities beside its older head.
+            await self._store.check_epoch()
+            answer = self._broken(order, error)
+        batch.told.append(order.operation)
+        if isinstance(answer, Done):
+            self.figures.effects += 1
+            self._told.put(order.operation, _DECIDED)
+        else:
+            self.figures.refused += 1
+            self._told.put(order.operation, answer)
+        return answer
+
+    def _broken(self, order: Order, error: Exception) -> Refused:
+        """An order that no shard may try again: it would end each of them."""
+        self.figures.broken += 1
+        LOG.critical(
+            "operation %s of book %s breaks a rule of the books and was not done: %s: %r",
+            order.operation,
+            order.book,
+            type(order.command).__name__,
+            error,
+            exc_info=error,
+        )
+        return Refused(RefusalKind.BROKEN, "it breaks a rule of the books: nothing was done")
+
+    def _begin_again(self, error: BrokenCommit) -> None:
+        """After a commit that the tables refused: of one order, it is answered; of several, each is
+        decided alone. Nothing of theirs was told to anybody."""
+        batch, self._committing, self._refused_commit = self._committing, None, None
+        assert batch is not None, "a commit was refused"
+        for operation in (*batch.told, *self._open.told):
+            self._told.discard(operation)
+        dropped = [*batch.waiters, *self._open.waiters]
+        if len(batch.waiters) == 1:
+            guilty, *dropped = dropped
+            answer = self._broken(guilty.order, error)
+            self._told.put(guilty.order.operation, answer)
+            _deliver([guilty], [answer])
+        self._open = _Batch(Workspace())
+        self._mailbox.extendleft(reversed(dropped))
+        self._alone = max(self._alone, len(dropped))
+
+    # The end
+
+    def _start(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._stopped)
+
+    def _stopped(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        end = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if end is None or self._end is not None:
+            return
+        self._end = end
+        for other in self._tasks:
+            other.cancel()
+        committing = [] if self._committing is None else self._committing.waiters
+        waiters = [*committing, *self._open.waiters, *self._mailbox]
+        self._mailbox.clear()
+        _deliver(waiters, [_indefinite(end)] * len(waiters))
+        self._on_end(end)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now_s() * 1000)
+
+
+def _deliver(waiters: Sequence[_Waiter], answers: Sequence[Answer]) -> None:
+    for waiter, answer in zip(waiters, answers, strict=True):
+        if not waiter.answer.done():
+            waiter.answer.set_result(answer)
+
+
+def _indefinite(end: BaseException) -> Indefinite:
+    return Indefinite(f"the ledger shard has ended before it could tell: {end!r}")

@@ -1,0 +1,43 @@
+"""Which shard a book belongs to.
+
+    book --stable hash--> slot (a fixed number of them) --table--> shard
+
+The number of slots never changes, so a book keeps its slot for ever; how many shards there are is
+the operator's choice, and each takes an equal run of slots. A deployment changes it only while no
+shard is running: a shard's name says of how many it is one.
+"""
+
+from dataclasses import dataclass
+
+from tollgate.actors.kernel.hashing import stable_hash
+from tollgate.actors.ledger.law.values import BookId
+
+SLOTS = 256
+
+
+def slot_of(book: BookId) -> int:
+    """The slot of a book: 0 to SLOTS - 1, in every process and version alike."""
+    return stable_hash(book.encode()) % SLOTS
+
+
+@dataclass(frozen=True, slots=True)
+class ShardMap:
+    """`count` shards, which share the slots in equal runs."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        assert 1 <= self.count <= SLOTS, f"1 to {SLOTS} shards, not {self.count}"
+
+    def shard_of(self, book: BookId) -> int:
+        """The number of the shard that a book belongs to, from 0."""
+        return slot_of(book) * self.count // SLOTS
+
+    def name(self, shard: int) -> str:
+        """What a shard is called, as an actor and as the owner of its epoch."""
+        assert 0 <= shard < self.count, f"there are shards 0 to {self.count - 1}, not {shard}"
+        return f"ledger-v1-{shard}-of-{self.count}"
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name(shard) for shard in range(self.count)]

@@ -1,0 +1,1 @@
+"""Connections to SQLite and PostgreSQL, and statements compiled for them; no tables."""

@@ -1,0 +1,140 @@
+"""What is kept of webhooks' deliveries, and the questions that are asked of it."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Select,
+    Table,
+    Text,
+    and_,
+    exists,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
+
+from tollgate.actors.ledger.book.entities import Webhook, entity_from
+from tollgate.actors.ledger.delivery.schedule import Progress
+from tollgate.actors.ledger.law.rows import EntityRow
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage.tables import Amount, Word, entities, metadata
+
+cursors = Table(
+    "webhook_cursors",
+    metadata,
+    Column("webhook", Word, primary_key=True),
+    Column("cursor", Word, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("failing_since_ms", Amount),
+    Column("next_attempt_ms", Amount, nullable=False),
+    Column("lease", Text, nullable=False),
+    Column("leased_until_ms", Amount, nullable=False),
+)
+dead = Table(
+    "webhook_dead_letters",
+    metadata,
+    Column("webhook", Word, nullable=False),
+    Column("event", Word, nullable=False),
+    Column("at_ms", Amount, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("is_queued", Boolean, nullable=False),
+    PrimaryKeyConstraint("webhook", "event"),
+    sqlite_with_rowid=False,
+)
+# Who looks for work walks the webhooks of all books. (The word stands in the statement, because a
+# planner cannot see in a parameter that this index will do.)
+WEBHOOK: ColumnElement[str] = literal_column("'webhook'")
+Index(
+    "entities_webhooks",
+    entities.c.id,
+    sqlite_where=entities.c.kind == WEBHOOK,
+    postgresql_where=entities.c.kind == WEBHOOK,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DueWebhook:
+    """A webhook for which there is something to do. Before it has begun, its cursor is its id."""
+
+    webhook: Webhook
+    progress: Progress
+
+
+webhooks = entities.alias("webhooks")
+events = entities.alias("events")
+
+
+def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
+    """Webhooks that nobody holds, whose pause is over, and for which there is something."""
+    cursor = func.coalesce(cursors.c.cursor, webhooks.c.id)
+    has_event = exists().where(
+        events.c.book == webhooks.c.book, events.c.kind == "event", events.c.id > cursor
+    )
+    has_again = exists().where(dead.c.webhook == webhooks.c.id, dead.c.is_queued.is_(True))
+    return (
+        select(
+            webhooks.c.id,
+            webhooks.c.book,
+            webhooks.c.state,
+            cursor,
+            cursors.c.failures,
+            cursors.c.failing_since_ms,
+            cursors.c.next_attempt_ms,
+        )
+        .select_from(webhooks.outerjoin(cursors, cursors.c.webhook == webhooks.c.id))
+        .where(
+            webhooks.c.kind == WEBHOOK,
+            or_(cursors.c.webhook.is_(None), is_free(now_ms)),
+            or_(has_event, has_again),
+        )
+        .order_by(func.coalesce(cursors.c.next_attempt_ms, literal(0)), webhooks.c.id)
+    )
+
+
+def is_free(now_ms: int) -> ColumnElement[bool]:
+    return and_(cursors.c.leased_until_ms <= now_ms, cursors.c.next_attempt_ms <= now_ms)
+
+
+def due_of(
+    webhook: str,
+    book: str,
+    state: str,
+    cursor: str,
+    failures: int | None,
+    failing_since_ms: int | None,
+    next_attempt_ms: int | None,
+) -> DueWebhook:
+    row = EntityRow("webhook", EntityId(webhook), BookId(book), document="", state=state)
+    found = entity_from(row)
+    assert isinstance(found, Webhook), "a webhook's row holds a webhook"
+    progress = Progress(EntityId(cursor), failures or 0, failing_since_ms, next_attempt_ms or 0)
+    return DueWebhook(found, progress)
+
+
+def young_events(due: DueWebhook) -> Select[str, str]:
+    return (
+        select(entities.c.id, entities.c.document)
+        .where(
+            entities.c.book == due.webhook.book,
+            entities.c.kind == "event",
+            entities.c.id > due.progress.cursor,
+        )
+        .order_by(entities.c.id)
+    )
+
+
+def queued_letters(due: DueWebhook) -> Select[str, str]:
+    return (
+        select(dead.c.event, entities.c.document)
+        .join_from(dead, entities, entities.c.id == dead.c.event)
+        .where(dead.c.webhook == due.webhook.id, dead.c.is_queued.is_(True))
+        .order_by(dead.c.event)
+    )

@@ -1,0 +1,108 @@
+"""The tables' versions: upgrading to this one, and refusing to work on any other."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection
+
+from tollgate.actors.ledger.storage.connections.engine import Database, connect
+from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
+from tollgate.actors.ledger.storage.location import is_sqlite, shown, storage_url
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+# Any number will do, as long as nobody else's is the same: one upgrade at a time on a server.
+UPGRADE_LOCK = 0x70_11_6A_7E
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def newest_revision() -> str:
+    """The version of the tables that this code works on."""
+    revision = ScriptDirectory.from_config(_config()).get_current_head()
+    assert revision is not None, "there is a first revision"
+    return revision
+
+
+async def upgrade(url: str) -> None:
+    """Brings the tables at this url to this version, from any older one or from nothing.
+
+    One transaction; what is there already stays as it is. An SQLite file is made when there is
+    none, for its owner's eyes only, and so is the folder around it. Raises StorageError.
+    """
+    address = storage_url(url)
+    if is_sqlite(address):
+        _make_file(Path(str(address.database)))
+    database = await connect(url)
+    try:
+        await upgrade_tables(database)
+    finally:
+        await database.close()
+
+
+async def upgrade_tables(database: Database) -> None:
+    """`upgrade` on connections that are there."""
+    try:
+        async with database.writer.begin() as connection:
+            if not database.is_sqlite:
+                await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})")
+            await connection.run_sync(lambda bound: command.upgrade(_config(bound), "head"))
+    except CommandError as error:
+        raise StorageError(
+            f"{shown(database.url)}: the tables cannot be upgraded to {newest_revision()}: "
+            f"{reason(error)}. Were they written by a newer Tollgate?"
+        ) from error
+    except FAILURES as error:
+        raise StorageError(
+            f"{shown(database.url)}: the tables cannot be upgraded: {reason(error)}"
+        ) from error
+
+
+def _make_file(file: Path) -> None:
+    try:
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.touch(mode=0o600)
+    except OSError as error:
+        raise StorageError(f"{file}: cannot be made: {error.strerror}") from error
+
+
+async def open_database(url: str) -> Database:
+    """The storage at this url, once its tables are known to be of this version.
+
+    Raises StorageError.
+    """
+    address = storage_url(url)
+    if is_sqlite(address) and not Path(str(address.database)).is_file():
+        raise StorageError(f"{address.database}: there is no such file: {_UPGRADE}")
+    database = await connect(url)
+    try:
+        async with database.reader.connect() as connection:
+            found = await connection.run_sync(_revision)
+    except FAILURES as error:
+        await database.close()
+        raise StorageError(
+            f"{shown(database.url)}: the tables cannot be read: {reason(error)}"
+        ) from error
+    if found != newest_revision():
+        await database.close()
+        what = "there are no tables" if found is None else f"the tables are of version {found}"
+        raise StorageError(
+            f"{shown(database.url)}: {what}, and this Tollgate works on version "
+            f"{newest_revision()}: {_UPGRADE}"
+        )
+    return database
+
+
+_UPGRADE = "`tollgate up` makes what is missing and upgrades what is old"
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()

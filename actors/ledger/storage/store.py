@@ -1,0 +1,109 @@
+"""The ports of storage: what a shard needs to write, and what doors need to read.
+
+`JournalStore` belongs to one shard incarnation. Its commits are fenced: each one checks, in its own
+transaction, that no newer incarnation has taken the shard over (F1).
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, OperationRow
+from tollgate.actors.ledger.law.values import BookId, EntityId
+
+
+class Fenced(Exception):  # noqa: N818 - a state of the world, not a mistake
+    """A newer incarnation owns the shard. Nothing was written; the process must end (F1)."""
+
+
+class OutcomeUnknown(Exception):  # noqa: N818 - likewise
+    """An I/O error during commit: it may or may not be durable. The process must end (F8)."""
+
+
+class BrokenCommit(AssertionError):  # noqa: N818 - a broken invariant of whoever made the commit
+    """The tables refuse the commit for what is in it. Nothing was written."""
+
+
+class StorageDown(Exception):  # noqa: N818 - likewise
+    """Storage could not be read; nothing is known about what is in it. Ask again later."""
+
+
+class JournalStore(Protocol):
+    """Durable writes of one shard. Everything but `append` may raise StorageDown."""
+
+    async def take_over(self, shard: str, incarnation: str) -> int:
+        """Become the shard's owner; the new epoch, which later commits carry."""
+
+    async def append(self, commit: Commit) -> None:
+        """Write everything or nothing, durably. Raises Fenced, OutcomeUnknown, BrokenCommit."""
+
+    async def check_epoch(self) -> None:
+        """For whoever answers from memory: raises Fenced when a newer incarnation may have
+        committed (F1, strong reads)."""
+
+    async def heads(self, books: Sequence[BookId]) -> dict[BookId, HeadRow]:
+        """The heads of these books; those that do not exist are left out."""
+
+    async def entities(self, ids: Sequence[EntityId]) -> dict[EntityId, EntityRow]:
+        """Entities with their state; those that do not exist, and memberships, are left out."""
+
+    async def operations(
+        self, operations: Sequence[str], keys: Sequence[tuple[EntityId, BookId, str]]
+    ) -> list[OperationRow]:
+        """What became of these operations, and of these (app, book, idempotency key)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list: see part A, Lists. `is_ascending` when only `after` was given, or by
+    `sort`. Bounds are exclusive and need not exist."""
+
+    limit: int
+    before: EntityId | None = None
+    after: EntityId | None = None
+    is_ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """None: any."""
+
+    transaction: EntityId | None = None
+    is_test: bool | None = None
+    is_successful: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOwner:
+    """Who a key belongs to."""
+
+    app: EntityId
+    last4: str
+    digest: str
+
+
+class ReadStore(Protocol):
+    """What doors read. Never older than the last reply of a shard. All may raise StorageDown."""
+
+    async def key_owner(self, digest: str) -> KeyOwner | None: ...
+
+    async def is_member(self, book: BookId, app: EntityId) -> bool: ...
+
+    async def entity(self, kind: str, entity_id: EntityId) -> EntityRow | None: ...
+
+    async def merchant_by_public_key(self, public_key: str) -> EntityRow | None: ...
+
+    async def page(self, kind: str, book: BookId, page: Page, wanted: Filter) -> list[str]:
+        """Documents of a book's entities of a kind, in the order asked for."""
+
+    async def merchants_of(self, app: EntityId, page: Page, wanted: Filter) -> list[str]:
+        """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
+
+    async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:
+        """The balance after the last entry at or before that time; None: no such book."""
+
+    async def trial_balance(self) -> list[tuple[str, str, int]]:
+        """(account, currency, sum) over all books; per currency the sums add up to zero (M8)."""
+
+    def entries(self, book: BookId | None, after_seq: int = 0) -> AsyncIterator[Entry]:
+        """Journal entries in order, of one book or of all, with their postings."""

@@ -1,0 +1,189 @@
+"""Counter partitions as Ray actors, and the store through which fronts reach them.
+
+A partition is called once per batch, with one `bytes` argument: Ray's generic serialiser would
+cost each call another 100 µs. Calls are never retried (`max_task_retries=0`): a hit whose answer
+was lost may have been counted, and counting it again could refuse somebody who is within the limit.
+
+A partition that fails is left alone until it answers a probe, so that nobody waits for it twice:
+
+    up --call fails or misses its deadline--> down (every hit Unreachable at once, one probe out)
+    down --the probe is answered--> up          down --the probe fails--> down, next probe
+"""
+
+import gc
+import os
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits
+from tollgate.actors.ratelimit.decision.round import Unreachable
+
+PROBE_INTERVAL_S = 0.05
+PENDING_CALLS_MAX = 1_000
+# Young generations only: counters form no cycles, and a full collection would stall calls.
+GC_THRESHOLDS = (50_000, 50, 1_000_000)
+
+Answers = dict[int, list[list[int]] | Unreachable]
+
+
+class CounterPartition:
+    """The shell around one counter table. Calls run one at a time."""
+
+    def __init__(self, counters_max: int) -> None:
+        self._table = CounterTable(counters_max)
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+
+    def hit(self, call: bytes) -> bytes:
+        """Apply a pickled (batch, now_s); the counts after, pickled."""
+        batch, now_s = pickle.loads(call)
+        return pickle.dumps(self._table.hit(batch, now_s), pickle.HIGHEST_PROTOCOL)
+
+    def hit_conditionally(self, call: bytes) -> bytes:
+        """Apply pickled (requests, now_s) under B9; the counts after, pickled."""
+        requests, now_s = pickle.loads(call)
+        counts = self._table.hit_conditionally([Conditional(*each) for each in requests], now_s)
+        return pickle.dumps(counts, pickle.HIGHEST_PROTOCOL)
+
+    def describe(self) -> dict[str, int]:
+        """The process and the size of its table; also what a probe calls."""
+        return {"pid": os.getpid(), "counters": len(self._table), "evicted": self._table.evicted}
+
+
+def start_partitions(names: Sequence[str], namespace: str, counters_max: int) -> list[Any]:
+    """Create the named partitions, or find them; their handles, once every one has answered."""
+    partition: Any = ray.remote(CounterPartition)
+    handles: list[Any] = [
+        partition.options(
+            name=name,
+            namespace=namespace,
+            get_if_exists=True,
+            lifetime="detached",
+            max_restarts=-1,
+            max_task_retries=0,
+            max_pending_calls=PENDING_CALLS_MAX,
+            num_cpus=0,
+            enable_task_events=False,
+        ).remote(counters_max)
+        for name in names
+    ]
+    ray.get([handle.describe.remote() for handle in handles])
+    return handles
+
+
+class PartitionedCounters:
+    """The counter store over partition actors: one call per batch and partition. Thread-safe."""
+
+    def __init__(self, handles: Sequence[Any], deadline_s: float, clock: Clock) -> None:
+        assert handles, "counters need at least one partition"
+        self._handles = list(handles)
+        self._deadline_s = deadline_s
+        self._clock = clock
+        self._lock = Lock()
+        self._probes: dict[int, tuple[float, Any]] = {}
+
+    @property
+    def partitions(self) -> int:
+        return len(self._handles)
+
+    @property
+    def down(self) -> frozenset[int]:
+        """The partitions that are not answering."""
+        return frozenset(self._probes)
+
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
+        return self._call(batches, now_s, lambda handle: handle.hit)
+
+    def hit_conditionally(
+        self, batches: Mapping[int, Sequence[Conditional]], now_s: int
+    ) -> Answers:
+        return self._call(batches, now_s, lambda handle: handle.hit_conditionally)
+
+    def probe(self) -> None:
+        """See whether partitions that were down are back, without a hit to carry."""
+        for partition in list(self._probes):
+            self._is_up(partition)
+
+    def _call(
+        self,
+        batches: Mapping[int, Sequence[Hits] | Sequence[Conditional]],
+        now_s: int,
+        method: Callable[[Any], Any],
+    ) -> Answers:
+        answers: Answers = {}
+        calls: dict[int, Any] = {}
+        give_up_s = self._clock.monotonic_s() + self._deadline_s
+        for partition, batch in batches.items():
+            if self._probes and not self._is_up(partition):
+                answers[partition] = Unreachable(f"counter partition {partition} is not answering")
+                continue
+            call = pickle.dumps(([tuple(each) for each in batch], now_s), pickle.HIGHEST_PROTOCOL)
+            try:
+                calls[partition] = method(self._handles[partition]).remote(call)
+            except RayError as error:
+                answers[partition] = self._lost(partition, error)
+        try:
+            counts = ray.get(list(calls.values()), timeout=self._deadline_s)
+        except RayError:
+            answers.update(self._salvage(calls, give_up_s))
+        else:
+            answers.update(zip(calls, map(pickle.loads, counts), strict=True))
+        return answers
+
+    def _salvage(self, calls: Mapping[int, Any], give_up_s: float) -> Answers:
+        """After one call failed: what the others bring, within the rest of the deadline."""
+        answers: Answers = {}
+        for partition, call in calls.items():
+            left_s = max(0.0, give_up_s - self._clock.monotonic_s())
+            try:
+                answers[partition] = pickle.loads(ray.get(call, timeout=left_s))
+            except RayError as error:
+                answers[partition] = self._lost(partition, error)
+        return answers
+
+    def _lost(self, partition: int, error: RayError) -> Unreachable:
+        with self._lock:
+            if partition not in self._probes:
+                self._send_probe(partition)
+        if isinstance(error, GetTimeoutError):
+            return Unreachable(
+                f"counter partition {partition} did not answer within {self._deadline_s * 1e3:g} ms"
+            )
+        return Unreachable(f"counter partition {partition} is not answering")
+
+    def _send_probe(self, partition: int) -> None:
+        try:
+            probe = self._handles[partition].describe.remote()
+        except RayError:  # even a probe is one call too many in its queue: next time, then
+            probe = None
+        self._probes[partition] = (self._clock.monotonic_s(), probe)
+
+    def _is_up(self, partition: int) -> bool:
+        with self._lock:
+            if partition not in self._probes:
+                return True
+            sent_s, probe = self._probes[partition]
+            if probe is not None:
+                if not ray.wait([probe], timeout=0)[0]:
+                    return False
+                if _has_answered(probe):
+                    del self._probes[partition]
+                    return True
+            if self._clock.monotonic_s() - sent_s >= PROBE_INTERVAL_S:
+                self._send_probe(partition)
+            return False
+
+
+def _has_answered(probe: Any) -> bool:
+    """Whether a call that has ended did so with an answer."""
+    try:
+        ray.get(probe)
+    except RayError:
+        return False
+    return True

@@ -1,0 +1,194 @@
+"""A plan is all that can be known of a request before its counters are: made once, used many times.
+
+From the request's bytes to the counters to hit: decode, match every descriptor (B2), drop replaced
+rules (B12), compose counter keys, choose partitions. It depends on the rules alone, so the memo
+that keeps plans by request bytes is thrown away with the rules it was made from.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from tollgate.actors.kernel.hashing import stable_hash
+from tollgate.actors.ratelimit.counting.counter_keys import counter_key
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.accounting import near_threshold
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.decision.refusals import (
+    EMPTY_DOMAIN,
+    NO_DESCRIPTORS,
+    UNKNOWN_OVERRIDE_UNIT,
+    Refusal,
+)
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
+from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.actors.ratelimit.statistics.tallies import RuleTally, Tallies
+
+MEMO_REQUEST_BYTES_MAX = 2 * 1024
+# Descriptors and entries of a request that is remembered: a plan can be fifty times its request.
+MEMO_REQUEST_PARTS_MAX = 64
+UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
+
+
+class Unmet(Enum):
+    """A descriptor that hits no counter."""
+
+    NO_RULE = "no rule with a limit, or a rule that another one replaces"
+    UNLIMITED = "a rule without limit"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedHit:
+    """A descriptor that meets a limit. `limit` and `near` in hits; `addend` is what to count."""
+
+    key: bytes
+    bucket: int
+    unit: Unit
+    limit: int
+    near: int
+    addend: int
+    is_refund: bool
+    is_shadow: bool
+    is_quota: bool
+    tally: RuleTally
+    limit_wire: bytes
+    metadata: Mapping[str, object] | None
+
+    @property
+    def partition(self) -> int:
+        return self.bucket // UNIT_SLOTS
+
+    @property
+    def signed_addend(self) -> int:
+        """What the counter gains: negative for hits that are given back."""
+        return -self.addend if self.is_refund else self.addend
+
+
+Step = PlannedHit | Unmet
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """One step per descriptor, in order. `request` is kept only where the reply will quote it."""
+
+    steps: tuple[Step, ...]
+    hits: tuple[PlannedHit, ...]
+    passing_quotas: int
+    unknown_domain: str
+    unknown_domain_hits: int
+    request: Request | None
+
+
+class Planner:
+    """Plans requests under one rule set."""
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        *,
+        policy: Policy,
+        partitions: int,
+        tallies: Tallies,
+        decode: Callable[[bytes], Request | Refusal],
+        render_limit: Callable[[int, Unit, str], bytes],
+    ) -> None:
+        assert partitions > 0, "counters need at least one partition"
+        self._rules = rules
+        self._policy = policy
+        self._partitions = partitions
+        self._tallies = tallies
+        self._decode = decode
+        self._render_limit = render_limit
+        self._memo: OrderedDict[bytes, Plan] = OrderedDict()
+
+    def plan(self, payload: bytes) -> Plan | Refusal:
+        """The plan of a serialised request; a refusal when it is malformed or out of bounds."""
+        known = self._memo.get(payload)
+        if known is not None:
+            return known
+        request = self._decode(payload)
+        if isinstance(request, Refusal):
+            return request
+        plan = self.plan_request(request)
+        if isinstance(plan, Plan) and self._is_worth_keeping(payload, request):
+            if len(self._memo) >= self._policy.plan_memo_entries_max:
+                self._memo.popitem(last=False)
+            self._memo[payload] = plan
+        return plan
+
+    def _is_worth_keeping(self, payload: bytes, request: Request) -> bool:
+        descriptors = request.descriptors
+        return (
+            self._policy.plan_memo_entries_max > 0
+            and len(payload) <= MEMO_REQUEST_BYTES_MAX
+            and sum([1 + len(each.entries) for each in descriptors]) <= MEMO_REQUEST_PARTS_MAX
+        )
+
+    def plan_request(self, request: Request) -> Plan | Refusal:
+        """The plan of a decoded request."""
+        refusal = refused_outright(request)
+        if refusal is not None:
+            return refusal
+        matches = [match(self._rules, request.domain, each) for each in request.descriptors]
+        if NoMatch.OVERRIDE_UNIT_UNKNOWN in matches:
+            return UNKNOWN_OVERRIDE_UNIT
+        replaced = {
+            name for each in matches if isinstance(each, Match) for name in each.limit.replaces
+        }
+        steps = tuple(
+            self._step(request, descriptor, outcome, replaced)
+            for descriptor, outcome in zip(request.descriptors, matches, strict=True)
+        )
+        hits = tuple(step for step in steps if isinstance(step, PlannedHit))
+        unknown = sum(outcome is NoMatch.UNKNOWN_DOMAIN for outcome in matches)
+        passing = steps.count(Unmet.NO_RULE) if self._policy.is_quota_mode else 0
+        return Plan(
+            steps=steps,
+            hits=hits,
+            passing_quotas=passing,
+            unknown_domain=request.domain if unknown else "",
+            unknown_domain_hits=unknown,
+            request=request if self._policy.has_dynamic_metadata else None,
+        )
+
+    def _step(
+        self, request: Request, descriptor: Descriptor, outcome: Match | NoMatch, replaced: set[str]
+    ) -> Step:
+        if not isinstance(outcome, Match):
+            return Unmet.NO_RULE
+        limit = outcome.limit
+        if limit.name and limit.name in replaced:
+            return Unmet.NO_RULE
+        if limit.unit is None:
+            return Unmet.UNLIMITED
+        addend = descriptor.hits_addend
+        if addend is None:
+            addend = request.hits_addend or 1
+        entries = outcome.counter_entries
+        key = counter_key(self._policy.counter_key_prefix, request.domain, entries, limit.unit)
+        partition = stable_hash(key) % self._partitions
+        return PlannedHit(
+            key=key,
+            bucket=partition * UNIT_SLOTS + limit.unit,
+            unit=limit.unit,
+            limit=limit.requests_per_unit,
+            near=near_threshold(limit.requests_per_unit, self._policy.near_limit_ratio),
+            addend=addend,
+            is_refund=descriptor.is_negative_hits,
+            is_shadow=outcome.is_shadow,
+            is_quota=self._policy.is_quota_mode or outcome.is_quota,
+            tally=self._tallies.rule(outcome.metric_key, outcome.is_dynamic_series),
+            limit_wire=self._render_limit(limit.requests_per_unit, limit.unit, limit.name),
+            metadata=outcome.metadata,
+        )
+
+
+def refused_outright(request: Request) -> Refusal | None:
+    """What is wrong with a request whatever the rules say, in the reference's order (B12)."""
+    if not request.domain:
+        return EMPTY_DOMAIN
+    if not request.descriptors:
+        return NO_DESCRIPTORS
+    return None

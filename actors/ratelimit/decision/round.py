@@ -1,0 +1,127 @@
+"""One round: the hits of a whole batch of requests, gathered into one call per partition.
+
+Hits on one counter in a row become one operation: the partition adds their sum, and the count that
+each of them would have seen one by one follows from the count before. A refund ends such a run,
+because it may stop at zero.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from tollgate.actors.ratelimit.counting.counters import Conditional, Hits
+from tollgate.actors.ratelimit.counting.windows import Unit, window_at
+from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit
+
+
+class Unreachable(Exception):  # noqa: N818 - it is a state of a partition, handed around as a value
+    """A partition did not answer in time, or at all. The text is the caller's error message."""
+
+
+class CounterStore(Protocol):
+    """Where counters live. Both calls answer per partition, in the shape of what was asked.
+
+    They block, no longer than the store's deadline, and never raise: a partition that cannot be
+    reached stands in the answer as `Unreachable`.
+    """
+
+    @property
+    def partitions(self) -> int: ...
+
+    def hit(
+        self, batches: Mapping[int, Sequence[Hits]], now_s: int
+    ) -> Mapping[int, list[list[int]] | Unreachable]: ...
+
+    def hit_conditionally(
+        self, batches: Mapping[int, Sequence[Conditional]], now_s: int
+    ) -> Mapping[int, list[list[int]] | Unreachable]: ...
+
+
+class Bucket:
+    """The hits of one partition on windows of one unit. `counts`: running counts, once known."""
+
+    __slots__ = ("addends", "counts", "end_s", "failure", "keys", "open")
+
+    def __init__(self, end_s: int) -> None:
+        self.end_s = end_s
+        self.keys: list[bytes] = []
+        self.addends: list[int] = []
+        self.open: dict[bytes, int] = {}
+        self.counts: list[int] = []
+        self.failure: Unreachable | None = None
+
+    def place(self, hit: PlannedHit) -> int:
+        """Add the hit; the slot where its counter's running count will stand."""
+        key = hit.key
+        if hit.is_refund:
+            self.open.pop(key, None)
+            self.keys.append(key)
+            self.addends.append(hit.signed_addend)
+            return len(self.keys) - 1
+        slot = self.open.get(key)
+        if slot is None:
+            slot = self.open[key] = len(self.keys)
+            self.keys.append(key)
+            self.addends.append(hit.addend)
+        else:
+            self.addends[slot] += hit.addend
+        return slot
+
+
+class Round:
+    """The buckets of a batch at one instant (whole seconds of the epoch).
+
+    `drops`: what the local over-limit cache showed when the hits were placed. `has_failures`: some
+    partition could not be reached.
+    """
+
+    __slots__ = ("_buckets", "_ends_s", "_has_calendar_months", "drops", "has_failures", "now_s")
+
+    def __init__(self, now_s: int, *, has_calendar_months: bool) -> None:
+        self.now_s = now_s
+        self.drops = 0
+        self.has_failures = False
+        self._has_calendar_months = has_calendar_months
+        self._ends_s: dict[Unit, int] = {}
+        self._buckets: dict[int, Bucket] = {}
+
+    def end_s(self, unit: Unit) -> int:
+        """When the current window of `unit` ends."""
+        end_s = self._ends_s.get(unit)
+        if end_s is None:
+            window = window_at(unit, self.now_s, has_calendar_months=self._has_calendar_months)
+            end_s = self._ends_s[unit] = window.end_s
+        return end_s
+
+    def bucket(self, hit: PlannedHit) -> Bucket:
+        """Where the hit's counter is counted in this round."""
+        bucket = self._buckets.get(hit.bucket)
+        if bucket is None:
+            bucket = self._buckets[hit.bucket] = Bucket(self.end_s(hit.unit))
+        return bucket
+
+    def count(self, store: CounterStore) -> None:
+        """Ask the store once, and turn the counts after into running counts before."""
+        if not self._buckets:
+            return
+        by_partition: dict[int, list[Bucket]] = {}
+        for number, bucket in self._buckets.items():
+            by_partition.setdefault(number // UNIT_SLOTS, []).append(bucket)
+        answers = store.hit(
+            {
+                partition: [Hits(each.end_s, each.keys, each.addends) for each in buckets]
+                for partition, buckets in by_partition.items()
+            },
+            self.now_s,
+        )
+        for partition, buckets in by_partition.items():
+            answer = answers[partition]
+            if isinstance(answer, Unreachable):
+                self.has_failures = True
+                for bucket in buckets:
+                    bucket.failure = answer
+                continue
+            for bucket, after in zip(buckets, answer, strict=True):
+                bucket.counts = [
+                    count - addend if addend > 0 else count
+                    for count, addend in zip(after, bucket.addends, strict=True)
+                ]

@@ -1,0 +1,1 @@
+"""Rules, from the text of a file to the limit that a descriptor meets; no counting."""

@@ -1,0 +1,185 @@
+"""What every process has counted together, as it is shown on the statistics and metrics pages.
+
+Series of configured rules are kept without limit and for good. Series whose names are made of
+request text are capped: beyond the cap their counts go to one overflow series, and a series that
+nobody has added to for `DYNAMIC_SERIES_IDLE_S` is forgotten, which makes room. A series never goes
+down while it exists; one that was forgotten begins again at zero.
+
+Not for several threads: absorb and read in the same one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from tollgate.actors.ratelimit.statistics.latencies import Latency, LatencyTally, add_in_place
+from tollgate.actors.ratelimit.statistics.tallies import (
+    OVERFLOW_DOMAIN,
+    OVERFLOW_RULE,
+    RULE_STATS,
+    RULES_PREFIX,
+    StatisticsDelta,
+)
+
+DYNAMIC_SERIES_MAX = 10_000
+DYNAMIC_SERIES_IDLE_S = 3_600.0
+SOURCE_SILENCE_S = 15.0
+"""After this time without a word from a process, its gauges no longer count."""
+
+# Shown from the start, at zero: an alert on a counter that does not exist yet cannot fire.
+SERVICE_COUNTERS = (
+    "ratelimit.service.config_load_success",
+    "ratelimit.service.config_load_error",
+    "ratelimit.service.global_shadow_mode",
+    "ratelimit.service.call.should_rate_limit.service_error",
+    "ratelimit.service.call.should_rate_limit.redis_error",
+    "ratelimit_server.ShouldRateLimit.total_requests",
+)
+# Not worth a zero per rule.
+_SHOWN_ONCE_COUNTED = frozenset({"over_limit_with_local_cache", "total_negative_hits"})
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """All totals at one moment. Names are dotted, latencies are by gRPC method."""
+
+    counters: Mapping[str, int]
+    gauges: Mapping[str, float]
+    latencies: Mapping[str, Latency]
+
+
+class _Series:
+    """One series with the time it was last added to."""
+
+    __slots__ = ("counts", "touched_s")
+
+    def __init__(self, width: int, now_s: float) -> None:
+        self.counts = [0] * width
+        self.touched_s = now_s
+
+
+class CappedSeries:
+    """At most `series_max` series of `width` counts each; the overflow is not among them."""
+
+    def __init__(self, *, series_max: int, width: int, overflow_name: str) -> None:
+        self._series_max = series_max
+        self._width = width
+        self._overflow_name = overflow_name
+        self._overflow = [0] * width
+        # The one that has been idle longest comes first.
+        self._series: OrderedDict[str, _Series] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._series)
+
+    def add(self, name: str, counts: Sequence[int], now_s: float) -> None:
+        """Add to a series, or to the overflow when there is no room for a new one."""
+        series = self._series.get(name)
+        if series is None:
+            if name == self._overflow_name or len(self._series) >= self._series_max:
+                add_in_place(self._overflow, counts)
+                return
+            series = self._series[name] = _Series(self._width, now_s)
+        else:
+            self._series.move_to_end(name)
+            series.touched_s = now_s
+        add_in_place(series.counts, counts)
+
+    def forget_idle(self, now_s: float) -> None:
+        while self._series:
+            name, oldest = next(iter(self._series.items()))
+            if now_s - oldest.touched_s < DYNAMIC_SERIES_IDLE_S:
+                return
+            del self._series[name]
+
+    def take_out(self, name: str) -> list[int]:
+        """Remove a series and give its counts, all zero when there is none."""
+        series = self._series.pop(name, None)
+        return [0] * self._width if series is None else series.counts
+
+    def values(self) -> list[tuple[str, Sequence[int]]]:
+        """Every series by name; the overflow only once it holds something."""
+        found: list[tuple[str, Sequence[int]]] = [
+            (name, series.counts) for name, series in self._series.items()
+        ]
+        if any(self._overflow):
+            found.append((self._overflow_name, self._overflow))
+        return found
+
+
+class Totals:
+    """The sum of all deltas. `dynamic_series_max` bounds rule series and unknown domains each."""
+
+    def __init__(self, *, dynamic_series_max: int = DYNAMIC_SERIES_MAX) -> None:
+        self._counts: dict[str, int] = dict.fromkeys(SERVICE_COUNTERS, 0)
+        self._rules: dict[str, list[int]] = {}
+        self._dynamic_rules = CappedSeries(
+            series_max=dynamic_series_max, width=len(RULE_STATS), overflow_name=OVERFLOW_RULE
+        )
+        self._unknown_domains = CappedSeries(
+            series_max=dynamic_series_max, width=1, overflow_name=OVERFLOW_DOMAIN
+        )
+        self._latencies: dict[str, LatencyTally] = {}
+        self._gauges: dict[str, Mapping[str, float]] = {}
+        self._heard_s: dict[str, float] = {}
+
+    def absorb(self, delta: StatisticsDelta, now_s: float) -> None:
+        """Add what a process has counted. `now_s` is monotonic."""
+        self._dynamic_rules.forget_idle(now_s)
+        self._unknown_domains.forget_idle(now_s)
+        for name, by in delta.counts.items():
+            self._counts[name] = self._counts.get(name, 0) + by
+        for key, counts in delta.rules.items():
+            self._add_to_rule(key, counts)
+        for key, counts in delta.dynamic_rules.items():
+            if key in self._rules:
+                self._add_to_rule(key, counts)
+            else:
+                self._dynamic_rules.add(key, counts, now_s)
+        for domain, by in delta.unknown_domains.items():
+            self._unknown_domains.add(domain, (by,), now_s)
+        for method, latency in delta.latencies.items():
+            self._latencies.setdefault(method, LatencyTally()).add(latency)
+        self._hear(delta, now_s)
+
+    def counters(self) -> dict[str, int]:
+        """Every counter by its dotted name."""
+        found = dict(self._counts)
+        for key, counts in chain(self._rules.items(), self._dynamic_rules.values()):
+            for stat, number in zip(RULE_STATS, counts, strict=True):
+                if number or stat not in _SHOWN_ONCE_COUNTED:
+                    found[f"{RULES_PREFIX}{key}.{stat}"] = number
+        for domain, counts in self._unknown_domains.values():
+            found[f"{RULES_PREFIX}{domain}.domain_not_found"] = counts[0]
+        return found
+
+    def gauges(self) -> dict[str, float]:
+        """Every gauge, summed over the processes that are heard from."""
+        found: dict[str, float] = {}
+        for gauges in self._gauges.values():
+            for name, value in gauges.items():
+                found[name] = found.get(name, 0) + value
+        return found
+
+    def latencies(self) -> dict[str, Latency]:
+        """How long calls took, by gRPC method."""
+        return {method: tally.value() for method, tally in self._latencies.items()}
+
+    def statistics(self) -> Statistics:
+        """Everything at this moment, apart from what comes later."""
+        return Statistics(self.counters(), self.gauges(), self.latencies())
+
+    def _add_to_rule(self, key: str, counts: Sequence[int]) -> None:
+        series = self._rules.get(key)
+        if series is None:
+            # An override may have used the key of a rule before the rule was first hit.
+            series = self._rules[key] = self._dynamic_rules.take_out(key)
+        add_in_place(series, counts)
+
+    def _hear(self, delta: StatisticsDelta, now_s: float) -> None:
+        self._gauges[delta.source] = delta.gauges
+        self._heard_s[delta.source] = now_s
+        for source, heard_s in list(self._heard_s.items()):
+            if now_s - heard_s >= SOURCE_SILENCE_S:
+                del self._heard_s[source], self._gauges[source]

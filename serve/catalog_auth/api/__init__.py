@@ -1,0 +1,1 @@
+"""The catalog-auth service over HTTP: calls in, verdicts out, problems as documents."""

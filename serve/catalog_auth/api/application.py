@@ -1,0 +1,164 @@
+"""The catalog-auth service over HTTP: FastAPI around the routes, problem documents for whatever is
+wrong with a call, and the API's document with a page to browse it.
+"""
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tollgate.serve.api_page import files as api_page
+from tollgate.serve.catalog_auth.api.bulk import encode_json
+from tollgate.serve.catalog_auth.api.call_descriptions import JSON, with_components
+from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.problems import (
+    Cause,
+    NotFound,
+    Problem,
+    Unprocessable,
+    WrongMethod,
+    problem_response,
+    unforeseen,
+)
+from tollgate.serve.catalog_auth.api.routes import crawl, fix, page, resolve, rules, sign, validate
+from tollgate.serve.catalog_auth.api.schemas import MODELS
+
+TITLE = "Tollgate catalog auth"
+DESCRIPTION = """\
+Judges, repairs, explains and signs what the STAC authentication extension describes. Two verdicts
+are never merged: `schema_valid` is exactly what the official schema of the declared version says,
+and `valid` is that no finding is as bad as `fail_on`. What is wrong with a document is a finding,
+in a reply of status 200; what is wrong with a call is a problem document (RFC 9457).
+"""
+TAGS = {
+    "judging": "Documents, one or many",
+    "repairing": "Repairs and other versions, as JSON Patches",
+    "reaching": "The requests that lead to an asset",
+    "signing": "Signed URLs of objects",
+    "rules": "What the service knows",
+}
+ROUTERS: tuple[APIRouter, ...] = (
+    validate.router,
+    crawl.router,
+    fix.router,
+    resolve.router,
+    sign.router,
+    rules.router,
+)
+
+
+def catalog_application(desk: Desk) -> ASGIApp:
+    """The service at the root of its prefix."""
+    app = FastAPI(
+        title=TITLE,
+        version=desk.version,
+        description=DESCRIPTION,
+        openapi_tags=[{"name": name, "description": told} for name, told in TAGS.items()],
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.desk = desk
+    for router in ROUTERS:
+        app.include_router(router)
+    app.include_router(page.router, include_in_schema=False)
+    described = described_api(app)
+    app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
+    for path, answer in (
+        ("/openapi.json", _document),
+        ("/docs", _docs),
+        ("/docs/{name}", _asset),
+    ):
+        app.add_route(path, answer, include_in_schema=False)
+    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _unforeseen)
+    return Entrance(app)
+
+
+class Entrance:
+    """What holds for every call. HEAD is GET without its body (RFC 9110, 9.3.2), which the server
+    around drops; and the page's links are relative to its folder, so the prefix alone leads there.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            prefix = scope.get("root_path", "")
+            if prefix and scope["path"] == prefix:
+                await RedirectResponse(f"{prefix}/", 308)(scope, receive, send)
+                return
+            if scope["method"] == "HEAD":
+                scope = {**scope, "method": "GET"}
+        await self.app(scope, receive, send)
+
+
+def described_api(app: FastAPI) -> dict[str, Any]:
+    """The API's document."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=app.description,
+        tags=app.openapi_tags,
+        routes=app.routes,
+    )
+    return with_components(document, {model.__name__: model for model in MODELS})
+
+
+async def _document(request: Request) -> Response:
+    servers = {"servers": [{"url": request.scope.get("root_path", "") or "/"}]}
+    return Response(encode_json(request.app.openapi() | servers), media_type=JSON)
+
+
+async def _docs(_: Request) -> Response:
+    return _answer(api_page.index(TITLE))
+
+
+async def _asset(request: Request) -> Response:
+    file = api_page.asset(request.path_params["name"])
+    if not file:
+        raise NotFound("there is no such page")
+    return _answer(file)
+
+
+def _answer(file: api_page.PageFile) -> Response:
+    return Response(file.body, 200, api_page.HEADERS, file.media_type)
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem), "the handler of these"
+    return problem_response(error)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """What FastAPI found wrong with parameters, in the words of a problem."""
+    assert isinstance(error, RequestValidationError), "the handler of these"
+    causes = [
+        Cause(".".join(str(step) for step in each["loc"][1:]), each["msg"])
+        for each in error.errors()
+    ]
+    return problem_response(Unprocessable("a parameter is not as it should be", causes))
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """What the routing refuses."""
+    assert isinstance(error, HTTPException), "the handler of these"
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "another method")
+        return problem_response(WrongMethod(allowed))
+    assert error.status_code == 404, "the routing refuses in no other way"
+    return problem_response(NotFound("there is no such path; /docs lists what there is"))
+
+
+async def _unforeseen(_: Request, error: Exception) -> Response:
+    del error  # (logged by whoever runs the application, where it arrives next)
+    return unforeseen()

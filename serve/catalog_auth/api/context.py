@@ -1,0 +1,50 @@
+"""What the routes work with: the options that hold where a call says nothing, and the bounds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tollgate.serve.catalog_auth.api.problems import Busy
+from tollgate.serve.catalog_auth.crawl.crawler import CrawlSetup
+from tollgate.serve.catalog_auth.verdict.report import Options
+
+if TYPE_CHECKING:
+    # (botocore is imported where something is signed, and only there)
+    from tollgate.serve.catalog_auth.sign.file import SigningDoor
+
+# Long calls end when their caller neither sends nor takes anything for so long.
+PATIENCE_S = 60.0
+
+
+class Slots:
+    """So many long calls at a time, and no more."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Holds a slot. Raises Busy."""
+        if self._free == 0:
+            raise Busy("as many bulk calls as are allowed are being answered: call again")
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """`public_url`: the service's address for callers, empty when it is told by their calls.
+    `version`: Tollgate's own. `signing` and `crawling` are None where they are switched off."""
+
+    options: Options
+    document_bytes_max: int
+    slots: Slots
+    public_url: str = ""
+    version: str = ""
+    signing: "SigningDoor | None" = None
+    crawling: CrawlSetup | None = None
+    patience_s: float = PATIENCE_S

@@ -1,0 +1,113 @@
+"""Repairs of documents, as JSON Patches with the patched document."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from tollgate.serve.catalog_auth.api.bodies import JSON_TYPES, whole_body
+from tollgate.serve.catalog_auth.api.bulk import encode_json
+from tollgate.serve.catalog_auth.api.call_descriptions import (
+    DOCUMENT_BODY,
+    JSON,
+    OF_BODIES,
+    answers,
+)
+from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.envelopes import opened, version_named
+from tollgate.serve.catalog_auth.api.problems import Cause, Unprocessable
+from tollgate.serve.catalog_auth.api.queries import RULES_LENGTH_MAX, VERSION_PATTERN, OptionsQuery
+from tollgate.serve.catalog_auth.api.queries import Query as Parameters
+from tollgate.serve.catalog_auth.api.schemas import FixedReply, MigratedReply, component
+from tollgate.serve.catalog_auth.repair.fixes import Fixed
+from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
+from tollgate.serve.catalog_auth.repair.migration import NotMigrated
+from tollgate.serve.catalog_auth.repair.migration import migrate as migrated
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.findings import pointer
+from tollgate.serve.catalog_auth.verdict.judgement import Json, Judged, patch_of, reply_of
+
+NAME = "document"
+router = APIRouter(tags=["repairing"])
+
+
+class FixQuery(OptionsQuery):
+    """The options of a call, and what to repair."""
+
+    only: str | None = Field(
+        None,
+        max_length=RULES_LENGTH_MAX,
+        description="Repair what these rules find, as `R07,E01`; without it, all of them.",
+        examples=["R07"],
+    )
+
+    def chosen(self) -> frozenset[str] | None:
+        """The rules to repair by. Raises Unprocessable."""
+        if self.only is None:
+            return None
+        rules = frozenset(rule.strip() for rule in self.only.split(","))
+        causes = [Cause("only", f"there is no rule {rule[:40]!r}") for rule in rules - RULES.keys()]
+        if causes:
+            raise Unprocessable("of the rules to repair by, some are not there", causes)
+        return rules
+
+
+class MigrateQuery(Parameters):
+    """Where to move a document to."""
+
+    to: str = Field(pattern=VERSION_PATTERN, description="The version.", examples=["v1.1.0"])
+
+
+@router.post(
+    "/fix",
+    summary="Repair a document",
+    responses=answers(*OF_BODIES, schema=component(FixedReply)),
+    openapi_extra=DOCUMENT_BODY,
+    response_model=None,
+)
+async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response:
+    """Makes every mechanical repair until there is none left, and judges the result."""
+    desk: Desk = request.app.state.desk
+    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
+    envelope = opened(raw, desk.options, query.asked())
+    made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen())
+    return Response(encode_json(fixed_reply(made)), media_type=JSON)
+
+
+@router.post(
+    "/migrate",
+    summary="Move a document to another version",
+    responses=answers(*OF_BODIES, schema=component(MigratedReply)),
+    openapi_extra=DOCUMENT_BODY,
+    response_model=None,
+)
+async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> Response:
+    """What would be lost, or what only the author knows, is a reason to refuse it: 422."""
+    desk: Desk = request.app.state.desk
+    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
+    envelope = opened(raw, desk.options)
+    made = migrated(envelope.root, version_named(query.to), envelope.ancestors)
+    if isinstance(made, NotMigrated):
+        causes = [Cause(pointer(each.path), each.message) for each in made.obstacles]
+        raise Unprocessable(f"the document cannot be one of v{made.version}", causes)
+    reply = {
+        "version": f"v{made.version}",
+        "patch": patch_of(made.patch),
+        "document": made.document,
+        "verdict": reply_of(Judged(NAME, made.verdict, {})),
+    }
+    return Response(encode_json(reply), media_type=JSON)
+
+
+def fixed_reply(made: Fixed) -> Json:
+    """A repaired document as it is answered."""
+    return {
+        "patch": patch_of(made.patch),
+        "document": made.document,
+        "repairs": [
+            {"rule": repair.rule, "pointer": pointer(repair.path)} for repair in made.repairs
+        ],
+        "complete": made.is_complete,
+        "verdict": reply_of(Judged(NAME, made.verdict, {})),
+    }

@@ -1,0 +1,65 @@
+"""The page for people: a document in, both verdicts out, with repairs and ways to each asset.
+
+The page works as a plain form. Its script only saves the reloads, so both have the same answers.
+"""
+
+from importlib.resources import files
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from tollgate.serve.catalog_auth.api.bodies import whole_body
+from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.problems import BadBody, NotFound
+from tollgate.serve.catalog_auth.page.check import checked, example_text
+from tollgate.serve.catalog_auth.page.rendering import HEADERS, rendered
+from tollgate.serve.catalog_auth.page.view import View
+
+FORM = "application/x-www-form-urlencoded"
+# A form writes most characters of JSON as three.
+FORM_GROWTH = 3
+FIELDS_MAX = 10
+PAGE = "page.html"
+_FILES = {
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+}
+router = APIRouter()
+
+
+@router.get("/")
+async def page(request: Request) -> Response:
+    """The page; with `?example`, there is a document in it."""
+    is_example = "example" in request.query_params
+    return rendered(PAGE, view=View(text=example_text()) if is_example else View())
+
+
+@router.post("/")
+async def check(request: Request) -> Response:
+    """The page with its result, for a form that was sent."""
+    desk: Desk = request.app.state.desk
+    raw = await whole_body(request, (FORM,), desk.document_bytes_max * FORM_GROWTH)
+    fields = _fields(raw)
+    view = checked(desk, fields.get("document", ""), fields.get("profile"), fields.get("repair"))
+    return rendered(PAGE, view=view)
+
+
+@router.get("/page/{name}")
+async def part(name: str) -> Response:
+    """What the page is made of."""
+    if name not in _FILES:
+        raise NotFound("there is no such page")
+    text = files("tollgate.serve.catalog_auth.page").joinpath(name).read_bytes()
+    return Response(text, 200, HEADERS | {"Cache-Control": "no-cache"}, _FILES[name])
+
+
+def _fields(raw: bytes) -> dict[str, str]:
+    """The fields of a form; of one that is there twice, the first."""
+    try:
+        found = parse_qs(
+            raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX
+        )
+    except ValueError:
+        raise BadBody("the form is not one that the page sends") from None
+    return {name: values[0] for name, values in found.items()}

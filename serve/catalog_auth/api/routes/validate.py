@@ -1,0 +1,93 @@
+"""Judging documents: one at a time, or as many as come."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from tollgate.serve.catalog_auth.api.bodies import (
+    JSON_TYPES,
+    NDJSON_TYPES,
+    body_chunks,
+    check_media_type,
+    whole_body,
+)
+from tollgate.serve.catalog_auth.api.bulk import bulk_results, encode_json
+from tollgate.serve.catalog_auth.api.call_descriptions import (
+    BULK_ANSWERS,
+    BULK_BODY,
+    DOCUMENT_BODY,
+    JSON,
+    JUDGED,
+    NDJSON,
+    TEXT,
+)
+from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
+from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.envelopes import Envelope, opened
+from tollgate.serve.catalog_auth.api.queries import OptionsQuery
+from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
+from tollgate.serve.catalog_auth.verdict.formats.sarif import MEDIA_TYPE as SARIF
+from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
+from tollgate.serve.catalog_auth.verdict.formats.text import as_text
+from tollgate.serve.catalog_auth.verdict.judgement import Json, Judged, located, reply_of
+from tollgate.serve.catalog_auth.verdict.report import Verdict
+from tollgate.serve.catalog_auth.verdict.report import validate as validated
+
+# What a document from the wire is called where files have names.
+NAME = "document"
+PLAIN = "text/plain"
+router = APIRouter(tags=["judging"])
+
+
+@router.post(
+    "/validate",
+    summary="Judge a document",
+    responses=JUDGED,
+    openapi_extra=DOCUMENT_BODY,
+    response_model=None,
+)
+async def validate(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
+    """200 whatever the verdict is. `Accept` chooses between JSON, SARIF and plain text."""
+    desk: Desk = request.app.state.desk
+    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
+    judged = judged_envelope(opened(raw, desk.options, query.asked()), raw)
+    wanted = wanted_type(request.headers.get("accept", ""), (JSON, SARIF, PLAIN))
+    if wanted == SARIF:
+        return Response(encode_json(sarif_log([judged], desk.version)), media_type=SARIF)
+    if wanted == PLAIN:
+        return Response("\n".join(as_text(judged)) + "\n", media_type=TEXT)
+    return Response(encode_json(reply_of(judged)), media_type=JSON)
+
+
+@router.post(
+    "/validate/bulk",
+    summary="Judge many documents",
+    responses=BULK_ANSWERS,
+    openapi_extra=BULK_BODY,
+    response_model=None,
+)
+async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
+    """Results come while documents are still sent: whoever sends many has to read meanwhile. A line
+    that cannot be judged gets a line that says why; the last line sums up. Findings have pointers
+    and no places."""
+    desk: Desk = request.app.state.desk
+    check_media_type(request, NDJSON_TYPES)
+    asked = query.asked()
+
+    def judge(line: bytes) -> Json:
+        # (to find a place in a line takes longer than to judge it, and tells a machine nothing)
+        return reply_of(Judged(NAME, verdict_on(opened(line, desk.options, asked)), {}))
+
+    lumps = bulk_results(body_chunks(request), judge, desk.document_bytes_max, desk.patience_s)
+    return Streamed(lumps, NDJSON, is_compressed=takes_gzip(request), slot=desk.slots.one())
+
+
+def judged_envelope(envelope: Envelope, raw: bytes) -> Judged:
+    """The judgement of an envelope; places are those in the whole body."""
+    return located(NAME, verdict_on(envelope), raw, envelope.within)
+
+
+def verdict_on(envelope: Envelope) -> Verdict:
+    """The verdict on what is in an envelope."""
+    return validated(envelope.root, envelope.options, envelope.ancestors, envelope.text)

@@ -1,0 +1,1 @@
+"""Following a catalog's links, under bounds; every address is judged before it is dialled."""

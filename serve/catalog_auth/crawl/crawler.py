@@ -1,0 +1,206 @@
+"""A catalog from one of its documents on: each that its links lead to is judged with its ancestors.
+
+    root, child, collection    leads to a catalog or a collection
+    item, items, next          leads to an item, or to a page of items
+
+The first document is judged first, then what it leads to, level by level. What a collection or a
+catalog defines is inherited by what its links lead to; an item that is reached otherwise gets its
+collection through its own link. One bound ends the crawl, whichever is met first: documents, depth,
+bytes, time.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urldefrag, urljoin
+
+from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
+from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, NotJson, Problem
+from tollgate.serve.catalog_auth.crawl.fetcher import (
+    Fetched,
+    Fetcher,
+    FetchError,
+    FetchPolicy,
+    TooLongError,
+)
+from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
+from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
+from tollgate.serve.catalog_auth.rules.findings import JsonValue
+from tollgate.serve.catalog_auth.verdict.judgement import Json, judge_value, reply_of
+from tollgate.serve.catalog_auth.verdict.report import Options
+
+FOLLOWED = ("root", "child", "item", "collection", "items", "next")
+LINKS_PER_DOCUMENT_MAX = 10_000
+# Collections that were fetched for the sake of an item, kept for the next.
+COLLECTIONS_KEPT_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlBounds:
+    """What ends a crawl."""
+
+    documents_max: int
+    depth_max: int
+    bytes_max: int
+    document_bytes_max: int
+    duration_max_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSetup:
+    """Where crawls may go, and how far."""
+
+    policy: FetchPolicy
+    bounds: CrawlBounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """A document to come."""
+
+    url: str
+    depth: int
+    ancestors: Ancestors
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What may still be fetched."""
+
+    bounds: CrawlBounds
+    documents: int = 0
+    total_bytes: int = 0
+
+    async def fetch(self, fetcher: Fetcher, url: str) -> Fetched:
+        """Raises FetchError, CrawlEnded."""
+        if self.documents == self.bounds.documents_max:
+            raise CrawlEnded(f"more than {self.bounds.documents_max} documents")
+        self.documents += 1
+        left = self.bounds.bytes_max - self.total_bytes
+        try:
+            fetched = await fetcher.fetch(url, min(left, self.bounds.document_bytes_max))
+        except TooLongError:
+            if left < self.bounds.document_bytes_max:
+                raise CrawlEnded(f"more than {self.bounds.bytes_max} bytes") from None
+            raise
+        self.total_bytes += len(fetched.body)
+        return fetched
+
+
+@dataclass(slots=True)
+class Crawl:
+    """One crawl from `start`."""
+
+    start: str
+    fetcher: Fetcher
+    options: Options
+    bounds: CrawlBounds
+    _waiting: deque[_Stop] = field(default_factory=deque)
+    _seen: set[str] = field(default_factory=set)
+    _collections: dict[str, Mapping[str, object]] = field(default_factory=dict)
+
+    async def results(self) -> AsyncGenerator[bytes, None]:
+        """A line for each document, and a summary as the last."""
+        summary = BulkSummary()
+        ended: Problem | None = None
+        budget = _Budget(self.bounds)
+        self._add(_Stop(self.start, 0, NO_ANCESTORS))
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + self.bounds.duration_max_s
+        while self._waiting and ended is None:
+            stop = self._waiting.popleft()
+            result: Json = {"href": stop.url, "depth": stop.depth}
+            try:
+                async with asyncio.timeout_at(deadline_s):
+                    result |= await self._judged(stop, budget)
+            except TimeoutError:
+                ended = CrawlEnded(f"more than {self.bounds.duration_max_s:g} s")
+                continue
+            except CrawlEnded as problem:
+                ended = problem
+                continue
+            except Problem as problem:
+                result["error"] = problem.members()
+            summary.add(result)
+            yield encode_json(result) + b"\n"
+        yield encode_json(summary.members(ended)) + b"\n"
+
+    def _add(self, stop: _Stop) -> None:
+        """Once per address; the first to lead there says what is inherited. One more than may be
+        fetched is enough to show that there are more."""
+        is_new = stop.url not in self._seen and len(self._seen) <= self.bounds.documents_max
+        if is_new and stop.depth <= self.bounds.depth_max:
+            self._seen.add(stop.url)
+            self._waiting.append(stop)
+
+    async def _judged(self, stop: _Stop, budget: _Budget) -> Json:
+        fetched, root = await self._document(stop.url, budget)
+        links = list(_links(root, fetched.url))
+        ancestors = await self._with_collection(root, links, stop.ancestors, budget)
+        judged = judge_value(root, fetched.body, stop.url, self.options, ancestors)
+        self._lead_on(stop, root, links, ancestors)
+        return reply_of(judged)
+
+    async def _document(self, url: str, budget: _Budget) -> tuple[Fetched, JsonValue]:
+        """Raises NotFetched, NotJson, CrawlEnded."""
+        try:
+            fetched = await budget.fetch(self.fetcher, url)
+            return fetched, decode(fetched.body)
+        except FetchError as error:
+            raise NotFetched(str(error)) from None
+        except UnreadableError as error:
+            raise NotJson(error.reason, error.line, error.column) from None
+
+    async def _with_collection(
+        self,
+        root: object,
+        links: list[tuple[str, str]],
+        ancestors: Ancestors,
+        budget: _Budget,
+    ) -> Ancestors:
+        """The ancestors of an item, with its collection when only its own link tells it."""
+        if not isinstance(root, dict) or root.get("type") != Kind.ITEM or ancestors.collection:
+            return ancestors
+        url = next((url for rel, url in links if rel == "collection"), None)
+        if url is None:
+            return ancestors
+        if url not in self._collections:
+            try:
+                _, collection = await self._document(url, budget)
+            except (NotFetched, NotJson):
+                return ancestors
+            if not isinstance(collection, dict):
+                return ancestors
+            if len(self._collections) == COLLECTIONS_KEPT_MAX:
+                self._collections.clear()
+            self._collections[url] = collection
+        return Ancestors(self._collections[url], ancestors.catalog)
+
+    def _lead_on(
+        self, stop: _Stop, root: object, links: list[tuple[str, str]], ancestors: Ancestors
+    ) -> None:
+        if not isinstance(root, dict):
+            return
+        below = ancestors
+        if root.get("type") == Kind.CATALOG:
+            below = Ancestors(None, root)
+        elif root.get("type") == Kind.COLLECTION:
+            below = Ancestors(root, ancestors.catalog)
+        for rel, url in links:
+            inherited = NO_ANCESTORS if rel in ("root", "collection") else below
+            self._add(_Stop(url, stop.depth + 1, inherited))
+
+
+def _links(root: object, url: str) -> Iterator[tuple[str, str]]:
+    """What of a document is to be followed: rel and absolute address."""
+    links = root.get("links") if isinstance(root, dict) else None
+    for link in links[:LINKS_PER_DOCUMENT_MAX] if isinstance(links, list) else ():
+        if not isinstance(link, dict) or str(link.get("method", "GET")).upper() != "GET":
+            continue
+        rel, href = link.get("rel"), link.get("href")
+        if isinstance(rel, str) and rel in FOLLOWED and isinstance(href, str):
+            try:
+                yield rel, urldefrag(urljoin(url, href)).url
+            except ValueError:  # (an address in brackets that is none)
+                continue

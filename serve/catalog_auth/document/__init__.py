@@ -1,0 +1,1 @@
+"""A catalog document: decoded, walked, its fields and where they stand."""

@@ -1,0 +1,64 @@
+"""Bytes to a JSON value, strictly (RFC 8259), and why not when they are none."""
+
+import json
+import re
+
+import msgspec
+
+from tollgate.serve.catalog_auth.rules.findings import JsonValue
+
+_decoder = msgspec.json.Decoder()
+_AT_BYTE = re.compile(r"\(byte (\d+)\)")
+_NOT_UTF_8 = "the text is not UTF-8"
+_TOO_DEEP = "it is nested too deeply: some hundred levels are read"
+
+
+class UnreadableError(ValueError):
+    """The bytes are no JSON text. `line` and `column` count from 1, columns in characters."""
+
+    def __init__(self, line: int, column: int, reason: str) -> None:
+        super().__init__(f"line {line}, column {column}: {reason}")
+        self.line = line
+        self.column = column
+        self.reason = reason
+
+
+def decode(raw: bytes) -> JsonValue:
+    """The value of a JSON text. A repeated member counts with its last value.
+
+    Raises:
+        UnreadableError: it is malformed, not UTF-8, too deep, or has a number out of range.
+    """
+    try:
+        value: JsonValue = _decoder.decode(raw)
+    except RecursionError:
+        raise UnreadableError(1, 1, _TOO_DEEP) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _explained(raw, str(error)) from None
+    return value
+
+
+def _explained(raw: bytes, reason: str) -> UnreadableError:
+    """The fast decoder gives a rough place: the standard library's says it to the character."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode()
+        return UnreadableError(*_place(before, len(before)), _NOT_UTF_8)
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        message = error.msg[0].lower() + error.msg[1:]
+        return UnreadableError(error.lineno, error.colno, message)
+    except RecursionError:
+        return UnreadableError(1, 1, _TOO_DEEP)
+    except ValueError:
+        return UnreadableError(1, 1, "a number has too many digits")
+    # It reads more than RFC 8259 allows: NaN, half a surrogate pair, numbers beyond a double.
+    found = _AT_BYTE.search(reason)
+    offset = len(raw[: int(found[1])].decode(errors="ignore")) if found else len(text)
+    return UnreadableError(*_place(text, offset), _AT_BYTE.sub("", reason).strip())
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

@@ -1,0 +1,1 @@
+"""Repairs of documents as JSON Patches, and moving them to another version."""

@@ -1,0 +1,106 @@
+"""Which schemes have to be done one after the other (v1.2.0, `auth:refs` in a scheme).
+
+Refs on a scheme are alternatives for its *input*: the subject token of a token exchange, the
+credential for a signing API, the token of an HTTP bearer or API key scheme, the keys of s3. A
+scheme with several flows, or several inputs, makes as many chains; the order is the document's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from tollgate.serve.catalog_auth.document.document import REFS, Document, Scheme
+from tollgate.serve.catalog_auth.document.near_misses import nearest
+from tollgate.serve.catalog_auth.resolve.steps import Unresolved
+from tollgate.serve.catalog_auth.resolve.withholding import withheld
+
+CHAIN_LENGTH_MAX = 8
+CHAINS_MAX = 32
+REFS_MAX = 64
+# Types that can take another scheme's token; of oauth2, only the token exchange does.
+_TAKERS = frozenset(("signedUrl", "http", "apiKey", "s3"))
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A scheme, and the flow of it."""
+
+    scheme: Scheme
+    flow: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The last link is the scheme that gives access. `problem` is the rule that it breaks: R13 no
+    input, R14 a cycle, R17 too long."""
+
+    links: tuple[Link, ...]
+    problem: str | None = None
+
+
+def chains(document: Document, scheme: Scheme) -> list[Chain]:
+    """At least one, CHAINS_MAX at most."""
+    return list(islice(_chains(document, scheme, ()), CHAINS_MAX))
+
+
+def dangling(document: Document, found: list[Chain]) -> list[Unresolved]:
+    """The refs of the chains' schemes that lead nowhere."""
+    schemes = {link.scheme.name: link.scheme for chain in found for link in chain.links}
+    return [
+        _unresolved(document, ref)
+        for scheme in schemes.values()
+        for ref in _refs(scheme)
+        if document.scheme(ref) is None
+    ]
+
+
+def _unresolved(document: Document, ref: str) -> Unresolved:
+    suggest = suggested(document, ref)
+    return Unresolved(withheld(ref), "R13", None if suggest is None else withheld(suggest))
+
+
+def suggested(document: Document, ref: str) -> str | None:
+    """The name that was probably meant (R07)."""
+    return nearest(ref, [*(scheme.name for scheme in document.schemes), *document.inherited])
+
+
+def flows_of(scheme: Scheme) -> list[str | None]:
+    """The names of its flows; of a scheme without, the one answer None."""
+    flows = scheme.value.get("flows")
+    if scheme.type not in ("oauth2", "signedUrl") or not isinstance(flows, dict) or not flows:
+        return [None]
+    return list(flows)
+
+
+def _chains(document: Document, scheme: Scheme, above: tuple[str, ...]) -> Iterator[Chain]:
+    for flow in flows_of(scheme):
+        link = Link(scheme, flow)
+        takes = scheme.type in _TAKERS or (scheme.type == "oauth2" and flow == "tokenExchange")
+        refs = _refs(scheme) if takes else []
+        if not refs:
+            yield Chain((link,))
+            continue
+        has_input = False
+        for chain in _inputs(document, refs, (*above, scheme.name)):
+            has_input = True
+            yield Chain((*chain.links, link), chain.problem)
+        if not has_input:
+            yield Chain((link,), "R13")
+
+
+def _inputs(document: Document, refs: list[str], above: tuple[str, ...]) -> Iterator[Chain]:
+    for ref in refs:
+        scheme = document.scheme(ref)
+        if ref in above:
+            yield Chain((), "R14")
+        elif len(above) >= CHAIN_LENGTH_MAX:
+            yield Chain((), "R17")
+        elif scheme is not None:
+            yield from _chains(document, scheme, above)
+
+
+def _refs(scheme: Scheme) -> list[str]:
+    refs = scheme.value.get(REFS)
+    if not isinstance(refs, list):
+        return []
+    return list(dict.fromkeys(ref for ref in refs[:REFS_MAX] if isinstance(ref, str)))

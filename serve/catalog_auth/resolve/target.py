@@ -1,0 +1,193 @@
+"""What is to be reached: a holder of the document, its href made absolute, where it is stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+from urllib.parse import urljoin
+
+from tollgate.serve.catalog_auth.document.document import Document, Holder, HolderKind, Kind
+from tollgate.serve.catalog_auth.document.urls import scheme_of
+from tollgate.serve.catalog_auth.objects.storage_schemes import storage_schemes_of
+from tollgate.serve.catalog_auth.objects.urls import URI_PROVIDERS, ObjectLocation, parse_object_url
+from tollgate.serve.catalog_auth.resolve.object_stores import Store
+from tollgate.serve.catalog_auth.resolve.withholding import withheld, withheld_mapping
+from tollgate.serve.catalog_auth.rules.findings import pointer
+
+STORAGE_SCHEMES = "storage:schemes"
+STORAGE_REFS = "storage:refs"
+SUGGESTIONS_MAX = 3
+
+
+class By(Enum):
+    """What a target is named by."""
+
+    POINTER = "pointer"
+    HREF = "href"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A holder's JSON Pointer, or an href: as the document has it, or absolute."""
+
+    by: By
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoTarget:
+    """Nothing in the document is named so; `suggest` are names that it has."""
+
+    target: Target
+    suggest: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A holder. `href` is absolute, unless nothing tells against what, and without secrets
+    (`is_withheld`: it had one). `stores` are where its object is kept, by the storage scheme that
+    says so; empty when it is no object."""
+
+    holder: Holder
+    href: str | None
+    is_withheld: bool
+    stores: Mapping[str | None, Store]
+    values: Mapping[str, str]
+
+    @property
+    def is_absolute(self) -> bool:
+        return self.href is not None and bool(scheme_of(self.href))
+
+    @property
+    def location(self) -> ObjectLocation | None:
+        return next((store.location for store in self.stores.values()), None)
+
+
+def aim(document: Document, target: Target, base_url: str | None = None) -> Aim | NoTarget:
+    """The holder that is meant. `base_url` is where the document was found; its `self` link says so
+    as well."""
+    base = base_url or _self_href(document)
+    holder = _holder(document, target, base)
+    if holder is None:
+        return NoTarget(target, _suggestions(document, target))
+    written = None if holder.href is None else _absolute(holder.href, base)
+    href = None if written is None else withheld(written)
+    values = {name: withheld(value) for name, value in _values(document, holder).items()}
+    return Aim(holder, href, href != written, _stores(document, holder, href), values)
+
+
+def _stores(document: Document, holder: Holder, href: str | None) -> Mapping[str | None, Store]:
+    if href is None:
+        return {}
+    named, schemes = _storages(document, holder)
+    is_uri = href.partition(":")[0].lower() in URI_PROVIDERS
+    pays = _flat(document, holder) is True
+    if not is_uri or not named:
+        told = named or ({} if is_uri else schemes)
+        store = _store(href, told, named, pays)
+        return {} if store is None else {next(iter(named), None): store}
+    each = {name: {name: scheme} for name, scheme in named.items()}
+    stores = {name: _store(href, one, one, pays) for name, one in each.items()}
+    return {name: store for name, store in stores.items() if store is not None}
+
+
+def _store(
+    href: str, told: Mapping[str, object], named: Mapping[str, object], pays: bool
+) -> Store | None:
+    """Where `told` say that the object is; what it costs is said only by the first of `named`."""
+    location = parse_object_url(href, told)
+    if not isinstance(location, ObjectLocation):
+        return None
+    first = storage_schemes_of(named)[:1]
+    return Store(
+        location,
+        pays or any(scheme.is_requester_pays for scheme in first),
+        any(scheme.is_bucket_in_host for scheme in first),
+    )
+
+
+def _holder(document: Document, target: Target, base: str | None) -> Holder | None:
+    for holder in document.holders:
+        if target.by is By.POINTER:
+            if pointer(holder.path) == target.text:
+                return holder
+        elif holder.href is not None and target.text in (
+            holder.href,
+            _absolute(holder.href, base),
+        ):
+            return holder
+    return None
+
+
+def _suggestions(document: Document, target: Target) -> tuple[str, ...]:
+    if target.by is By.POINTER:
+        names = [pointer(holder.path) for holder in document.holders]
+    else:
+        names = [holder.href for holder in document.holders if holder.href is not None]
+    return tuple(get_close_matches(target.text, names, SUGGESTIONS_MAX))
+
+
+def _self_href(document: Document) -> str | None:
+    for holder in document.holders:
+        if holder.kind is HolderKind.LINK and holder.value.get("rel") == "self":
+            return holder.href
+    return None
+
+
+def _absolute(href: str, base: str | None) -> str:
+    if base is None:
+        return href
+    try:
+        return urljoin(base, href)
+    except ValueError:  # an address in brackets that is none
+        return href
+
+
+def _storages(
+    document: Document, holder: Holder
+) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """The storage schemes that the holder names, in its order, and all that there are."""
+    schemes: dict[str, object] = {}
+    for owner in _owners(document):
+        value = owner.get(STORAGE_SCHEMES)
+        if isinstance(value, dict):
+            schemes |= value
+    refs = holder.value.get(STORAGE_REFS)
+    names: Sequence[object] = refs if isinstance(refs, list) else ()
+    named = {ref: schemes[ref] for ref in names if isinstance(ref, str) and ref in schemes}
+    return withheld_mapping(named), withheld_mapping(schemes)
+
+
+def _owners(document: Document) -> list[Mapping[str, object]]:
+    """Where schemes stand, the farthest first."""
+    above = document.ancestors
+    owners = [root for root in (above.catalog, above.collection) if root is not None]
+    own = document.root
+    if document.kind is Kind.ITEM:
+        properties = own.get("properties")
+        own = properties if isinstance(properties, dict) else {}
+    return [*owners, own]
+
+
+def _flat(document: Document, holder: Holder) -> object:
+    """`storage:requester_pays` of the storage extension's first version: the holder's, or all's."""
+    own = holder.value.get("storage:requester_pays")
+    return own if own is not None else _owners(document)[-1].get("storage:requester_pays")
+
+
+def _values(document: Document, holder: Holder) -> Mapping[str, str]:
+    """The names around the target: what an API may ask for."""
+    values = {}
+    if holder.kind is not HolderKind.LINK:
+        step = 1 if len(holder.path) > 1 else 0
+        values["asset"] = str(holder.path[step])
+    root = document.root
+    id_, collection = root.get("id"), root.get("collection")
+    if document.kind is Kind.ITEM:
+        if isinstance(id_, str):
+            values["item"] = id_
+        if isinstance(collection, str):
+            values["collection"] = collection
+    elif document.kind is Kind.COLLECTION and isinstance(id_, str):
+        values["collection"] = id_
+    return values

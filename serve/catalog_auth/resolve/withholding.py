@@ -1,0 +1,94 @@
+"""No secret leaves in a resolution: what looks like one is taken out of the texts that go in.
+
+Everything that a resolution says is made of an href, of schemes and of storage schemes; these are
+read here first. Taken out are user names and passwords in URLs, the values of query parameters that
+carry signatures, tokens and keys, and texts that are shaped like a known kind of token: whatever
+the rules about secrets find, and what is near enough to it, for here a false alarm costs little.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from tollgate.serve.catalog_auth.document.document import Scheme
+from tollgate.serve.catalog_auth.document.urls import query_items, query_of
+from tollgate.serve.catalog_auth.registries.secret_shapes import (
+    TEXT_LENGTH_MAX,
+    find_presigning,
+    find_secret,
+    secret_named,
+)
+
+WITHHELD = "withheld"
+_TOKEN = re.compile(
+    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"  # JSON Web Token
+    r"|(?:AKIA|ASIA)[0-9A-Z]{12,}"  # Amazon access key
+    r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{20,}"  # GitHub
+    r"|xox[abeprs]-[A-Za-z0-9-]{8,}"  # Slack
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{8,}"  # Stripe
+    r"|AIza[A-Za-z0-9_-]{30,}"  # Google
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    re.DOTALL,
+)
+_USER = re.compile(
+    r"(?P<before>\b(?!abfss?:|wasbs?:)[a-z][a-z0-9+.-]*://)[^/?#@\s]*@", re.IGNORECASE
+)
+_STORE_PASSWORD = re.compile(
+    r"(?P<before>\b(?:abfss?|wasbs?)://[^/?#@\s:]*):[^/?#@\s]*@", re.IGNORECASE
+)
+_QUERY = re.compile(
+    r"(?P<before>[?&;](?:x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid"
+    r"|signature|sig|(?:[a-z_-]*[_-])?(?:token|secret|passw(?:or)?d|api[_-]?key|jwt)"
+    r"|subscription-key)=)[^&#;\s]+",
+    re.IGNORECASE,
+)
+
+
+def withheld(text: str) -> str:
+    """The text with what looks like a secret taken out, and cut where nobody looks any more."""
+    text = _TOKEN.sub(WITHHELD, text[:TEXT_LENGTH_MAX])
+    while (secret := find_secret(text)) is not None:
+        text = text.replace(secret.value, WITHHELD)
+    if "://" not in text and "?" not in text:
+        return text
+    text = _STORE_PASSWORD.sub(r"\g<before>@", text)
+    text = _USER.sub(r"\g<before>", text)
+    return _without_values(_QUERY.sub(rf"\g<before>{WITHHELD}", text))
+
+
+def _without_values(url: str) -> str:
+    """The URL without what the rules about secrets would find in its query."""
+    query = query_of(url)
+    presigning = find_presigning(query) if query else None
+    opening = presigning.secrets if presigning is not None else frozenset()
+    for name, value in query_items(query):
+        if value and (name.lower() in opening or secret_named(name, value)):
+            url = url.replace(f"={value}", f"={WITHHELD}")
+    return url
+
+
+def withheld_value(value: object) -> object:
+    """The same for every text in a decoded value, names of members included."""
+    if isinstance(value, str):
+        return withheld(value)
+    if isinstance(value, Mapping):
+        return {withheld(str(name)): withheld_value(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [withheld_value(inner) for inner in value]
+    return value
+
+
+def withheld_mapping(value: Mapping[str, object]) -> Mapping[str, object]:
+    found = withheld_value(value)
+    assert isinstance(found, dict), "an object stays one"
+    return found
+
+
+def withheld_scheme(scheme: Scheme) -> Scheme:
+    return msgspec.structs.replace(
+        scheme,
+        name=withheld(scheme.name),
+        value=withheld_mapping(scheme.value),
+        type=None if scheme.type is None else withheld(scheme.type),
+    )

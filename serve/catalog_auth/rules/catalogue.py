@@ -1,0 +1,56 @@
+"""All rules, in order of their ids, each id once."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tollgate.serve.catalog_auth.rules.exposure import addresses as exposure
+from tollgate.serve.catalog_auth.rules.exposure import leaking_urls, secrets
+from tollgate.serve.catalog_auth.rules.references import chains, inheritance, references
+from tollgate.serve.catalog_auth.rules.rule import Rule
+from tollgate.serve.catalog_auth.rules.schemes import (
+    api_key,
+    custom_types,
+    endpoints,
+    flow_names,
+    http,
+    oauth2,
+    object_storage,
+    signed_url,
+    signed_url_parameters,
+)
+from tollgate.serve.catalog_auth.rules.structure import declaration, placement
+from tollgate.serve.catalog_auth.rules.structure import descriptions as description
+from tollgate.serve.catalog_auth.rules.structure import flows as flow_structure
+from tollgate.serve.catalog_auth.rules.structure import schemes as structure
+
+
+def _joined(*groups: tuple[Rule, ...]) -> Mapping[str, Rule]:
+    rules = sorted((rule for group in groups for rule in group), key=lambda rule: rule.id)
+    by_id = {rule.id: rule for rule in rules}
+    assert len(by_id) == len(rules), "two rules share an id"
+    return MappingProxyType(by_id)
+
+
+# Every rule by its id.
+RULES: Mapping[str, Rule] = _joined(
+    api_key.RULES,
+    chains.RULES,
+    custom_types.RULES,
+    declaration.RULES,
+    description.RULES,
+    endpoints.RULES,
+    exposure.RULES,
+    flow_names.RULES,
+    flow_structure.RULES,
+    http.RULES,
+    inheritance.RULES,
+    leaking_urls.RULES,
+    oauth2.RULES,
+    object_storage.RULES,
+    placement.RULES,
+    references.RULES,
+    secrets.RULES,
+    signed_url.RULES,
+    signed_url_parameters.RULES,
+    structure.RULES,
+)

@@ -1,0 +1,1 @@
+"""Small documents of which the examples of rules are made."""

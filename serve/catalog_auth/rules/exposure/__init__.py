@@ -1,0 +1,1 @@
+"""X: secrets, and addresses that say too much."""

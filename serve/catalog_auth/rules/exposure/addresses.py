@@ -1,0 +1,140 @@
+"""X: addresses that say too much, or send a secret too far (part C)."""
+
+import re
+from collections.abc import Iterator
+
+from tollgate.serve.catalog_auth.document.document import Document, HolderKind, Scheme
+from tollgate.serve.catalog_auth.document.urls import host_of, http_url, origin_of, shown_url
+from tollgate.serve.catalog_auth.registries.hosts import exposure_of, registrable_domain
+from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.findings import Severity, shown
+from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
+
+# What a client sends as it is, to whatever host a reference leads to. (A token of OAuth or OpenID
+# Connect says itself whom it is for.)
+_FIXED_SECRETS = frozenset({"apiKey", "http"})
+# Of the domains a secret is sent to, so many are named.
+NAMED_MAX = 5
+_PRIVATE_PATH = re.compile(
+    r"(?i)file:|[a-z]:[\\/]|\\\\|~/|/(?:home|root|users|mnt|media|tmp|var|private|volumes)/"
+)
+
+
+def _hosts_are_public(document: Document, report: Report) -> None:
+    for access in document.accesses:
+        host = host_of(origin_of(access.href))
+        exposure = exposure_of(host) if host else None
+        if exposure is None:
+            continue
+        for holder in access.holders:
+            report.add(
+                (*holder.path, "href"),
+                f"{shown_url(holder.href or '')} is {exposure.value}",
+            )
+    for scheme in document.schemes:
+        if scheme.type == "signedUrl":
+            continue  # (G07 speaks of those)
+        for path, text in endpoints_of(scheme):
+            url = http_url(text)
+            exposure = exposure_of(url.hostname or "") if url is not None else None
+            if exposure is not None:
+                report.add(path, f"{shown_url(text)} is {exposure.value}")
+
+
+def _secret_stays_with_one(document: Document, report: Report) -> None:
+    for scheme in document.schemes:
+        if scheme.type not in _FIXED_SECRETS:
+            continue
+        domains = sorted(set(_domains(scheme, document)))
+        if len(domains) > 1:
+            more = f" and {len(domains) - NAMED_MAX} more" if len(domains) > NAMED_MAX else ""
+            report.add(
+                scheme.path,
+                f"what {shown(scheme.name)} sends goes to {len(domains)} different domains: "
+                f"{', '.join(domains[:NAMED_MAX])}{more}",
+            )
+
+
+def _domains(scheme: Scheme, document: Document) -> Iterator[str]:
+    """The registrable domains that clients send what a scheme asks for to."""
+    for access in document.accesses:
+        if access.references is not None and scheme.name in access.references.names:
+            url = http_url(origin_of(access.href))
+            if url is not None:
+                yield registrable_domain(url.hostname or "")
+
+
+def _alternate_is_for_all(document: Document, report: Report) -> None:
+    for access in document.accesses:
+        href = access.href
+        if "://" in href and href[:5].lower() != "file:":
+            continue
+        for holder in access.holders:
+            # (hrefs without a host are in one group, wherever they lead)
+            if holder.kind is not HolderKind.ALTERNATE or holder.href is None:
+                continue
+            if _PRIVATE_PATH.match(holder.href):
+                report.add(
+                    (*holder.path, "href"),
+                    f"{shown_url(holder.href)} is a path on somebody's own machine",
+                )
+
+
+RULES = (
+    Rule(
+        id="X06",
+        name="host-not-public",
+        severity=Severity.WARNING,
+        subject=Subject.DOCUMENT,
+        says="An address is on the reader's own machine, in a private network, or that of a "
+        "cloud's metadata service.",
+        why="Readers cannot reach it, reach something else, or tell it their secrets.",
+        source="RFC 6761, RFC 6762 and RFC 6890.",
+        repair="Give the address that readers can reach.",
+        check=_hosts_are_public,
+        example=item(
+            {
+                "type": "openIdConnect",
+                "openIdConnectUrl": "https://localhost:8443/.well-known/openid-configuration",
+            }
+        ),
+    ),
+    Rule(
+        id="X07",
+        name="secret-sent-to-several-domains",
+        severity=Severity.WARNING,
+        subject=Subject.DOCUMENT,
+        says="One key or password is sent to domains of different owners.",
+        why="Each of them can use it at the others.",
+        source="RFC 9110, 11.5: credentials are for one protection space; the public suffix list.",
+        repair="Make a scheme for each owner.",
+        check=_secret_stays_with_one,
+        example=item(
+            {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            asset={
+                "alternate": {
+                    "mirror": {
+                        "href": "https://mirror.example.net/scene.tif",
+                        "auth:refs": ["access"],
+                    }
+                }
+            },
+        ),
+    ),
+    Rule(
+        id="X08",
+        name="private-path-published",
+        severity=Severity.WARNING,
+        subject=Subject.DOCUMENT,
+        says="An alternate is a path on the publisher's own machine.",
+        why="Nobody else can follow it, and it tells how that machine is set up.",
+        source="RFC 8089, 4: a file URI without a host is of the machine it is read on.",
+        repair="Remove the alternate, or give an address that readers can reach.",
+        check=_alternate_is_for_all,
+        example=item(
+            {"type": "http", "scheme": "basic"},
+            asset={"alternate": {"local": {"href": "file:///archive/scene.tif"}}},
+        ),
+    ),
+)

@@ -1,0 +1,180 @@
+"""What a rule is, and the report that its check writes to.
+
+A rule looks at one kind of subject. The runner hands its check every subject of that kind, and a
+`Report` that knows the document and the rule that runs. One check belongs to one rule; what several
+rules need of a subject is computed once, in the subject.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from tollgate.serve.catalog_auth.document.document import Document
+from tollgate.serve.catalog_auth.document.redaction import Redaction
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Path, Severity
+
+
+class Subject(Enum):
+    """What a check is called with, besides the report (classes of `document`)."""
+
+    DOCUMENT = "document"  # Document, once
+    SCHEME = "scheme"  # Scheme, each that is an object, of the document itself
+    FLOW = "flow"  # Flow, each that is an object, of schemes of type oauth2
+    SIGNED_FLOW = "signed flow"  # Flow, the same of schemes of type signedUrl
+    PARAMETER = "parameter"  # Parameter, each that is an object, of signed flows
+    REFERENCES = "references"  # References, each distinct list
+    ACCESS = "access"  # Access, each
+    GATED_ACCESS = "gated access"  # Access, each that has references
+
+
+class Profile(StrEnum):
+    """Which rules run, and how bad their findings are (part C)."""
+
+    SCHEMA = "schema"
+    DEFAULT = "default"
+    STRICT = "strict"
+    CEOS = "ceos"
+    PORTOLAN = "portolan"
+
+
+T = TypeVar("T")
+
+# Of one document, so many findings are told; the rest is only counted.
+FINDINGS_MAX = 10_000
+_NO_FINDINGS = dict.fromkeys(Severity, 0)
+_NO_PROFILES: Mapping[Profile, Severity] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of the catalogue.
+
+    `types` are the scheme types it looks at (None: all), for subjects that have one. `profiles` has
+    the severity where it is another than usual; a rule that is off by default runs only in those.
+    `since` is the version whose text first demands it: in a document of an older one its findings
+    are warnings at most. `example` is a whole document that has this finding, and `context` its
+    ancestors when the rule needs them; a rule about raw text has it in `example_text` instead.
+    """
+
+    id: str
+    name: str
+    severity: Severity
+    subject: Subject
+    says: str
+    why: str
+    source: str
+    repair: str
+    check: Callable[[Any, "Report"], None]
+    example: Mapping[str, object]
+    types: frozenset[str] | None = None
+    profiles: Mapping[Profile, Severity] = field(default_factory=lambda: _NO_PROFILES)
+    is_on_by_default: bool = True
+    since: Version | None = None
+    example_collection: Mapping[str, object] | None = None
+    example_text: bytes | None = None
+
+    def severity_in(self, profile: Profile) -> Severity | None:
+        """How bad its findings are in this profile; None when it does not run."""
+        if profile is Profile.SCHEMA and not self.is_in_schema_profile:
+            return None
+        if profile in self.profiles:
+            return self.profiles[profile]
+        return self.severity if self.is_on_by_default else None
+
+    @property
+    def is_in_schema_profile(self) -> bool:
+        """The structure, and the identifier."""
+        return self.id[0] == "S" or self.id in ("E01", "E03", "E07")
+
+
+class Step(NamedTuple):
+    """A rule as it runs: how bad its findings are (None: nobody wants them), and whether the caller
+    has said so, whatever the check thinks of the single case."""
+
+    rule: Rule
+    severity: Severity | None
+    is_forced: bool
+
+
+class Report:
+    """What the checks find in one document. `step` is the rule that runs."""
+
+    __slots__ = (
+        "_secrets",
+        "_shared",
+        "counts",
+        "document",
+        "findings",
+        "profile",
+        "raw",
+        "step",
+    )
+
+    def __init__(self, document: Document, profile: Profile, raw: bytes | None) -> None:
+        self.document = document
+        self.profile = profile
+        self.step: Step
+        # The document's own text, if there is one: no part of a larger one.
+        self.raw = raw
+        # The first FINDINGS_MAX; `counts` has them all.
+        self.findings: list[Finding] = []
+        self.counts = dict(_NO_FINDINGS)
+        self._secrets = Redaction()
+        self._shared: dict[Callable[[Document], object], object] = {}
+
+    def add(
+        self, path: Path, message: str, fix: Fix | None = None, severity: Severity | None = None
+    ) -> None:
+        """A finding at `path`, from the document's root. `severity` is for the case at hand, where
+        it is not the rule's."""
+        rule, worst, is_forced = self.step
+        if worst is None:
+            return
+        if severity is not None and not is_forced:
+            worst = severity
+        if (
+            worst is Severity.ERROR
+            and rule.since is not None
+            and self.document.version is not None
+            and self.document.version.rank < rule.since.rank
+        ):
+            worst = Severity.WARNING
+        self.counts[worst] += 1
+        if len(self.findings) < FINDINGS_MAX:
+            self.findings.append(Finding(rule.id, worst, path, message, fix))
+
+    def shared(self, compute: Callable[[Document], T]) -> T:
+        """What `compute` makes of the document, made once for all rules that ask."""
+        if compute not in self._shared:
+            self._shared[compute] = compute(self.document)
+        found: Any = self._shared[compute]
+        return cast(T, found)
+
+    def hide(self, secret: str) -> None:
+        """No message and no fix shows this text, of whatever rule."""
+        self._secrets.add(secret)
+
+    def finished(self) -> list[Finding]:
+        """The findings, without what is hidden, in the order of their places."""
+        findings = self.findings
+        if self._secrets:
+            findings = [self._without_secrets(finding) for finding in findings]
+        return sorted(findings, key=_order)
+
+    def _without_secrets(self, finding: Finding) -> Finding:
+        fix = finding.fix
+        if fix is not None and any(self._secrets.is_in(step.value) for step in fix):
+            fix = None
+        message = self._secrets.covered(finding.message)
+        return msgspec.structs.replace(finding, message=message, fix=fix)
+
+
+def _order(finding: Finding) -> tuple[list[str], str]:
+    """(indices and names never stand beside each other, but they may be compared)"""
+    steps = [step if isinstance(step, str) else f"{step:09}" for step in finding.path]
+    return steps, finding.rule

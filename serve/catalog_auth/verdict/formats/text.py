@@ -1,0 +1,115 @@
+"""Judgements as text for people and for annotations of a build.
+
+item.json:12:7: error: R01 dangling-ref
+    auth:refs names "oo", which is no scheme of this document; meant is perhaps "o"
+    why: a client finds no way to the asset under this name
+    fix: name a scheme that is there [tollgate catalog fix]
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable
+
+WIDTH = 100
+INDENT = "    "
+MECHANICAL = "[mechanical: tollgate catalog fix]"
+_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY_ESCAPES = str.maketrans({":": "%3A", ",": "%2C"})
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def as_text(judged: Judged) -> Iterator[str]:
+    """The findings of one document, each a block, and its verdict as the last line."""
+    for finding in judged.verdict.findings:
+        yield from block(judged, finding)
+        yield ""
+    yield verdict_line(judged)
+
+
+def block(judged: Judged, finding: Finding) -> Iterator[str]:
+    """A finding: where and what in the first line, then the message, why it matters, the repair."""
+    rule = RULES[finding.rule]
+    yield f"{place(judged, finding)}: {finding.severity}: {rule.id} {rule.name}"
+    yield from _wrapped("", finding.message)
+    yield from _wrapped("why: ", rule.why)
+    yield from _wrapped("fix: ", f"{rule.repair} {MECHANICAL}" if finding.fix else rule.repair)
+
+
+def place(judged: Judged, finding: Finding) -> str:
+    """`file:line:column`; without lines, the JSON Pointer in their place."""
+    found = judged.places.get(finding.path)
+    if found is None:
+        return f"{judged.name}:{pointer(finding.path)}"
+    return f"{judged.name}:{found.line}:{found.column}"
+
+
+def verdict_line(judged: Judged) -> str:
+    """One line with both verdicts."""
+    verdict = judged.verdict
+    valid = "valid" if verdict.valid else "not valid"
+    schema = "schema valid" if verdict.schema_valid else "not schema valid"
+    counts = [(severity, verdict.counts.get(severity, 0)) for severity in reversed(Severity)]
+    counted = ", ".join(number(count, word_of(severity)) for severity, count in counts if count)
+    return f"{judged.name}: {valid}, {schema}{f' ({counted})' if counted else ''}"
+
+
+def word_of(severity: Severity) -> str:
+    """What findings of a severity are called when they are counted."""
+    return "note" if severity is Severity.INFO else severity.value
+
+
+def number(count: int, word: str) -> str:
+    """A count with its word: `1 error`, `2 errors`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def as_github(judged: Judged) -> Iterator[str]:
+    """Workflow commands: each finding becomes an annotation at its line."""
+    for finding in judged.verdict.findings:
+        rule = RULES[finding.rule]
+        found = judged.places.get(finding.path)
+        properties = [f"file={_property(judged.name)}"]
+        if found is not None:
+            properties += [f"line={found.line}", f"col={found.column}"]
+        properties.append(f"title={_property(f'{rule.id} {rule.name}')}")
+        told = f"{finding.message}\n{rule.why}\nfix: {rule.repair}"
+        yield f"::{_LEVELS[finding.severity]} {','.join(properties)}::{_data(told)}"
+
+
+def unusable_as_github(unusable: Unusable) -> str:
+    """The annotation of a file that could not be read."""
+    properties = f"file={_property(unusable.name)}"
+    if unusable.line:
+        properties += f",line={unusable.line},col={unusable.column}"
+    return f"::error {properties},title=unusable::{_data(unusable.reason)}"
+
+
+def total_line(judgements: Sequence[Judged], unusable: int) -> str:
+    """What came of all of them, as one line."""
+    valid = sum(judged.verdict.valid for judged in judgements)
+    parts = [f"{valid:,} valid", f"{len(judgements) - valid:,} not valid"]
+    if unusable:
+        parts.append(f"{unusable:,} unusable")
+    return f"{number(len(judgements) + unusable, 'document')}: {', '.join(parts)}"
+
+
+def _wrapped(label: str, text: str) -> Iterable[str]:
+    return textwrap.wrap(
+        label + text,
+        WIDTH,
+        initial_indent=INDENT,
+        subsequent_indent=INDENT + " " * len(label),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _data(text: str) -> str:
+    return text.translate(_ESCAPES)
+
+
+def _property(text: str) -> str:
+    return _data(text).translate(_PROPERTY_ESCAPES)

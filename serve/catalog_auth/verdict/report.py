@@ -1,0 +1,144 @@
+"""Validating: one document in, one verdict out (part A).
+
+The verdict has two answers that are never merged: what the official schema of the declared version
+says (`schema_valid`), and whether there is a finding as bad as the caller fears (`valid`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import msgspec
+
+from tollgate.serve.catalog_auth.document.decoding import decode
+from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Document, Kind
+from tollgate.serve.catalog_auth.document.locator import locate, locate_features
+from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.rules.findings import Finding, JsonValue, Operation, Path, Severity
+from tollgate.serve.catalog_auth.rules.rule import FINDINGS_MAX, Profile, Report
+from tollgate.serve.catalog_auth.rules.runner import plan, run
+from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
+
+_AS_USUAL: Mapping[str, Severity | None] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to validate. `version` overrides what is declared; `severities` overrides single rules
+    by id (None: off); a finding of `fail_on` or worse makes a document invalid."""
+
+    profile: Profile = Profile.DEFAULT
+    version: Version | None = None
+    severities: Mapping[str, Severity | None] = field(default_factory=lambda: _AS_USUAL)
+    fail_on: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`schema_valid` is None when no version is declared: then no official schema is asked. Of an
+    item collection that declares none itself, it is that of its features together.
+    `declared_versions` are those that exist, as declared. `findings` are at most FINDINGS_MAX, in
+    the order of their places; `counts` has them all."""
+
+    valid: bool
+    schema_valid: bool | None
+    kind: Kind
+    declared_versions: tuple[Version, ...]
+    findings: tuple[Finding, ...]
+    counts: Mapping[Severity, int]
+
+
+DEFAULT_OPTIONS = Options()
+_AT_LEAST = {
+    feared: tuple(severity for severity in Severity if severity.rank >= feared.rank)
+    for feared in Severity
+}
+
+
+def validate_raw(
+    raw: bytes, options: Options = DEFAULT_OPTIONS, ancestors: Ancestors = NO_ANCESTORS
+) -> Verdict:
+    """The verdict on a JSON text.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    return validate(decode(raw), options, ancestors, raw)
+
+
+def validate(
+    root: JsonValue,
+    options: Options = DEFAULT_OPTIONS,
+    ancestors: Ancestors = NO_ANCESTORS,
+    raw: bytes | None = None,
+) -> Verdict:
+    """The verdict on a decoded document, or on an item collection with all of its features.
+
+    `raw` is the text that `root` was decoded from: repeated members show only there, and it is
+    faster with it.
+    """
+    document = locate(root, ancestors, options.version, raw)
+    features: list[Document] = []
+    if document.kind is Kind.ITEM_COLLECTION:
+        features, is_exact = locate_features(document, options.version, raw)
+        document = msgspec.structs.replace(document, is_exact=is_exact)
+    report = _reported(document, options, raw)
+    findings = report.finished()
+    counts = report.counts
+    schema_valid = is_schema_valid(document, options.version)
+    if features:
+        answer = _validate_features(features, options, findings, counts)
+        if schema_valid is None:
+            schema_valid = answer
+    return Verdict(
+        not any(counts[severity] for severity in _AT_LEAST[options.fail_on]),
+        schema_valid,
+        document.kind,
+        document.versions,
+        tuple(findings),
+        counts,
+    )
+
+
+def _reported(document: Document, options: Options, raw: bytes | None) -> Report:
+    report = Report(document, options.profile, raw)
+    # (a mapping cannot be hashed, what is in it can)
+    severities = frozenset(options.severities.items()) if options.severities else frozenset()
+    run(plan(options.profile, severities), report)
+    return report
+
+
+def _validate_features(
+    features: list[Document],
+    options: Options,
+    findings: list[Finding],
+    counts: dict[Severity, int],
+) -> bool | None:
+    """Adds what is found in the features; whether the official schemas take all that declare a
+    version, None when none does."""
+    answer: bool | None = None
+    for index, document in enumerate(features):
+        report = _reported(document, options, None)
+        inner = report.finished()[: FINDINGS_MAX - len(findings)]
+        findings += [_moved(finding, ("features", index)) for finding in inner]
+        for severity, count in report.counts.items():
+            counts[severity] += count
+        if (one := is_schema_valid(document, options.version)) is not None:
+            answer = one and answer is not False
+    return answer
+
+
+def _moved(finding: Finding, below: Path) -> Finding:
+    """The finding of a feature, in its collection."""
+    fix = finding.fix
+    if fix is not None:
+        fix = tuple(
+            Operation(
+                step.op,
+                (*below, *step.path),
+                step.value,
+                None if step.source is None else (*below, *step.source),
+            )
+            for step in fix
+        )
+    return msgspec.structs.replace(finding, path=(*below, *finding.path), fix=fix)

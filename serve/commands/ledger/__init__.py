@@ -1,0 +1,1 @@
+"""`tollgate ledger`: the books themselves, for whoever operates them."""

@@ -1,0 +1,262 @@
+"""`tollgate ledger`: the books themselves, for whoever operates them.
+
+All commands work on the storage of TOLLGATE_STORAGE_URL, whether Tollgate runs or not; a restore
+wants it stopped. The exit code is 0 when all is well, 1 when it is not, 2 when a call is wrong.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from datetime import date, datetime
+from pathlib import Path
+from typing import BinaryIO, NoReturn, TypeVar
+
+import click
+
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
+from tollgate.actors.ledger.backup.restore import restore as restore_records
+from tollgate.actors.ledger.backup.segments import BrokenSegment, Record
+from tollgate.actors.ledger.backup.shipment import ship
+from tollgate.actors.ledger.backup.sqlite_copy import copy_file
+from tollgate.actors.ledger.book.chain import BrokenJournal
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.proof import anchors as anchoring
+from tollgate.actors.ledger.proof.findings import Report, unbalanced
+from tollgate.actors.ledger.proof.recent_verification import verify_recent
+from tollgate.actors.ledger.proof.verification import verify as verify_all
+from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.store import Filter, Page, StorageDown
+from tollgate.serve.commands.ledger.reports import print_report, print_totals, progress
+from tollgate.serve.node.run_record import running
+from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row
+from tollgate.serve.settings import Settings, SettingsError, process_environment
+
+LINES_PER_PAGE = 1_000
+EXPECTED = (StorageError, StorageDown, ArchiveError, BrokenSegment, BrokenJournal, OSError)
+Result = TypeVar("Result")
+
+
+@click.group()
+def ledger() -> None:
+    """The ledger's books: verify, export, back up, restore."""
+
+
+@ledger.command()
+@click.option("--recent", is_flag=True, help="Only what came since each book's last checkpoint.")
+@click.option("--json", "is_json", is_flag=True, help="Print one JSON object.")
+def verify(recent: bool, is_json: bool) -> None:
+    """Replay everything that was ever written, and compare.
+
+    Chains of hashes, postings, balances, every table, checkpoints and anchors. May run while
+    Tollgate does; needs as much temporary space as the tables have. Each finding is one line.
+    """
+
+    async def verified(database: Database) -> Report:
+        check = verify_recent if recent else verify_all
+        with progress("books" if recent else "entries") as step:
+            return await check(database, step)
+
+    report = _with_storage(verified)
+    print_report(report, as_json=is_json)
+    if not report.is_sound:
+        raise click.exceptions.Exit(1)
+
+
+@ledger.command("trial-balance")
+@click.option("--json", "is_json", is_flag=True, help="Print a JSON list.")
+def trial_balance(is_json: bool) -> None:
+    """Sum up every account over all books, in minor units.
+
+    Per currency, the sums add up to zero; when they do not, the exit code is 1.
+    """
+    totals = tuple(_with_storage(lambda database: SqlReadStore(database).trial_balance()))
+    print_totals(totals, as_json=is_json)
+    for line in unbalanced(totals):
+        _fail(line)
+
+
+@ledger.command()
+@click.argument("merchant")
+@click.option("--format", "format_", type=click.Choice(["csv", "ndjson"]), default="csv")
+@click.option("--output", type=click.Path(path_type=Path), help="A new file; without it, stdout.")
+def export(merchant: str, format_: str, output: Path | None) -> None:
+    """Write the lines of MERCHANT (an id), oldest first.
+
+    As CSV it can be opened in a spreadsheet: no text in it is taken for a formula.
+    """
+    is_csv = format_ == "csv"
+
+    async def exported(database: Database) -> int:
+        reads = SqlReadStore(database)
+        if await reads.entity("merchant", EntityId(merchant)) is None:
+            raise StorageError(f"{merchant}: there is no such merchant")
+        with _output(output) as file, progress("lines") as step:
+            file.write(CSV_HEADER if is_csv else b"")
+            count = 0
+            async for document in _lines(reads, BookId(merchant)):
+                file.write(csv_row(document) if is_csv else document.encode() + b"\n")
+                count += 1
+                step(count, None)
+        return count
+
+    count = _with_storage(exported)
+    if output is not None:
+        click.echo(f"{output}: {count} lines")
+
+
+@ledger.command()
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--copy", "is_copy", is_flag=True, help="Copy the SQLite file to TARGET, a new file.")
+def backup(target: Path, is_copy: bool) -> None:
+    """Back up to TARGET while Tollgate runs.
+
+    TARGET is a folder: what came since the last backup becomes another segment of the journal in
+    it, with hashes that chain the segments. Keep it on another disk; what was not backed up is lost
+    with this one. With --copy, TARGET becomes a copy of the SQLite file, which can be used as it
+    is (set TOLLGATE_STORAGE_URL to it) or restored from.
+    """
+
+    async def backed_up(database: Database) -> str:
+        if is_copy:
+            await copy_file(database, target)
+            return f"{target}: copied"
+        with progress("entries") as step:
+            shipment = await LedgerArchive(target).add(
+                database, _now_ms(), lambda done: step(done, None)
+            )
+        if shipment is None:
+            return f"{target}: nothing has come since the last segment"
+        return f"{shipment.file}: {shipment.entries} entries of {shipment.books} books"
+
+    click.echo(_with_storage(backed_up))
+
+
+@ledger.command()
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
+def restore(source: Path) -> None:
+    """Restore SOURCE, a folder or a copy made by `backup`, into an empty storage; then verify it.
+
+    Everything is replayed, so nothing is restored that was changed since it was written. Stop
+    Tollgate before, and set TOLLGATE_STORAGE_URL to where the books shall be.
+    """
+    settings = _settings()
+    if running(settings.process.data) is not None:
+        _fail("Tollgate is running: stop it with `tollgate down`, and restore then")
+
+    async def restored(database: Database) -> tuple[int, Report]:
+        async with _records(source) as records:
+            with progress("entries restored") as step:
+                done = await restore_records(database, records, lambda count: step(count, None))
+        with progress("entries verified") as step:
+            return done.entries, await verify_all(database, step)
+
+    entries, report = _with_storage(restored, upgrades=True)
+    click.echo(f"restored {entries} entries of {report.books} books")
+    print_report(report)
+    if not report.is_sound:
+        raise click.exceptions.Exit(1)
+
+
+@ledger.command()
+@click.option("--day", type=click.DateTime(["%Y-%m-%d"]), help="UTC; without it, the last one.")
+def anchor(day: datetime | None) -> None:
+    """Print the anchor of a day: one hash over the heads of all books, as JSON.
+
+    Keep it outside: with it, nobody can change an entry of that day or of earlier ones unnoticed.
+    The same day always has the same anchor; when it has not, the exit code is 1.
+    """
+    now_ms = _now_ms()
+    of: date = day.date() if day else anchoring.last_settled_day(now_ms)
+    made = _with_storage(lambda database: anchoring.anchor(database, of, now_ms))
+    click.echo(json.dumps({"day": made.day, "books": made.books, "root": made.root}))
+
+
+# What the commands have in common
+
+
+def _settings() -> Settings:
+    try:
+        return Settings.from_environment(process_environment())
+    except SettingsError as error:
+        _fail(*error.errors)
+
+
+def _with_storage(
+    work: Callable[[Database], Awaitable[Result]], *, upgrades: bool = False
+) -> Result:
+    """Does the work on the storage of the settings; what can be expected to fail is one line."""
+    settings = _settings()
+    url = settings.ledger.storage_url(settings.process.data)
+
+    async def run() -> Result:
+        if upgrades:
+            await upgrade(url)
+        database = await open_database(url)
+        try:
+            return await work(database)
+        finally:
+            await database.close()
+
+    try:
+        return asyncio.run(run())
+    except EXPECTED as error:
+        _fail(str(error))
+
+
+@asynccontextmanager
+async def _records(source: Path) -> AsyncIterator[AsyncIterator[Record]]:
+    """What there is to restore: of a folder of segments, or of a copy of the tables."""
+    if source.is_dir():
+        archive = LedgerArchive(source)
+        if not archive.segments():
+            raise ArchiveError(f"{source}: holds no segments of a journal")
+        async with aclosing(_each(archive.records())) as records:
+            yield records
+        return
+    copy = await open_database(f"sqlite:///{source.absolute()}")
+    try:
+        async with aclosing(ship(copy, {}, lambda _: None)) as records:
+            yield records
+    finally:
+        await copy.close()
+
+
+async def _each(records: Iterator[Record]) -> AsyncGenerator[Record, None]:
+    for record in records:
+        yield record
+
+
+async def _lines(reads: SqlReadStore, book: BookId) -> AsyncIterator[str]:
+    """The documents of all lines of a book, oldest first."""
+    last: EntityId | None = None
+    while True:
+        page = Page(LINES_PER_PAGE, after=last, is_ascending=True)
+        documents = await reads.page("line", book, page, Filter())
+        for document in documents:
+            yield document
+        if len(documents) < LINES_PER_PAGE:
+            return
+        last = EntityId(json.loads(documents[-1])["id"])
+
+
+@contextmanager
+def _output(file: Path | None) -> Iterator[BinaryIO]:
+    with nullcontext(sys.stdout.buffer) if file is None else file.open("xb") as output:
+        yield output
+        output.flush()
+
+
+def _now_ms() -> int:
+    return int(SystemClock().now_s() * 1000)
+
+
+def _fail(*lines: str) -> NoReturn:
+    for line in lines:
+        click.echo(f"tollgate: {line}", err=True)
+    raise click.exceptions.Exit(1)

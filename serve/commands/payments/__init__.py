@@ -1,0 +1,1 @@
+"""`tollgate payments`: a demo, test data to start from, and the operator's key."""

@@ -1,0 +1,1 @@
+"""One machine's processes: Ray, Serve and HAProxy started, watched, drained and stopped."""

@@ -1,0 +1,79 @@
+"""The environment that Ray and Serve want before they are imported: flags are read at import.
+
+Everything that they write goes below the data folder, and what they listen with is named here.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from tollgate.serve.node.haproxy import write_program
+from tollgate.serve.node.socket_folder import short_path
+from tollgate.serve.settings import Settings
+
+LATENCY_BUCKETS_MS = "0.25,0.5,1,2,5,10,25,50,100,500,2000"
+# Serve's HAProxy says nowhere who its peer is, and Serve has no setting for that; but this one goes
+# into HAProxy's configuration as it is, so a line of our own can follow. HAProxy adds the header
+# behind those of the same name that a caller sends. (`conn-failure` is Serve's default.)
+RETRY_ON = "conn-failure\n\toption\tforwardfor\theader\tX-Tollgate-Peer"
+
+
+def node_environment(settings: Settings) -> dict[str, str]:
+    """The variables for a node with these settings, to be added to the process environment."""
+    process = settings.process
+    data = Path(process.data).resolve()
+    haproxy = short_path(process.data) / "haproxy"
+    haproxy.mkdir(mode=0o700, exist_ok=True)
+    return {
+        "TOLLGATE_DATA": str(data),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(_token_file(data)),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_COLOR_PREFIX": "0",
+        # Ray runs workers at the lowest priority, for batch jobs; these answer callers.
+        "RAY_worker_niceness": "0",
+        "RAY_SERVE_ENABLE_HA_PROXY": "1",
+        "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
+        # The node has no event loop for a handle's router; no handle is on a hot path.
+        "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "1",
+        "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": (
+            "tollgate.serve.node.disconnect_watch:middlewares"
+        ),
+        "RAY_SERVE_HAPROXY_NBTHREAD": "1",
+        "RAY_SERVE_HAPROXY_BINARY_PATH": str(write_program(haproxy)),
+        "RAY_SERVE_HAPROXY_RETRY_ON": RETRY_ON,
+        # Replicas' HTTP server would believe any X-Forwarded-For that comes through HAProxy.
+        "FORWARDED_ALLOW_IPS": "none",
+        "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(haproxy / "haproxy.cfg"),
+        "RAY_SERVE_HAPROXY_SOCKET_PATH": str(haproxy / "admin.sock"),
+        "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(haproxy / "metrics.sock"),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(haproxy),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(haproxy / "server-state"),
+        "RAY_SERVE_HAPROXY_METRICS_PORT": str(process.haproxy_metrics_port),
+        "RAY_SERVE_HAPROXY_STATS_PORT": str(process.haproxy_stats_port),
+        "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(process.fallback_http_port),
+        "RAY_SERVE_DIRECT_INGRESS_MIN_HTTP_PORT": str(process.replica_port_min),
+        "RAY_SERVE_DIRECT_INGRESS_MAX_HTTP_PORT": str(process.replica_port_max),
+        # On one machine nobody else has to notice first that a replica is leaving.
+        "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
+        "RAY_SERVE_PROXY_MIN_DRAINING_PERIOD_S": "0.1",
+        "RAY_SERVE_REQUEST_LATENCY_BUCKETS_MS": LATENCY_BUCKETS_MS,
+    }
+
+
+def merged(environment: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """`environment` with what was added, except what the operator set himself."""
+    own = {name: value for name, value in environment.items() if name in added}
+    own.pop("TOLLGATE_DATA", None)
+    return {**environment, **added, **own}
+
+
+def _token_file(data: Path) -> Path:
+    """The token without which nobody runs code through Ray's ports, made on the first start."""
+    path = data / "ray-token"
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+    return path

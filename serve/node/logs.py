@@ -1,0 +1,56 @@
+"""The log: text lines with time, level and msg, or JSON objects (requirements, "Logs")."""
+
+import json
+import logging
+from datetime import UTC, datetime
+
+from tollgate.serve.settings import Settings
+from tollgate.serve.settings.choices import LogFormat
+
+LEVEL_NAMES = {logging.WARNING: "warning", logging.CRITICAL: "fatal"}
+
+
+def configure_logs(settings: Settings) -> None:
+    """Send this process's Tollgate log to standard error as the settings ask for."""
+    handler = logging.StreamHandler()
+    is_json = settings.log.format is LogFormat.JSON
+    handler.setFormatter(JsonLines() if is_json else TextLines())
+    log = logging.getLogger("tollgate")
+    log.handlers = [handler]
+    log.propagate = False
+    log.setLevel(settings.log.level)
+
+
+class TextLines(logging.Formatter):
+    """`time="…" level=warning msg="…"`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = json.dumps(_message(self, record), ensure_ascii=False)
+        return f'time="{_time(record)}" level={_level(record)} msg={message}'
+
+
+class JsonLines(logging.Formatter):
+    """`{"@message": …, "@timestamp": …, "level": …}`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "@message": _message(self, record),
+            "@timestamp": _time(record),
+            "level": _level(record),
+        }
+        return json.dumps(line, ensure_ascii=False)
+
+
+def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    message = record.getMessage()
+    if record.exc_info:
+        message += "\n" + formatter.formatException(record.exc_info)
+    return message
+
+
+def _level(record: logging.LogRecord) -> str:
+    return LEVEL_NAMES.get(record.levelno, record.levelname.lower())
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,62 @@
+"""What a running Tollgate writes down about itself, for `tollgate status` and `tollgate down`."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+# The name of the address of the operator's payments calls.
+OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run on this machine. `addresses`: what is listening, by name."""
+
+    pid: int
+    started_s: float
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    is_ready: bool = False
+
+
+def record_path(data: str) -> Path:
+    """Where the record of the run with this data folder stands."""
+    return Path(data) / "run.json"
+
+
+def write_record(data: str, record: RunRecord) -> None:
+    """Put the record in place of the one before."""
+    path = record_path(data)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps(asdict(record), indent=2))
+    draft.replace(path)
+
+
+def running(data: str) -> RunRecord | None:
+    """The record of the run that is alive; None when nothing runs with this data folder."""
+    try:
+        record = RunRecord(**json.loads(record_path(data).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return record if _is_alive(record.pid) else None
+
+
+def remove_record(data: str) -> None:
+    """Forget the run: it has ended."""
+    record_path(data).unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    # A pid may have been given to somebody else: ours runs the node module.
+    try:
+        return b"tollgate.serve.node.process" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True

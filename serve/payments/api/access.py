@@ -1,0 +1,91 @@
+"""Who calls, and whether he may (A1, A2, part G).
+
+    Basic credentials -> digest of the key -> its app (401) -> the app's membership (403)
+
+Both answers are remembered for `REMEMBERED_S`, the ones that say yes only: so a key or a membership
+that is taken away still works for so long at most, and not at all in the process that took it away,
+nor for any change, because books ask their own members again.
+"""
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from tollgate.actors.kernel.bounded_cache import LruCache
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage.store import ReadStore
+from tollgate.serve.payments.api.call import Caller
+from tollgate.serve.payments.api.rejections import Forbidden, Unauthorised
+from tollgate.serve.payments.secrets.key_uses import KeyUses
+from tollgate.serve.payments.secrets.keys import KeyDigests, is_same_digest
+
+REMEMBERED_S = 1.0
+REMEMBERED_MAX = 10_000
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class ShortMemory(Generic[K, V]):
+    """Remembers values for a time, at most so many."""
+
+    def __init__(self, clock: Clock, seconds: float, entries_max: int) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._entries_max = entries_max
+        self._entries: LruCache[K, tuple[V, float]] = LruCache(entries_max)
+
+    def get(self, key: K) -> V | None:
+        entry = self._entries.get(key)
+        if entry is None or entry[1] <= self._clock.monotonic_s():
+            return None
+        return entry[0]
+
+    def put(self, key: K, value: V) -> None:
+        self._entries.put(key, (value, self._clock.monotonic_s() + self._seconds))
+
+    def clear(self) -> None:
+        self._entries = LruCache(self._entries_max)
+
+
+class Authentication:
+    """Finds callers and their memberships."""
+
+    def __init__(self, store: ReadStore, digests: KeyDigests, uses: KeyUses, clock: Clock) -> None:
+        self._store = store
+        self._digests = digests
+        self._uses = uses
+        self._callers: ShortMemory[str, Caller] = ShortMemory(clock, REMEMBERED_S, REMEMBERED_MAX)
+        self._members: ShortMemory[tuple[BookId, EntityId], bool] = ShortMemory(
+            clock, REMEMBERED_S, REMEMBERED_MAX
+        )
+
+    async def caller(self, authorization: str | None) -> Caller:
+        """Whose key it is. Raises Unauthorised, which does not tell unknown from malformed."""
+        digest = self._digests.presented(authorization)
+        caller = await self._caller(digest)
+        self._uses.note(digest)
+        return caller
+
+    async def _caller(self, digest: str) -> Caller:
+        if (known := self._callers.get(digest)) is not None:
+            return known
+        owner = await self._store.key_owner(digest)
+        if owner is None or not is_same_digest(owner.digest, digest):
+            raise Unauthorised
+        caller = Caller(owner.app, owner.last4)
+        self._callers.put(digest, caller)
+        return caller
+
+    async def require_member(self, book: BookId, app: EntityId) -> None:
+        """That the app has access to the merchant. Raises Forbidden."""
+        if self._members.get((book, app)):
+            return
+        if not await self._store.is_member(book, app):
+            raise Forbidden("your app has no access to this merchant")
+        self._members.put((book, app), True)
+
+    def forget(self) -> None:
+        """After a key or a membership was taken away."""
+        self._callers.clear()
+        self._members.clear()

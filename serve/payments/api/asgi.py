@@ -1,0 +1,162 @@
+"""The API as an ASGI application: one request in, one reply out, whatever happens in between.
+
+    headers -> path -> credentials -> handler -> reply        a rejection on the way is a reply too
+
+Only what nobody foresaw leaves as an exception; the application around it answers 500.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.types import Receive, Scope, Send
+
+from tollgate.actors.ledger.law.values import OPERATOR
+from tollgate.serve.payments.api.call import (
+    ANYBODY,
+    Call,
+    Caller,
+    CallerGone,
+    Headers,
+    Trust,
+    address_of,
+    read_headers,
+    request_id_of,
+)
+from tollgate.serve.payments.api.context import Desk
+from tollgate.serve.payments.api.rejections import Rejection, Unauthorised
+from tollgate.serve.payments.api.replies import (
+    Reply,
+    Stream,
+    accepts_json,
+    error_reply,
+    rejected,
+    send_reply,
+)
+from tollgate.serve.payments.api.router import Access, Route, RouteTable
+from tollgate.serve.payments.api.routes import (
+    apps,
+    books,
+    imports,
+    merchants,
+    operator,
+    reports,
+    sandbox,
+)
+from tollgate.serve.payments.api.routes import transactions as transaction_routes
+from tollgate.serve.payments.api.routes import webhooks as webhook_routes
+from tollgate.serve.payments.secrets.keys import is_same_digest
+
+ROUTES: Sequence[Route[Desk]] = (
+    *apps.ROUTES,
+    *merchants.ROUTES,
+    *transaction_routes.ROUTES,
+    *reports.ROUTES,
+    *books.ROUTES,
+    *webhook_routes.ROUTES,
+    *sandbox.ROUTES,
+)
+# These have a port and a credential of their own (part G, Operations).
+OPERATOR_ROUTES: Sequence[Route[Desk]] = (*operator.ROUTES, *imports.ROUTES)
+
+
+REQUEST_ID = "tollgate.request_id"
+NOBODY_ELSE = Trust()
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorKey:
+    """What is known of the operator's key."""
+
+    digest: str
+    last4: str
+
+
+class Door:
+    """Answers the calls of the API; with the `operator`'s key, his calls and no others.
+    `trust`: who says where calls come from. `adds_request_id`: False where the server around it
+    does so, as Serve's does."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        operator: OperatorKey | None = None,
+        *,
+        trust: Trust = NOBODY_ELSE,
+        adds_request_id: bool = True,
+    ) -> None:
+        self._desk = desk
+        self._operator = operator
+        self._trust = trust
+        self._adds_request_id = adds_request_id
+        self.routes = ROUTES if operator is None else OPERATOR_ROUTES
+        self._table: RouteTable[Desk] = RouteTable(self.routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "the API has no websockets"
+        headers = read_headers(scope)
+        request_id = scope[REQUEST_ID] = request_id_of(headers, self._desk.mint)
+        reply: Reply | Stream
+        try:
+            reply = await self._answer(scope, receive, headers, request_id)
+        except CallerGone:
+            return
+        except Rejection as rejection:
+            wants_json = accepts_json(headers.accept)
+            reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
+        await send_reply(send, reply, self.added(request_id))
+
+    def request_id(self, scope: Scope) -> str:
+        """The id of a request, also of one that is answered beside the door."""
+        known = scope.get(REQUEST_ID)
+        return str(known) if known else request_id_of(read_headers(scope), self._desk.mint)
+
+    def added(self, request_id: str) -> str:
+        """The request id as it is added to replies: empty when it is not."""
+        return request_id if self._adds_request_id else ""
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, headers: Headers, request_id: str
+    ) -> Reply | Stream:
+        path = path_of(scope)
+        route, ids = self._table.find(scope["method"], path)
+        call = Call(
+            caller=await self._caller(route, headers),
+            method=scope["method"],
+            path=path,
+            ids=ids,
+            query=scope["query_string"],
+            headers=headers,
+            request_id=request_id,
+            address=address_of(scope, headers, self._trust),
+            receive=receive,
+        )
+        return await route.answer(self._desk, call)
+
+    async def _caller(self, route: Route[Desk], headers: Headers) -> Caller:
+        if route.access is Access.APP:
+            return await self._desk.authentication.caller(headers.authorization)
+        if route.access is Access.NOBODY:
+            return ANYBODY
+        assert self._operator is not None, "his calls are where his key is known"
+        digest = self._desk.digests.presented(headers.authorization)
+        if not is_same_digest(digest, self._operator.digest):
+            raise Unauthorised
+        return Caller(OPERATOR, self._operator.last4)
+
+
+def path_of(scope: Scope) -> str:
+    """The path below the prefix, without a trailing slash."""
+    path: str = scope["path"]
+    path = path.removeprefix(scope.get("root_path", ""))
+    return path[:-1] if path.endswith("/") and path != "/" else path
+
+
+def internal_error(scope: Scope, request_id: str) -> Reply:
+    """The reply to what nobody foresaw; it says nothing of it."""
+    return error_reply(
+        500,
+        "INTERNAL",
+        "this should not have happened; the request id finds it in the log",
+        accepts_json=accepts_json(read_headers(scope).accept),
+        request_id=request_id,
+    )

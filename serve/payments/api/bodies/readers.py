@@ -1,0 +1,129 @@
+"""Bodies and queries in (part A, "Bodies in" and "Lists").
+
+    media type                            body
+    application/json, any +json           one JSON object
+    application/x-www-form-urlencoded     a form; brackets nest: company[country]=DK, list[]=1
+    any or none, with nothing in it       no fields
+    anything else                         refused
+
+In a query the brackets of `filter[…]` mean the same. What is there twice is refused: one of the two
+would be lost. Names and values in refusals are the caller's own, and cut short.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote_plus
+
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.strict_json import JSON_DEPTH_MAX, JsonError, read_json
+from tollgate.serve.payments.api.rejections import BadRequest
+
+BODY_BYTES_MAX = 1024 * 1024
+FORM_FIELDS_MAX = 1_000
+QUERY_FIELDS_MAX = 50
+NAME_SHOWN_MAX = 100
+FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The fields of a request. `is_form`: values are texts, booleans are yes and no."""
+
+    fields: Mapping[str, object] = field(default_factory=dict)
+    is_form: bool = False
+
+
+NO_BODY = Body()
+
+
+def read_body(content_type: str, raw: bytes) -> Body:
+    """The fields of a body. Raises BadRequest."""
+    if not raw:
+        return NO_BODY
+    if len(raw) > BODY_BYTES_MAX:
+        raise BadRequest(FieldError("", f"the body is larger than {BODY_BYTES_MAX} bytes"))
+    media_type = content_type.partition(";")[0].strip().lower()
+    if is_json(media_type):
+        return _json_body(raw)
+    if media_type == FORM:
+        return Body(read_form(raw, FORM_FIELDS_MAX), is_form=True)
+    raise BadRequest(
+        FieldError("", f"the Content-Type of a body must be application/json or {FORM}")
+    )
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a media type, in lower case and without parameters, is JSON or based on it."""
+    return media_type == "application/json" or media_type.endswith("+json")
+
+
+def read_query(query: bytes) -> Mapping[str, object]:
+    """The fields of a query, nested by their brackets. Raises BadRequest."""
+    return read_form(query, QUERY_FIELDS_MAX) if query else {}
+
+
+def read_form(text: bytes, fields_max: int) -> dict[str, object]:
+    """The fields of a form or a query. Raises BadRequest."""
+    pairs = [pair for pair in text.split(b"&") if pair]
+    if len(pairs) > fields_max:
+        raise BadRequest(FieldError("", f"there are more than {fields_max} fields"))
+    root: dict[str, object] = {}
+    for pair in pairs:
+        name, _, value = pair.partition(b"=")
+        _put(root, list(_path(_decoded(name))), _decoded(value))
+    return root
+
+
+def _json_body(raw: bytes) -> Body:
+    try:
+        value = read_json(raw)
+    except JsonError as error:
+        raise BadRequest(FieldError("", f"the body {error}")) from None
+    if not isinstance(value, dict):
+        raise BadRequest(FieldError("", "the body must be an object"))
+    return Body(value)
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return unquote_plus(text.decode("utf-8"), errors="strict")
+    except UnicodeDecodeError:
+        raise BadRequest(FieldError("", "names and values must be UTF-8")) from None
+
+
+def _path(name: str) -> Iterator[str]:
+    """`a[b][]` is a, b and the empty text, which means the next of a list."""
+    head, bracket, rest = name.partition("[")
+    yield head
+    while bracket:
+        inner, closing, rest = rest.partition("]")
+        if not closing or (rest and not rest.startswith("[")) or "[" in inner:
+            raise BadRequest(FieldError(_shown(name), "has brackets that do not match"))
+        yield inner
+        bracket, rest = rest[:1], rest[1:]
+
+
+def _put(root: dict[str, object], path: list[str], value: str) -> None:
+    name = _dotted(path)
+    if not path[0]:
+        raise BadRequest(FieldError("", "there is a field without a name"))
+    if len(path) > JSON_DEPTH_MAX:
+        raise BadRequest(FieldError(_shown(name), f"is nested deeper than {JSON_DEPTH_MAX} levels"))
+    place: object = root
+    for position, step in enumerate(path):
+        is_last = position == len(path) - 1
+        child: object = value if is_last else ([] if path[position + 1] == "" else {})
+        if isinstance(place, list) and step == "" and is_last:
+            place.append(child)
+        elif isinstance(place, dict) and step != "" and (step not in place or not is_last):
+            place = place.setdefault(step, child)
+        else:
+            raise BadRequest(FieldError(_shown(name), "is there twice, or is two things at once"))
+
+
+def _dotted(path: list[str]) -> str:
+    return ".".join(step for step in path if step)
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= NAME_SHOWN_MAX else f"{name[:NAME_SHOWN_MAX]}…"

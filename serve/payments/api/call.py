@@ -1,0 +1,167 @@
+"""A request as handlers see it, read from its ASGI scope once."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from starlette.types import Receive, Scope
+
+from tollgate.actors.ledger.law.values import NOBODY, EntityId
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.readers import BODY_BYTES_MAX, NO_BODY, Body, read_body
+from tollgate.serve.payments.api.bodies.strict_json import canonical_json
+from tollgate.serve.payments.api.rejections import BadRequest, Rejection
+from tollgate.serve.payments.secrets.minting import Minting
+
+REQUEST_ID_LENGTH_MAX = 128
+ADDRESS_LENGTH_MAX = 64
+IDEMPOTENCY_KEY_LENGTH_MAX = 255
+BODILESS = frozenset({"GET", "HEAD", "DELETE"})
+
+
+class CallerGone(Rejection):
+    """The caller hung up before the request was whole; nobody reads the reply."""
+
+    status = 400
+    code = "CALLER_GONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The headers that mean something here; empty when absent."""
+
+    authorization: str | None = None
+    accept: str = ""
+    content_type: str = ""
+    content_encoding: str = ""
+    content_length: str = ""
+    idempotency_key: str = ""
+    request_id: str = ""
+    forwarded_for: str = ""
+    peer: str = ""
+
+
+_KNOWN = {
+    b"authorization": "authorization",
+    b"accept": "accept",
+    b"content-type": "content_type",
+    b"content-encoding": "content_encoding",
+    b"content-length": "content_length",
+    b"idempotency-key": "idempotency_key",
+    b"x-request-id": "request_id",
+    b"x-forwarded-for": "forwarded_for",
+    # What Serve's HAProxy adds behind all that callers sent (`serve/node/environment.py`).
+    b"x-tollgate-peer": "peer",
+}
+
+
+def read_headers(scope: Scope) -> Headers:
+    """The headers of a request; of one that is there twice, the last."""
+    found = {
+        _KNOWN[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _KNOWN
+    }
+    return Headers(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The app that calls, and the last characters of the key it uses."""
+
+    app: EntityId
+    key_last4: str
+
+
+ANYBODY = Caller(NOBODY, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. `path` without the prefix and a trailing slash; `ids`: those in it, in order.
+
+    `address`: where it came from, for the audit and for limits.
+    """
+
+    caller: Caller
+
+    method: str
+    path: str
+    ids: tuple[str, ...]
+    query: bytes
+    headers: Headers
+    request_id: str
+    address: str
+    receive: Receive
+
+    @property
+    def is_write(self) -> bool:
+        return self.method not in ("GET", "HEAD")
+
+    @property
+    def idempotency_key(self) -> str:
+        """The caller's key; empty without one. Raises BadRequest."""
+        key = self.headers.idempotency_key
+        if len(key) > IDEMPOTENCY_KEY_LENGTH_MAX or not (key.isascii() and key.isprintable()):
+            raise BadRequest(
+                FieldError(
+                    "Idempotency-Key",
+                    f"must be printable ASCII, at most {IDEMPOTENCY_KEY_LENGTH_MAX} characters",
+                )
+            )
+        return key
+
+    async def body(self) -> Body:
+        """The fields of the body. Raises BadRequest, CallerGone."""
+        if self.method in BODILESS:
+            return NO_BODY
+        if self.headers.content_encoding.lower() not in ("", "identity"):
+            raise BadRequest(FieldError("", "a compressed body is not taken"))
+        return read_body(self.headers.content_type, await self._raw())
+
+    def fingerprint(self, body: Body) -> str:
+        """What makes two requests the same for an idempotency key: method, path, fields."""
+        text = f"{self.method} {self.path}\n{canonical_json(body.fields)}"
+        return sha256(text.encode()).hexdigest()
+
+    async def _raw(self) -> bytes:
+        """The body, read no further than its bound."""
+        too_large = FieldError("", f"the body is larger than {BODY_BYTES_MAX} bytes")
+        length = self.headers.content_length
+        if length.isdecimal() and (len(length) > 10 or int(length) > BODY_BYTES_MAX):
+            raise BadRequest(too_large)
+        raw = bytearray()
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise CallerGone("the caller went away")
+            raw += message.get("body", b"")
+            if len(raw) > BODY_BYTES_MAX:
+                raise BadRequest(too_large)
+            if not message.get("more_body", False):
+                return bytes(raw)
+
+
+def request_id_of(headers: Headers, mint: Minting) -> str:
+    """The caller's request id when it is fit to be repeated, else a new one."""
+    given = headers.request_id
+    is_fit = 0 < len(given) <= REQUEST_ID_LENGTH_MAX and given.isascii() and given.isprintable()
+    return given if is_fit else mint.request_id()
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whom we believe about where a call came from: `relays`, addresses of Serve's own proxies,
+    about their peers, and, if `trusts_forwarded`, those peers about theirs."""
+
+    relays: frozenset[str] = frozenset()
+    trusts_forwarded: bool = False
+
+
+def address_of(scope: Scope, headers: Headers, trust: Trust) -> str:
+    """Where a call came from: the peer, or what is said by those whom we trust. Whatever a header
+    held before they wrote into it is the caller's own, and ignored."""
+    client = scope.get("client")
+    peer: str = client[0] if client else ""
+    if peer in trust.relays and headers.peer:
+        peer = headers.peer
+    if trust.trusts_forwarded and headers.forwarded_for:
+        peer = headers.forwarded_for.rpartition(",")[2].strip()
+    return peer[:ADDRESS_LENGTH_MAX]

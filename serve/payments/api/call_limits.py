@@ -1,0 +1,151 @@
+"""How often the API may be called, counted by Tollgate's own rate limiter (parts D and G).
+
+Every call asks once, before any side effect, with a descriptor for each thing it counts against:
+app, merchant, address. The rules are `configs/payments/limits.yaml`. One process counts for itself;
+several count in the partitions, and the questions of calls that come together travel together. When
+the counters do not answer, calls pass: a limit protects the service, it must not be what stops it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.decider import Decider
+from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
+from tollgate.actors.ratelimit.decision.round import CounterStore
+from tollgate.actors.ratelimit.decision.verdict import OVER_LIMIT, Decision
+from tollgate.actors.ratelimit.rules.builder import RuleFile, load_rules
+from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries, Request
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.payments.api.rejections import TooMany
+from tollgate.serve.ratelimit.fronts.front import Answer
+from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
+
+DOMAIN = "tollgate.payments"
+_POLICY = Policy(failure_mode=FailureMode.ALLOW, plan_memo_entries_max=16_384)
+_BETWEEN_DESCRIPTORS, _BETWEEN_ENTRIES, _BETWEEN_KEY_AND_VALUE = "\x1d", "\x1e", "\x1f"
+_SEPARATORS = str.maketrans("", "", "\x1d\x1e\x1f")
+_PASSES = b""
+
+
+class Limits(Protocol):
+    """Whether a call may go on."""
+
+    async def admit(self, *wanted: Entries) -> None:
+        """Counts the call against each of these. Raises TooMany."""
+
+
+class NoLimits:
+    """Everything may go on."""
+
+    async def admit(self, *wanted: Entries) -> None:
+        del wanted
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLimits:
+    """Limits by the rate-limit engine; belongs to one event loop."""
+
+    decide: Callable[[bytes], Awaitable[Answer]]
+
+    async def admit(self, *wanted: Entries) -> None:
+        answer = await self.decide(_question(wanted))
+        if isinstance(answer, bytes) and answer != _PASSES:
+            raise TooMany("too many calls, slow down", max(1, int(answer)))
+
+
+def per_app(app: str, *, is_test: bool, is_write: bool) -> Entries:
+    """What a call of an app counts against."""
+    return (("app", app), *_mode_and_kind(is_test=is_test, is_write=is_write))
+
+
+def per_merchant(merchant: str, *, is_test: bool, is_write: bool) -> Entries:
+    """What a call about a merchant counts against."""
+    return (("merchant", merchant), *_mode_and_kind(is_test=is_test, is_write=is_write))
+
+
+def per_address(address: str) -> Entries:
+    """What creating an app counts against."""
+    return (("call", "apps"), ("address", address))
+
+
+def per_public_key(key: str, address: str) -> Entries:
+    """What a payment by a public key counts against."""
+    return (("call", "payments"), ("key", key), ("address", address))
+
+
+def load_limits(file: Path) -> RuleSet:
+    """The rules of the file. Raises RuleFileError, OSError."""
+    return load_rules([RuleFile(file.name, file.read_bytes())], merge_domains=False)
+
+
+def own_limits(
+    rules: RuleSet, store: CounterStore, clock: Clock, executor: Executor | None, tallies: Tallies
+) -> OwnLimits:
+    """Limits by these rules, counted in this store. `executor`: one thread, which waits for it;
+    None when the store is in this process and answers at once."""
+    decider = Decider(
+        policy=_POLICY,
+        store=store,
+        tallies=tallies,
+        clock=clock,
+        decode=_decoded,
+        render_limit=_unrendered,
+        encode=_encoded,
+    )
+    decider.use_rules(rules)
+
+    def decide(payloads: Sequence[bytes]) -> list[Answer]:
+        # A refusal means that the counters, or this module, are at fault, never the caller.
+        answers = decider.decide_batch(payloads)
+        return [answer if isinstance(answer, bytes) else _PASSES for answer in answers]
+
+    async def at_once(payload: bytes) -> Answer:
+        return decide([payload])[0]
+
+    return OwnLimits(at_once if executor is None else Gatherer(decide, executor).decide)
+
+
+def _mode_and_kind(*, is_test: bool, is_write: bool) -> Entries:
+    mode, kind = "test" if is_test else "live", "write" if is_write else "read"
+    return (("mode", mode), ("kind", kind))
+
+
+def _question(wanted: Sequence[Entries]) -> bytes:
+    return _BETWEEN_DESCRIPTORS.join(
+        _BETWEEN_ENTRIES.join(
+            f"{key}{_BETWEEN_KEY_AND_VALUE}{value.translate(_SEPARATORS)}" for key, value in entries
+        )
+        for entries in wanted
+    ).encode()
+
+
+def _decoded(payload: bytes) -> Request:
+    descriptors = tuple(
+        Descriptor(tuple(_entry(entry) for entry in descriptor.split(_BETWEEN_ENTRIES)))
+        for descriptor in payload.decode().split(_BETWEEN_DESCRIPTORS)
+    )
+    return Request(DOMAIN, descriptors)
+
+
+def _entry(text: str) -> tuple[str, str]:
+    key, _, value = text.partition(_BETWEEN_KEY_AND_VALUE)
+    return key, value
+
+
+def _encoded(decision: Decision) -> bytes:
+    """Nothing when the call may go on, else the seconds until it may."""
+    if decision.overall != OVER_LIMIT:
+        return _PASSES
+    waits_s = [status.reset_s for status in decision.statuses if status.code == OVER_LIMIT]
+    return str(max(waits_s, default=1)).encode()
+
+
+def _unrendered(requests_per_unit: int, unit: Unit, name: str) -> bytes:
+    del requests_per_unit, unit, name
+    return b""

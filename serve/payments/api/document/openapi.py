@@ -1,0 +1,285 @@
+"""The API's document (OpenAPI 3.1), made of the routes and the schemas, so that it cannot forget
+one. It is true of every call: both media types, every status, the headers.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from tollgate.serve.payments.api.bodies.readers import FORM
+from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
+from tollgate.serve.payments.api.document import report_schemas, schemas
+from tollgate.serve.payments.api.document.form_schemas import form_schema
+from tollgate.serve.payments.api.paging import LIMIT_MAX
+from tollgate.serve.payments.api.rejections import (
+    Forbidden,
+    KeyReused,
+    LostRace,
+    NotFound,
+    Rejection,
+    TooMany,
+    Unauthorised,
+    Unavailable,
+)
+from tollgate.serve.payments.api.router import About, Access, Route
+
+Json = dict[str, Any]
+JSON = "application/json"
+REF = "#/components/schemas/{model}"
+TITLE = "Tollgate payments"
+DESCRIPTION = """\
+Amounts are whole numbers of minor units. Lists are arrays with one element per line, the newest
+first; page with `before`, poll with `after`. Bodies are JSON, or forms with bracket nesting
+(`company[country]=DK`) in which booleans are `yes` and `no`. Errors other than 400 have a body only
+if `Accept` names JSON.
+"""
+TAGS = {
+    "apps": "Machine identities and their keys",
+    "merchants": "Whose transactions these are",
+    "members": "Who has access to a merchant",
+    "transactions": "Authorisations, and what became of them",
+    "cards": "Saved cards (deprecated: use the id of an earlier transaction)",
+    "disputes": "Charged back, then won or lost",
+    "frauds": "Fraud reports",
+    "lines": "The history of a merchant's balance",
+    "books": "Balance and audit",
+    "events": "What has happened",
+    "webhooks": "Events by HTTP",
+    "sandbox": "What the world does to test merchants",
+    "operator": "Calls with the operator's key, at a port of their own",
+}
+_FILTERS: Mapping[str, Json] = {
+    "merchantId": {"type": "string", "pattern": schemas.ID_PATTERN},
+    "transactionId": {"type": "string", "pattern": schemas.ID_PATTERN},
+    "test": {"type": "string", "enum": ["yes", "no", "y", "n", "1", "0", "true", "false"]},
+    "successful": {"type": "string", "enum": ["yes", "no", "y", "n", "1", "0", "true", "false"]},
+}
+_MEANINGS: Mapping[int, tuple[type[Rejection], str]] = {
+    401: (Unauthorised, "No credentials, or unknown ones"),
+    403: (Forbidden, "Credentials without access"),
+    404: (NotFound, "Nothing has this id"),
+    409: (LostRace, "Valid when it was checked; another call came first"),
+    422: (KeyReused, "The Idempotency-Key belongs to another request"),
+    429: (TooMany, "Too many calls; nothing was done"),
+    500: (Rejection, "A failure of the service"),
+    503: (Unavailable, "Busy, or the outcome is unknown: repeat with the same Idempotency-Key"),
+}
+_REQUEST_ID = {"X-Request-ID": {"$ref": "#/components/headers/X-Request-ID"}}
+_RETRY_AFTER = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+_REPLAYED = {"Idempotency-Replayed": {"$ref": "#/components/headers/Idempotency-Replayed"}}
+
+
+def document(routes: Sequence[Route[Any]], version: str) -> Json:
+    """The whole document."""
+    paths: Json = {}
+    used = {route.about.tag for route in routes}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": TITLE, "version": version, "description": DESCRIPTION},
+        "tags": [
+            {"name": name, "description": text} for name, text in TAGS.items() if name in used
+        ],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "headers": _HEADERS,
+            "responses": {_problem_name(status): _problem(status) for status in _MEANINGS},
+            "securitySchemes": {
+                "appKey": _basic("The user name is empty, the password an app's key"),
+                "operatorKey": _basic("The user name is empty, the password the operator's key"),
+            },
+        },
+    }
+
+
+_HEADERS: Json = {
+    "X-Request-ID": {
+        "description": "The caller's, or one of ours; it finds the request in logs and audit",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {
+        "description": "Seconds",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "Idempotency-Replayed": {
+        "description": "The reply of an earlier request with the same Idempotency-Key",
+        "schema": {"type": "string", "const": "true"},
+    },
+}
+
+
+def _basic(description: str) -> Json:
+    return {"type": "http", "scheme": "basic", "description": description}
+
+
+def _operation(route: Route[Any]) -> Json:
+    about = route.about
+    operation: Json = {
+        "operationId": _operation_id(route),
+        "tags": [about.tag],
+        "summary": about.summary,
+        "parameters": list(_parameters(route)),
+        "responses": _responses(route),
+    }
+    if about.description:
+        operation["description"] = about.description
+    if about.request:
+        operation["requestBody"] = _request_body(about.request)
+    security = {Access.APP: "appKey", Access.OPERATOR: "operatorKey"}.get(route.access)
+    operation["security"] = [{security: []}] if security else []
+    return operation
+
+
+def _operation_id(route: Route[Any]) -> str:
+    steps = route.path.strip("/").replace(".", "/").split("/")
+    words = ["by" if step.startswith("{") else step for step in steps]
+    return "-".join((route.method.lower(), *words))
+
+
+def _parameters(route: Route[Any]) -> Iterator[Json]:
+    about = route.about
+    for step in route.path.split("/"):
+        if step.startswith("{"):
+            yield _parameter("path", step[1:-1], _ID, is_required=True)
+    if about.is_paged:
+        limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX}
+        yield _parameter("query", "limit", limit, is_required=True)
+        yield _parameter("query", "sort", {"type": "string", "enum": ["id", "-id"]})
+    if about.is_paged or about.filters:
+        yield _parameter("query", "before", _ID, "older than this id, newest first")
+        yield _parameter("query", "after", _ID, "newer than this id, oldest first")
+    for name in sorted(about.filters):
+        yield _parameter("query", f"filter[{name}]", dict(_FILTERS[name]))
+    for name, meaning in about.query:
+        yield _parameter("query", name, {"type": "string"}, meaning)
+    if _is_write(route) and about.takes_key:
+        key = {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"}
+        yield _parameter("header", "Idempotency-Key", key, "one effect, however often it is sent")
+
+
+_ID: Json = {"type": "string", "pattern": schemas.ID_PATTERN}
+
+
+def _parameter(
+    place: str, name: str, schema: Json, description: str = "", *, is_required: bool = False
+) -> Json:
+    parameter = {"in": place, "name": name, "schema": schema, "required": is_required}
+    return parameter | ({"description": description} if description else {})
+
+
+def _is_write(route: Route[Any]) -> bool:
+    return route.method != "GET"
+
+
+def _request_body(name: str) -> Json:
+    model = _models()[name]
+    schema = _schemas()[name]
+    return {
+        "required": bool(schema.get("required")),
+        "content": {
+            JSON: {"schema": {"$ref": REF.format(model=model.__name__)}},
+            FORM: {"schema": form_schema(schema, _schemas())},
+        },
+    }
+
+
+def _responses(route: Route[Any]) -> Json:
+    statuses = {429, 500, 503} | set(route.about.statuses)
+    if route.access is not Access.NOBODY:
+        statuses.add(401)
+    if _is_write(route) and route.about.takes_key:
+        statuses.add(422)
+    responses = {str(route.about.status): _success(route)}
+    if _can_be_bad(route):
+        responses["400"] = _bad_request(route)
+    for status in sorted(statuses):
+        responses[str(status)] = {"$ref": f"#/components/responses/{_problem_name(status)}"}
+    return responses
+
+
+def _can_be_bad(route: Route[Any]) -> bool:
+    about = route.about
+    return bool(_is_write(route) or about.is_paged or about.filters or about.query)
+
+
+def _success(route: Route[Any]) -> Json:
+    about = route.about
+    response: Json = {"description": about.summary, "headers": dict(_REQUEST_ID)}
+    if _is_write(route) and about.takes_key:
+        response["headers"] |= _REPLAYED
+    if about.reply:
+        response["content"] = {about.media_type: {"schema": _reply_schema(about)}}
+    elif about.media_type != JSON:
+        response["content"] = {about.media_type: {"schema": {"type": "string"}}}
+    return response
+
+
+def _reply_schema(about: About) -> Json:
+    name = about.reply.removesuffix("[]")
+    reference = {"$ref": REF.format(model=_models()[name].__name__)}
+    return reference if name == about.reply else {"type": "array", "items": reference}
+
+
+def _bad_request(route: Route[Any]) -> Json:
+    fields: Json = {
+        "type": "array",
+        "minItems": 1,
+        "items": {"$ref": REF.format(model="FieldProblem")},
+    }
+    is_payment = route.about.reply == "TransactionCreated"
+    processing = {"$ref": REF.format(model="ProcessingProblem")}
+    schema = {"oneOf": [fields, processing]} if is_payment else fields
+    example = [{"field": "company.country", "message": "is required"}]
+    return {
+        "description": "Malformed, missing or refused; or a payment that failed"
+        if is_payment
+        else "Malformed, missing or refused, field by field",
+        "headers": dict(_REQUEST_ID),
+        "content": {JSON: {"schema": schema, "example": example}},
+    }
+
+
+def _problem_name(status: int) -> str:
+    return _MEANINGS[status][0].__name__
+
+
+def _problem(status: int) -> Json:
+    kind, meaning = _MEANINGS[status]
+    headers = dict(_REQUEST_ID) | (_RETRY_AFTER if status in (429, 503) else {})
+    example = {"code": kind.code, "message": meaning.lower(), "requestId": "6a1f…"}
+    schema = {"$ref": REF.format(model="Problem")}
+    return {
+        "description": f"{meaning}. Without a body unless `Accept` names JSON",
+        "headers": headers,
+        "content": {JSON: {"schema": schema, "example": example}},
+    }
+
+
+@cache
+def _models() -> Mapping[str, type[BaseModel]]:
+    return {
+        name: each
+        for module in (schemas, report_schemas)
+        for name, each in vars(module).items()
+        if isinstance(each, type)
+        and issubclass(each, BaseModel)
+        and each.__module__ == module.__name__
+    }
+
+
+@cache
+def _schemas() -> Json:
+    _, found = models_json_schema(
+        [(model, "validation") for model in _models().values()],
+        ref_template=REF,
+        by_alias=True,
+    )
+    definitions: Json = found["$defs"]
+    return definitions

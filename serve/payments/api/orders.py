@@ -1,0 +1,131 @@
+"""From a command to a reply: the order, what became of it, and what that is over HTTP (part D,
+Idempotency-Key; F4).
+
+    Done         its status and body, as they are; Idempotency-Replayed when it was done before
+    Refused      400, or what its kind says
+    Busy         503: nothing was done
+    Indefinite   503: it may have been done; the same idempotency key tells
+
+Every order has an operation id of its own, by which the ledger's client asks again; the caller's
+idempotency key is another matter, and belongs to his app and the book.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.law.commands import Command, Order
+from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, RefusalKind, Refused
+from tollgate.actors.ledger.law.values import BookId, Origin
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.readers import Body
+from tollgate.serve.payments.api.call import Call
+from tollgate.serve.payments.api.rejections import (
+    AttemptFailed,
+    BadRequest,
+    Forbidden,
+    KeyReused,
+    LostRace,
+    NotFound,
+    Rejection,
+    Unavailable,
+)
+from tollgate.serve.payments.api.replies import Header, Reply
+from tollgate.serve.payments.reference.processing_errors import ProcessingErrors
+from tollgate.serve.payments.secrets.minting import Minting
+
+DEADLINE_S = 10.0
+RETRY_AFTER_S = 2
+REPLAYED: tuple[Header, ...] = ((b"idempotency-replayed", b"true"),)
+
+
+class Ledger(Protocol):
+    """The way to the books."""
+
+    async def execute(self, orders: Sequence[Order]) -> list[Answer]:
+        """What becomes of each order, in order; at the latest at its deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Gives orders in the name of callers."""
+
+    ledger: Ledger
+    mint: Minting
+    clock: Clock
+    errors: ProcessingErrors
+
+    async def give(
+        self,
+        call: Call,
+        book: BookId,
+        command: Command,
+        body: Body,
+        *,
+        is_checked: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Done:
+        """What was done. `is_checked`: the state that was read allows it, so that a refusal means
+        a lost race. `idempotency_key`: in place of the caller's. Raises what became of it."""
+        key = call.idempotency_key if idempotency_key is None else idempotency_key
+        order = Order(
+            operation=self.mint.operation(),
+            book=book,
+            command=command,
+            origin=Origin(call.caller.app, call.caller.key_last4, call.address, call.request_id),
+            deadline_ms=int((self.clock.now_s() + DEADLINE_S) * 1000),
+            idempotency_key=key,
+            fingerprint=call.fingerprint(body) if key else "",
+            is_checked=is_checked,
+        )
+        (answer,) = await self.ledger.execute([order])
+        if isinstance(answer, Done):
+            return answer
+        raise self._rejection(answer, has_key=bool(key))
+
+    def _rejection(self, answer: Refused | Busy | Indefinite, *, has_key: bool) -> Rejection:
+        if isinstance(answer, Busy):
+            return Unavailable("busy; nothing was done, try again", max(1, answer.retry_after_s))
+        if isinstance(answer, Indefinite):
+            how = "the same Idempotency-Key" if has_key else "a look before you try again"
+            return Unavailable(f"the outcome is not known yet: {how} tells", RETRY_AFTER_S)
+        return self._refusal(answer)
+
+    def _refusal(self, refused: Refused) -> Rejection:
+        match refused.kind:
+            case RefusalKind.CONSTRAINT:
+                return BadRequest(FieldError(refused.field, refused.message))
+            case RefusalKind.PROCESSING:
+                return attempt_failed(self.errors, refused.code)
+            case RefusalKind.LOST_RACE:
+                return LostRace(refused.message)
+            case RefusalKind.NOT_FOUND:
+                return NotFound(refused.message)
+            case RefusalKind.FORBIDDEN:
+                return Forbidden(refused.message)
+            case RefusalKind.KEY_REUSED:
+                return KeyReused(refused.message)
+            case RefusalKind.BROKEN:
+                return Rejection(refused.message)
+
+
+def attempt_failed(errors: ProcessingErrors, code: int) -> AttemptFailed:
+    """A processing error of which nothing was stored."""
+    error = errors.error(code)
+    return AttemptFailed(
+        code,
+        error.message,
+        error.text or error.message,
+        is_client=error.is_client,
+        is_merchant=error.is_merchant,
+    )
+
+
+def reply_of(done: Done, body: bytes | None = None) -> Reply:
+    """What was done as a reply; `body` in place of its own."""
+    return Reply(
+        done.status,
+        done.body if body is None else body,
+        headers=REPLAYED if done.is_replay else (),
+    )

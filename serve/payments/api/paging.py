@@ -1,0 +1,111 @@
+"""Which part of a list a query asks for (part A, Lists).
+
+    limit              required, 1 to 1000
+    before             older than this id, newest first
+    after              newer than this id, oldest first; with `before` as well, newest first
+    sort               `id` or `-id`, over what the bounds say
+    filter[name]       `transactionId`, `test`, `successful`, as far as the list knows them
+
+Bounds are compared by value: clients make them from dates, and no entity need have them. An empty
+value is as good as none.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.serve.payments.api.bodies.constraints import FieldError, boolean, is_id
+from tollgate.serve.payments.api.rejections import BadRequest
+
+LIMIT_MAX = 1_000
+_LIMIT = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """`merchant`: of `filter[merchantId]`, None when absent."""
+
+    page: Page
+    wanted: Filter
+    merchant: EntityId | None = None
+
+
+def read_list_query(query: Mapping[str, object], filters: frozenset[str]) -> ListQuery:
+    """The page that a query asks for; `filters`: those that this list knows. Raises BadRequest."""
+    errors: list[FieldError] = []
+    page = _page(query, errors)
+    given = _filters(query, filters, errors)
+    wanted = Filter(
+        transaction=_id(given.get("transactionId"), "filter.transactionId", errors),
+        is_test=_flag(given, "test", errors),
+        is_successful=_flag(given, "successful", errors),
+    )
+    merchant = _id(given.get("merchantId"), "filter.merchantId", errors)
+    if errors:
+        raise BadRequest(*errors)
+    return ListQuery(page, wanted, merchant)
+
+
+def _page(query: Mapping[str, object], errors: list[FieldError]) -> Page:
+    before = _id(query.get("before"), "before", errors)
+    after = _id(query.get("after"), "after", errors)
+    sort = query.get("sort") or ""
+    if sort not in ("", "id", "-id"):
+        errors.append(FieldError("sort", "must be id or -id"))
+    is_ascending = sort == "id" if sort else after is not None and before is None
+    return Page(_limit(query, errors), before, after, is_ascending)
+
+
+def _limit(query: Mapping[str, object], errors: list[FieldError]) -> int:
+    text = query.get("limit")
+    if text is None or text == "":
+        errors.append(FieldError("limit", f"is required: 1 to {LIMIT_MAX}"))
+        return 0
+    number = int(text) if isinstance(text, str) and _LIMIT.fullmatch(text) else 0
+    if not 1 <= number <= LIMIT_MAX:
+        errors.append(FieldError("limit", f"must be a whole number from 1 to {LIMIT_MAX}"))
+    return number
+
+
+def _filters(
+    query: Mapping[str, object], known: frozenset[str], errors: list[FieldError]
+) -> dict[str, str]:
+    """The filters that are not empty."""
+    given = query.get("filter", {})
+    if given == "":
+        return {}
+    if not isinstance(given, dict):
+        errors.append(FieldError("filter", "must be given as filter[name]=value"))
+        return {}
+    found: dict[str, str] = {}
+    for name, value in given.items():
+        if name not in known:
+            there = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            errors.append(FieldError(f"filter.{name}", f"is no filter of this list: {there}"))
+        elif not isinstance(value, str):
+            errors.append(FieldError(f"filter.{name}", "must be one value"))
+        elif value:
+            found[name] = value
+    return found
+
+
+def _id(value: object, field: str, errors: list[FieldError]) -> EntityId | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or not is_id(value):
+        errors.append(FieldError(field, "must be an id: 24 digits of 0-9 and a-f"))
+        return None
+    return EntityId(value)
+
+
+def _flag(given: Mapping[str, str], name: str, errors: list[FieldError]) -> bool | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    flag = boolean(value, f"filter.{name}", is_form=True)
+    if isinstance(flag, FieldError):
+        errors.append(flag)
+        return None
+    return flag

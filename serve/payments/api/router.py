@@ -1,0 +1,111 @@
+"""Paths to handlers: a tree of segments, in which `{…}` stands for an id.
+
+    "" -> merchants -> * -> transactions -> {GET: …, POST: …}
+
+A segment that is spelled out goes before one that stands for an id. A trailing slash means nothing.
+Starlette tries its routes one after another, which at fifty routes costs more than the rest of a
+request; this takes one step per segment.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Generic, TypeVar
+
+from tollgate.serve.payments.api.call import Call
+from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
+from tollgate.serve.payments.api.replies import Reply, Stream
+
+SEGMENTS_MAX = 8
+D = TypeVar("D")
+Handler = Callable[[D, Call], Awaitable[Reply | Stream]]
+
+
+class Access(Enum):
+    """Whose credentials a call takes."""
+
+    APP = "an app's key"
+    NOBODY = "none"
+    OPERATOR = "the operator's key"
+
+
+@dataclass(frozen=True, slots=True)
+class Route(Generic[D]):
+    """`about`: the call's entry in the API's document."""
+
+    method: str
+    path: str
+    answer: Handler[D]
+    about: "About"
+    access: Access = Access.APP
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the API's document says of a call. `request`, `reply`: names of schemas, empty without
+    a body; `X[]` is a list of X. `is_paged`: it takes the parameters of lists, with these
+    `filters`. `statuses`: refusals beyond those that its access and its input imply. `query`:
+    further parameters, with what they mean. `takes_key`: an Idempotency-Key means something."""
+
+    tag: str
+    summary: str
+    reply: str = ""
+    status: int = 200
+    request: str = ""
+    is_paged: bool = False
+    filters: frozenset[str] = frozenset()
+    statuses: frozenset[int] = frozenset()
+    description: str = ""
+    media_type: str = "application/json"
+    query: tuple[tuple[str, str], ...] = ()
+    takes_key: bool = True
+
+
+@dataclass(slots=True)
+class _Node(Generic[D]):
+    children: dict[str, "_Node[D]"] = field(default_factory=dict)
+    any_id: "_Node[D] | None" = None
+    methods: dict[str, Route[D]] = field(default_factory=dict)
+
+
+class RouteTable(Generic[D]):
+    """All routes, found by method and path."""
+
+    def __init__(self, routes: Sequence[Route[D]]) -> None:
+        self.routes = tuple(routes)
+        self._root: _Node[D] = _Node()
+        for route in routes:
+            node = self._place(route.path)
+            assert route.method not in node.methods, f"{route.method} {route.path} is there twice"
+            node.methods[route.method] = route
+
+    def find(self, method: str, path: str) -> tuple[Route[D], tuple[str, ...]]:
+        """The route and the ids in the path. Raises NotFound, WrongMethod."""
+        node, ids = self._root, []
+        for segment in path.split("/", SEGMENTS_MAX)[1:]:
+            child = node.children.get(segment)
+            if child is None:
+                if (child := node.any_id) is None:
+                    raise NotFound(f"there is no path {path[:100]}")
+                ids.append(segment)
+            node = child
+        if not node.methods:
+            raise NotFound(f"there is no path {path[:100]}")
+        route = node.methods.get("GET" if method == "HEAD" else method)
+        if route is None:
+            raise WrongMethod(_allowed(node.methods))
+        return route, tuple(ids)
+
+    def _place(self, path: str) -> _Node[D]:
+        node = self._root
+        for segment in path.split("/")[1:]:
+            if segment.startswith("{"):
+                node.any_id = node.any_id or _Node()
+                node = node.any_id
+            else:
+                node = node.children.setdefault(segment, _Node())
+        return node
+
+
+def _allowed(methods: dict[str, Route[D]]) -> list[str]:
+    return sorted({*methods, "HEAD"} if "GET" in methods else methods)

@@ -1,0 +1,238 @@
+"""A merchant's books: lines and their export, balance, events, audit (parts A and D)."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from msgspec.json import decode
+
+from tollgate.actors.ledger.book.documents import moment
+from tollgate.actors.ledger.law.rows import Entry
+from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.readers import read_query
+from tollgate.serve.payments.api.call import Call
+from tollgate.serve.payments.api.context import Desk
+from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row
+from tollgate.serve.payments.api.paging import read_list_query
+from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.replies import Reply, Stream, as_list, encode_json
+from tollgate.serve.payments.api.router import About, Route
+
+LINE_FILTERS = frozenset({"merchantId", "transactionId", "test"})
+EVENT_FILTERS = frozenset({"merchantId"})
+MEMBERS_ONLY = frozenset({403, 404})
+SEQ_DIGITS_MAX = 15
+AT_LENGTH_MAX = 40
+LINES_PER_PIECE = 500
+CSV = b"text/csv; charset=utf-8; header=present"
+NDJSON = b"application/x-ndjson"
+
+
+async def lines(desk: Desk, call: Call) -> Reply:
+    return await desk.listed(call, "line", call.ids[0], LINE_FILTERS)
+
+
+async def line(desk: Desk, call: Call) -> Reply:
+    row = await desk.enter_by(call, "line", call.ids[0])
+    return Reply(200, row.document.encode())
+
+
+async def lines_as_csv(desk: Desk, call: Call) -> Stream:
+    documents = await _exported(desk, call)
+    return Stream(_csv(documents), CSV, _attachment("lines.csv"))
+
+
+async def lines_as_ndjson(desk: Desk, call: Call) -> Stream:
+    documents = await _exported(desk, call)
+    return Stream(_ndjson(documents), NDJSON, _attachment("lines.ndjson"))
+
+
+async def events(desk: Desk, call: Call) -> Reply:
+    return await desk.listed(call, "event", call.ids[0], EVENT_FILTERS)
+
+
+async def balance(desk: Desk, call: Call) -> Reply:
+    merchant = await desk.enter(call, call.ids[0])
+    at_ms = _moment_ms(read_query(call.query).get("at"))
+    amount = await desk.store.balance_at(merchant.id, at_ms)
+    assert amount is not None, "the merchant is there, and so is its book"
+    shown = moment(desk.now_ms if at_ms is None else at_ms)
+    document = {"currency": merchant.currency, "amount": amount, "at": shown}
+    return Reply(200, encode_json({"balance": document}))
+
+
+async def audit(desk: Desk, call: Call) -> Reply:
+    """Entries of the journal, the oldest first, by their numbers."""
+    merchant = await desk.enter(call, call.ids[0])
+    query = dict(read_query(call.query))
+    after_seq = _seq(query.pop("after", ""))
+    limit = read_list_query(query, frozenset()).page.limit
+    documents: list[str] = []
+    async for entry in desk.store.entries(merchant.id, after_seq):
+        documents.append(encode_json(_audit_document(entry)).decode())
+        if len(documents) == limit:
+            break
+    return Reply(200, as_list(documents))
+
+
+def _audit_document(entry: Entry) -> dict[str, object]:
+    origin = decode(entry.origin, type=dict[str, str])
+    return {
+        "seq": entry.seq,
+        "created": moment(entry.at_ms),
+        "type": entry.kind,
+        "appId": origin["app"] or None,
+        "keyLast4": origin["key_last4"] or None,
+        "address": origin["address"] or None,
+        "requestId": origin["request_id"] or None,
+        "idempotencyKey": origin["idempotency_key"] or None,
+        "hash": entry.hash,
+    }
+
+
+async def _exported(desk: Desk, call: Call) -> AsyncIterator[str]:
+    """Lines, the oldest first, page by page while they are sent."""
+    merchant = await desk.enter(call, call.ids[0])
+    query = dict(read_query(call.query))
+    query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
+    wanted = read_list_query(query, LINE_FILTERS)
+    return _all_lines(desk, merchant.id, wanted.page, wanted.wanted)
+
+
+async def _all_lines(desk: Desk, book: BookId, page: Page, wanted: Filter) -> AsyncIterator[str]:
+    while documents := await desk.store.page("line", book, page, wanted):
+        for document in documents:
+            yield document
+        last = decode(documents[-1], type=dict[str, object])["id"]
+        page = replace(page, after=EntityId(str(last)))
+
+
+async def _csv(documents: AsyncIterator[str]) -> AsyncIterator[bytes]:
+    yield CSV_HEADER
+    async for document in documents:
+        yield csv_row(document)
+
+
+async def _ndjson(documents: AsyncIterator[str]) -> AsyncIterator[bytes]:
+    async for document in documents:
+        yield document.encode() + b"\n"
+
+
+def _attachment(name: str) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"content-disposition", f'attachment; filename="{name}"'.encode()),)
+
+
+def _seq(text: object) -> int:
+    if text == "":
+        return 0
+    if not isinstance(text, str) or not text.isdecimal() or len(text) > SEQ_DIGITS_MAX:
+        raise BadRequest(FieldError("after", "must be the seq of an entry"))
+    return int(text)
+
+
+def _moment_ms(text: object) -> int | None:
+    """A time of the wire, or a day: what was, at its end or until then."""
+    if text is None or text == "":
+        return None
+    problem = FieldError("at", "must be a time such as 2026-02-28T09:30:00.000Z")
+    if not isinstance(text, str) or len(text) > AT_LENGTH_MAX:
+        raise BadRequest(problem)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadRequest(problem) from None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return int(at.timestamp() * 1000)
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/merchants/{merchantId}/lines",
+        lines,
+        About(
+            "lines",
+            "Lines of a merchant",
+            reply="Line[]",
+            is_paged=True,
+            filters=LINE_FILTERS,
+            statuses=MEMBERS_ONLY,
+        ),
+    ),
+    Route(
+        "GET",
+        "/lines/{lineId}",
+        line,
+        About("lines", "Fetch a line", reply="Line", statuses=MEMBERS_ONLY),
+    ),
+    Route(
+        "GET",
+        "/merchants/{merchantId}/lines.csv",
+        lines_as_csv,
+        About(
+            "lines",
+            "Export lines as CSV",
+            media_type="text/csv",
+            filters=LINE_FILTERS,
+            statuses=MEMBERS_ONLY,
+            description="All of them, the oldest first; `before` and `after` bound them.",
+        ),
+    ),
+    Route(
+        "GET",
+        "/merchants/{merchantId}/lines.ndjson",
+        lines_as_ndjson,
+        About(
+            "lines",
+            "Export lines as NDJSON",
+            media_type="application/x-ndjson",
+            filters=LINE_FILTERS,
+            statuses=MEMBERS_ONLY,
+            description="All of them, the oldest first; `before` and `after` bound them.",
+        ),
+    ),
+    Route(
+        "GET",
+        "/merchants/{merchantId}/balance",
+        balance,
+        About(
+            "books",
+            "The balance, now or at a time",
+            reply="BalanceReply",
+            statuses=MEMBERS_ONLY,
+            query=(("at", "a time, such as 2026-02-28T09:30:00.000Z"),),
+        ),
+    ),
+    Route(
+        "GET",
+        "/merchants/{merchantId}/events",
+        events,
+        About(
+            "events",
+            "Events of a merchant",
+            reply="Event[]",
+            is_paged=True,
+            filters=EVENT_FILTERS,
+            statuses=MEMBERS_ONLY,
+            description="One per committed change. Poll with `after`.",
+        ),
+    ),
+    Route(
+        "GET",
+        "/merchants/{merchantId}/audit",
+        audit,
+        About(
+            "books",
+            "Who changed what, from where",
+            reply="AuditEntry[]",
+            statuses=MEMBERS_ONLY,
+            query=(
+                ("limit", "1 to 1000, required"),
+                ("after", "the seq of the last entry received"),
+            ),
+            description="The oldest first. Each hash covers the entry and the hash before it.",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Test data from files, turned into orders; nothing here writes the books itself."""

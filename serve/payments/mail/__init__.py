@@ -1,0 +1,1 @@
+"""Mail to people: letters, the mail server, and the folder where letters wait."""

@@ -1,0 +1,196 @@
+"""Mail to people: invitations to a merchant, for now.
+
+With a mail server in the settings a letter goes there; without one, or when it does not take the
+letter, it waits as a file in the outbox, where an operator finds it and `send_waiting` sends it
+later. Nothing that comes from outside can add a header: addresses are checked for their shape, and
+names lose their control characters.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.parser import Parser
+from email.policy import SMTP, SMTPUTF8
+from email.utils import format_datetime, parseaddr
+from pathlib import Path
+from typing import Protocol
+
+import aiosmtplib
+from email_validator import validate_email
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.serve.payments.api.bodies import constraints
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.mail.outbox import MailError, Outbox, outbox_folder
+from tollgate.serve.settings.choices import SmtpTls
+from tollgate.serve.settings.payments import MailSettings
+
+_REFUSALS = (
+    aiosmtplib.SMTPDataError,
+    aiosmtplib.SMTPRecipientsRefused,
+    aiosmtplib.SMTPSenderRefused,
+    aiosmtplib.SMTPNotSupported,
+)
+SENDER_WITHOUT_SERVER = "Tollgate <tollgate@localhost>"
+_ENCODED = "=?"
+
+
+class LetterRefused(MailError):  # noqa: N818 - what the server did
+    """The mail server answers, and does not take this letter; others it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """To a person whose address was given as a new user of a merchant."""
+
+    email: str
+    merchant: str
+    invited_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message as it is sent, and between whom; `content` has seven bits but for the addresses."""
+
+    sender: str
+    to: str
+    content: bytes
+
+    @classmethod
+    def read(cls, content: bytes) -> "Letter":
+        """A letter that was kept."""
+        message = Parser(EmailMessage, policy=SMTPUTF8).parsestr(content.decode())
+        (sender,), (to,) = message["From"].addresses, message["To"].addresses
+        return cls(sender.addr_spec, to.addr_spec, content)
+
+
+class Carrier(Protocol):
+    """Takes letters to where they are read."""
+
+    async def carry(self, letter: Letter) -> None:
+        """Raises LetterRefused; MailError: there is nobody to take any."""
+
+
+class Post:
+    """Sends letters, or keeps them."""
+
+    def __init__(self, sender: str, outbox: Outbox, carrier: Carrier | None, clock: Clock) -> None:
+        self._sender = sender
+        self._outbox = outbox
+        self._carrier = carrier
+        self._clock = clock
+
+    async def invite(self, invitation: Invitation) -> Path | None:
+        """None: the mail server has the letter. Otherwise the file in which it waits. Raises
+        MailError: it could not even be kept."""
+        letter = invitation_letter(invitation, self._sender, self._clock.now_s())
+        if self._carrier is not None:
+            try:
+                await self._carrier.carry(letter)
+            except MailError:
+                pass  # it is kept, and whoever looks at the outbox sees that it waits
+            else:
+                return None
+        return self._outbox.keep(letter.content, self._clock.now_s())
+
+    async def send_waiting(self) -> int:
+        """Send what waits, the oldest first, while the mail server answers; how many went."""
+        if self._carrier is None:
+            return 0
+        sent = 0
+        for path in sorted(self._outbox.waiting()):
+            try:
+                await self._carrier.carry(Letter.read(path.read_bytes()))
+            except LetterRefused:
+                continue
+            except MailError:
+                break
+            path.unlink(missing_ok=True)
+            sent += 1
+        return sent
+
+
+class SmtpCarrier:
+    """Takes letters to a mail server."""
+
+    def __init__(self, settings: MailSettings) -> None:
+        assert settings.host, "a mail server is set"
+        self._settings = settings
+
+    async def carry(self, letter: Letter) -> None:
+        settings = self._settings
+        try:
+            await aiosmtplib.send(
+                letter.content,
+                sender=letter.sender,
+                recipients=[letter.to],
+                mail_options=[] if letter.to.isascii() else ["SMTPUTF8"],
+                hostname=settings.host,
+                port=settings.port,
+                username=settings.user or None,
+                password=settings.password or None,
+                use_tls=settings.tls is SmtpTls.TLS,
+                start_tls=settings.tls is SmtpTls.STARTTLS,
+                cert_bundle=settings.ca or None,
+                timeout=settings.timeout_s,
+            )
+        except _REFUSALS as error:
+            raise LetterRefused(self._line(error)) from None
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            raise MailError(self._line(error)) from None
+
+    def _line(self, error: Exception) -> str:
+        why = " ".join(str(error).split()) or type(error).__name__
+        return f"{self._settings.host}:{self._settings.port}: {why}"
+
+
+def open_post(settings: MailSettings, data: str, clock: Clock) -> Post:
+    """The post of these settings."""
+    carrier = SmtpCarrier(settings) if settings.host else None
+    sender = settings.sender or SENDER_WITHOUT_SERVER
+    return Post(sender, Outbox(outbox_folder(data)), carrier, clock)
+
+
+def invitation_letter(invitation: Invitation, sender: str, now_s: float) -> Letter:
+    """The letter. Raises MailError: the address is not one."""
+    checked = constraints.email(invitation.email)
+    if isinstance(checked, FieldError):
+        raise MailError(f"the address {checked.message}")
+    if _ENCODED in checked:
+        raise MailError("the address must be a plain one")
+    user, _, domain = checked.rpartition("@")
+    to = Address(username=user, domain=_ascii(domain))
+    sender_address = parseaddr(sender)[1]
+    merchant = _cleaned(invitation.merchant) or "a merchant"
+    message = EmailMessage(policy=SMTP if user.isascii() else SMTPUTF8)
+    message["From"] = sender
+    message["To"] = to
+    message["Subject"] = f"You are invited to {merchant}"
+    message["Date"] = format_datetime(datetime.fromtimestamp(now_s, UTC))
+    message["Message-ID"] = f"<{secrets.token_hex(16)}@{sender_address.rpartition('@')[2]}>"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(
+        f"Hello,\n\n{_cleaned(invitation.invited_by) or 'Somebody'} has given you access to "
+        f"{merchant}: you can see and manage its payments.\n\n"
+        "If you did not expect this, you can ignore this message.\n",
+        cte="quoted-printable",
+    )
+    content = message.as_bytes()
+    arriving = Parser(EmailMessage, policy=SMTPUTF8).parsestr(content.decode())
+    assert arriving.keys() == message.keys(), "a letter arrives with the headers it was given"
+    return Letter(sender_address, to.addr_spec, content)
+
+
+def _ascii(domain: str) -> str:
+    """The domain as name servers know it, so that only a name before the @ can need UTF-8."""
+    address = f"x@{domain}"
+    found = validate_email(address, check_deliverability=False, test_environment=True)
+    return found.ascii_domain
+
+
+def _cleaned(text: str) -> str:
+    cleaned = constraints.text(text, "name")
+    # An encoded word in a header would be decoded, and then hold whatever it likes (RFC 2047).
+    return "" if isinstance(cleaned, FieldError) else cleaned.replace(_ENCODED, "= ?")

@@ -1,0 +1,173 @@
+"""A card network that is only played, for test merchants: the same question has the same answer.
+
+Cards: 4100 0000 0000 0000 and 1000 0000 0000 0000 (Visa) and 5100 0000 0000 0000 (Mastercard) are
+good; 4200 0000 0000 0000 is an invalid number (error 3). No other number is taken, and nothing of
+it is stored: it could be a real card.
+
+The holder's payments obey the `test` object (simulated_behaviour.py), in this order: scheme (29),
+status (3, 6, 9, 10), expiry (6), security code (4), 3-D Secure (31), limit (25), balance (7).
+
+A server's payments with a known card obey its expiry (6), the limit (25) and the balance (7) that
+were given with its first payment, and the amount: one that ends in 6660CC fails with the error CC,
+for 06 to 12 and 25 (the usual ones of recurring payments). So 666007 is refused for lack of funds.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+
+from tollgate.actors.ledger.law.values import CardSummary, Scheme
+from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
+from tollgate.serve.payments.network.card import PlainCard
+from tollgate.serve.payments.network.port import Authorisation, Charge, PaymentRefused
+from tollgate.serve.payments.network.simulated_behaviour import (
+    Behaviour,
+    CardScheme,
+    CardStatus,
+    Money,
+    SecurityCode,
+    TdsStatus,
+)
+from tollgate.serve.payments.reference.processing_errors import ProcessingErrors
+
+INVALID_NUMBER = 3
+INVALID_CODE = 4
+EXPIRED = 6
+INSUFFICIENT_FUNDS = 7
+RESTRICTED = 9
+REJECTED = 10
+GENERIC = 12
+LIMIT_EXCEEDED = 25
+NOT_SUPPORTED = 29
+TDS_FAILED = 31
+
+GOOD_CARDS = {
+    "4100000000000000": Scheme.VISA,
+    "1000000000000000": Scheme.VISA,
+    "5100000000000000": Scheme.MASTERCARD,
+}
+BAD_CARDS = {"4200000000000000": Scheme.VISA}
+_KNOWN_CARDS = GOOD_CARDS | BAD_CARDS
+
+_ERROR_OF_STATUS = {
+    CardStatus.VALID: 0,
+    CardStatus.INVALID: INVALID_NUMBER,
+    CardStatus.EXPIRED: EXPIRED,
+    CardStatus.DISABLED: RESTRICTED,
+    CardStatus.LOST: REJECTED,
+}
+_TDS_OF_STATUS = {
+    TdsStatus.AUTHENTICATED: "full",
+    TdsStatus.ATTEMPTED: "attempt",
+    TdsStatus.UNAVAILABLE: "",
+    TdsStatus.REJECTED: "",
+}
+FAILING_AMOUNTS_MODULUS = 1_000_000
+FAILING_AMOUNTS_FROM = 666_000
+_TOKEN_PREFIX = "simulated."
+_TOKEN_LENGTH_MAX = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedNetwork:
+    """The simulator; it keeps nothing."""
+
+    errors: ProcessingErrors
+
+    async def authorise(
+        self, card: PlainCard, charge: Charge, test: Behaviour
+    ) -> Authorisation | PaymentRefused:
+        scheme = card.find_in(_KNOWN_CARDS)
+        if scheme is None:
+            return _unknown_number(card)
+        for name, money in (("limit", test.limit), ("balance", test.balance)):
+            if money is not None and money.currency != charge.currency:
+                field = f"test.card.{name}.currency"
+                return PaymentRefused(field, f"must be that of the payment, {charge.currency}")
+        is_bad = card.find_in(BAD_CARDS) is not None
+        code = INVALID_NUMBER if is_bad else _holders_error(card, charge, test)
+        summary = card.summary(scheme, _token(test))
+        if code:
+            return Authorisation(summary, self.errors.error(code))
+        return Authorisation(summary, None, _TDS_OF_STATUS[test.tds.status] if test.tds else "")
+
+    async def authorise_again(self, card: CardSummary, charge: Charge) -> Authorisation:
+        code = _servers_error(card, charge, self.errors)
+        return Authorisation(card, self.errors.error(code) if code else None)
+
+
+def _unknown_number(card: PlainCard) -> PaymentRefused:
+    why = "could be a real card" if card.could_be_real else "is not one of the test cards"
+    return PaymentRefused("card.number", f"{why}; in test mode use 4100 0000 0000 0000")
+
+
+def _holders_error(card: PlainCard, charge: Charge, test: Behaviour) -> int:
+    if test.scheme is not CardScheme.SUPPORTED:
+        return NOT_SUPPORTED
+    if code := _ERROR_OF_STATUS[test.status]:
+        return code
+    if card.expiry_ms < charge.at_ms:
+        return EXPIRED
+    if test.code is SecurityCode.INVALID:
+        return INVALID_CODE
+    if test.tds and test.tds.status is TdsStatus.REJECTED:
+        return TDS_FAILED
+    return _money_error(charge, test.limit, test.balance)
+
+
+def _servers_error(card: CardSummary, charge: Charge, errors: ProcessingErrors) -> int:
+    if card.expiry_ms < charge.at_ms:
+        return EXPIRED
+    code = charge.amount % FAILING_AMOUNTS_MODULUS - FAILING_AMOUNTS_FROM
+    if code in errors.by_code and errors[code].is_usual_for_recurring:
+        return code
+    known = _of_token(card.network_token)
+    if known is None:
+        return GENERIC
+    # What is in another currency says nothing about this charge.
+    limit, balance = (
+        money if money is not None and money.currency == charge.currency else None
+        for money in known
+    )
+    return _money_error(charge, limit, balance)
+
+
+def _money_error(charge: Charge, limit: Money | None, balance: Money | None) -> int:
+    if limit is not None and limit.is_less_than(charge.amount, charge.exponent):
+        return LIMIT_EXCEEDED
+    if balance is not None and balance.is_less_than(charge.amount, charge.exponent):
+        return INSUFFICIENT_FUNDS
+    return 0
+
+
+def _token(test: Behaviour) -> str:
+    """How the simulator knows the card again: its limit and balance, nothing of its number."""
+    known = [
+        [money.currency, money.exponent, money.value] if money else None
+        for money in (test.limit, test.balance)
+    ]
+    return _TOKEN_PREFIX + urlsafe_b64encode(canonical_json(known).encode()).decode().rstrip("=")
+
+
+def _of_token(token: str) -> tuple[Money | None, Money | None] | None:
+    """Limit and balance of a token; None for one that this network has not made. A card without a
+    token, from an import, has neither."""
+    if not token:
+        return None, None
+    body = token.removeprefix(_TOKEN_PREFIX)
+    if body == token or len(token) > _TOKEN_LENGTH_MAX:
+        return None
+    try:
+        known = read_json(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    except (ValueError, JsonError):
+        return None
+    match known:
+        case [limit, balance]:
+            return _money(limit), _money(balance)
+    return None
+
+
+def _money(known: object) -> Money | None:
+    match known:
+        case [str(code), int(exponent), int(value)]:
+            return Money(code, exponent, value)
+    return None

@@ -1,0 +1,1 @@
+"""Tables that operators edit: countries, currencies, exchange rates, fees, error codes."""

@@ -1,0 +1,1 @@
+"""Secrets of an installation: keys, how they are minted, sealed, presented and last used."""

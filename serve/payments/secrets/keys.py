@@ -1,0 +1,124 @@
+"""Keys: how they are made, stored and presented (part G).
+
+- An app's key is `sk_`, 30 random characters (178 bits) and a checksum of 6, by which scanners for
+  leaked keys tell it from noise. It is shown once; what is stored is its HMAC-SHA-256 under a key
+  that is not in the database. Keys of imports are whatever they are.
+- A merchant's public key is no secret; it looks like a UUID, because clients expect one.
+- A key is presented by HTTP Basic with an empty user name. What is malformed is looked up all the
+  same, as a digest that no key has, so that neither time nor answer tells it from an unknown key.
+"""
+
+import hmac
+import re
+import secrets
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import final
+from zlib import crc32
+
+from tollgate.serve.payments.secrets.master_secret import MasterSecret
+
+AUTHORIZATION_LENGTH_MAX = 1_024
+KEY_LENGTH_MAX = 256
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_RANDOM_LENGTH = 30
+_CHECKSUM_LENGTH = 6
+_PREFIX = "sk_"
+_KEY = re.compile(r"[\x21-\x7e]{1,256}")
+_BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+={0,2}) *")
+
+
+def new_app_key() -> str:
+    """A new secret key."""
+    random = "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_LENGTH))
+    return _PREFIX + random + _checksum(random)
+
+
+def derived_app_key(seed: bytes) -> str:
+    """The key that follows from a secret seed of 32 bytes: the same one at every repetition."""
+    number, random = int.from_bytes(seed, "big"), ""
+    for _ in range(_RANDOM_LENGTH):
+        number, digit = divmod(number, len(_DIGITS))
+        random += _DIGITS[digit]
+    return _PREFIX + random + _checksum(random)
+
+
+def has_checksum(key: str) -> bool:
+    """Whether a text was made by `new_app_key`, as far as one can tell without asking."""
+    random, checksum = key[len(_PREFIX) : -_CHECKSUM_LENGTH], key[-_CHECKSUM_LENGTH:]
+    is_long_enough = len(random) == _RANDOM_LENGTH
+    return key.startswith(_PREFIX) and is_long_enough and _checksum(random) == checksum
+
+
+def new_public_key() -> str:
+    """A new public key of a merchant."""
+    text = secrets.token_hex(16)
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _checksum(text: str) -> str:
+    number, digits = crc32(text.encode()), ""
+    for _ in range(_CHECKSUM_LENGTH):
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """What is kept of an app's key."""
+
+    digest: str
+    last4: str
+
+
+@final
+class KeyDigests:
+    """Turns keys into what is stored of them."""
+
+    __slots__ = ("__mac",)
+
+    def __init__(self, secret: MasterSecret) -> None:
+        # Every call copies it: unlike a new one it never gives up the interpreter's lock.
+        self.__mac = hmac.new(secret.key_for("app keys"), digestmod="sha256")
+
+    def stored(self, key: str) -> StoredKey:
+        """What to keep of a new or an imported key."""
+        assert _KEY.fullmatch(key), "whoever hands in a key has checked it"
+        return StoredKey(self._digest(key), key[-4:])
+
+    def presented(self, authorization: str | None) -> str:
+        """The digest to look up for an Authorization header; that of no key if it is malformed."""
+        key = read_basic(authorization)
+        return self._digest("" if key is None else key)
+
+    def _digest(self, key: str) -> str:
+        mac = self.__mac.copy()
+        mac.update(key.encode())
+        return mac.hexdigest()
+
+
+def is_same_digest(digest: str, other: str) -> bool:
+    """Whether two digests are the same, in the same time whatever they are."""
+    return hmac.compare_digest(digest.encode(), other.encode())
+
+
+def is_key(text: str) -> bool:
+    """Whether a text can be a key: 1 to 256 printable characters without blanks."""
+    return _KEY.fullmatch(text) is not None
+
+
+def read_basic(authorization: str | None) -> str | None:
+    """The key of an Authorization header: `Basic`, no user name, the key as the password. None:
+    there is none, or it is written in another way."""
+    if authorization is None or len(authorization) > AUTHORIZATION_LENGTH_MAX:
+        return None
+    found = _BASIC.fullmatch(authorization)
+    if found is None:
+        return None
+    try:
+        credentials = b64decode(found[1], validate=True).decode("ascii")
+    except ValueError:
+        return None
+    key = credentials.removeprefix(":")
+    return key if key != credentials and is_key(key) else None

@@ -1,0 +1,175 @@
+"""The pump that takes events to webhooks: claim, call, settle, again (part D, Events).
+
+Several calls are under way at once, one per webhook, and the letters of a batch go out one after
+another; the first that fails ends its batch. A batch ends early when its lease would. When storage
+does not answer, the pump says so and waits; when the process dies, leases run out and another
+pump goes on.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.delivery.schedule import (
+    Batch,
+    DeliveriesDown,
+    DeliveryStore,
+    Letter,
+    Outcome,
+)
+from tollgate.serve.payments.secrets.master_secret import SealBroken
+from tollgate.serve.payments.webhooks.calls import (
+    EVENT_HEADER,
+    SIGNATURE_HEADER,
+    Sender,
+    live,
+    signature,
+)
+from tollgate.serve.payments.webhooks.secrets import SecretBox
+
+LOG = logging.getLogger("tollgate.payments.delivery")
+TIDY_EVERY_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class PumpBounds:
+    """`calls_max`: under way at once. `letters_max`: of one batch. `timeout_s`: of one call, which
+    the sender keeps. `poll_s`: between looks when there is nothing to do."""
+
+    calls_max: int = 16
+    letters_max: int = 20
+    timeout_s: float = 10.0
+    poll_s: float = 1.0
+
+    @property
+    def lease_ms(self) -> int:
+        """Long enough for every letter, and one more call's time to settle."""
+        return int((self.letters_max + 1) * self.timeout_s * 1000)
+
+
+class DeliveryPump:
+    """Delivers until it is stopped."""
+
+    def __init__(
+        self,
+        store: DeliveryStore,
+        sender: Sender,
+        box: SecretBox,
+        clock: Clock,
+        user_agent: str = "Tollgate",
+        bounds: PumpBounds | None = None,
+    ) -> None:
+        self._store = store
+        self._sender = sender
+        self._box = box
+        self._clock = clock
+        self._user_agent = user_agent
+        self._bounds = bounds or PumpBounds()
+        self._wake = asyncio.Event()
+        self._is_stopping = False
+        self._tidy_at_s = 0.0
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Finish the calls under way, and end."""
+        self._is_stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until `stop`."""
+        under_way: set[asyncio.Task[None]] = set()
+        try:
+            while not self._is_stopping:
+                self._wake.clear()
+                has_claimed = await self._start_calls(under_way)
+                under_way = await self._pause(under_way, 0.0 if has_claimed else None)
+            await asyncio.gather(*under_way)
+        finally:
+            for task in under_way:
+                task.cancel()
+
+    async def pump_once(self) -> int:
+        """Everything that is due at this moment, once; how many batches that was."""
+        under_way: set[asyncio.Task[None]] = set()
+        await self._start_calls(under_way)
+        for task in under_way:
+            await task
+        return len(under_way)
+
+    async def _start_calls(self, under_way: set[asyncio.Task[None]]) -> bool:
+        room = self._bounds.calls_max - len(under_way)
+        if room <= 0:
+            return False
+        try:
+            await self._tidy()
+            batches = await self._store.claim(
+                self._now_ms(), self._bounds.lease_ms, room, self._bounds.letters_max
+            )
+        except DeliveriesDown as error:
+            LOG.warning("deliveries wait, because the storage does not answer: %s", error)
+            return False
+        under_way.update(asyncio.create_task(self._deliver(batch)) for batch in batches)
+        return bool(batches)
+
+    async def _pause(
+        self, under_way: set[asyncio.Task[None]], longest_s: float | None
+    ) -> set[asyncio.Task[None]]:
+        """Until a call has ended, somebody wakes the pump, or it is time to look again."""
+        woken = asyncio.create_task(self._wake.wait())
+        poll_s = self._bounds.poll_s if longest_s is None else longest_s
+        done, _ = await asyncio.wait(
+            {woken, *under_way}, timeout=poll_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        woken.cancel()
+        for task in done & under_way:
+            task.result()  # (what went wrong and is not handled there ends the pump)
+        return under_way - done
+
+    async def _deliver(self, batch: Batch) -> None:
+        outcome = await self._call(batch)
+        if outcome.reason is not None:
+            LOG.info("webhook %s of %s: %s", batch.webhook, batch.book, outcome.reason)
+        try:
+            is_ours = await self._store.settle(batch, outcome, self._now_ms())
+        except DeliveriesDown as error:
+            LOG.warning("a delivery is not written down and will be repeated: %s", error)
+            return
+        if not is_ours:
+            LOG.warning("webhook %s: the lease ran out before the calls ended", batch.webhook)
+
+    async def _call(self, batch: Batch) -> Outcome:
+        try:
+            known = self._box.open(batch.secret, batch.book)
+        except SealBroken as error:
+            return Outcome(0, f"the webhook's secret {error}")
+        enough_ms = self._now_ms() + self._bounds.lease_ms - int(2_000 * self._bounds.timeout_s)
+        for number, letter in enumerate(batch.letters):
+            now_ms = self._now_ms()
+            if number and now_ms > enough_ms:
+                return Outcome(number)
+            headers = self._headers(letter, live(known, now_ms), now_ms)
+            reason = await self._sender.send(batch.url, letter.body.encode(), headers)
+            if reason is not None:
+                return Outcome(number, reason)
+        return Outcome(len(batch.letters))
+
+    def _headers(self, letter: Letter, signing: list[str], now_ms: int) -> dict[str, str]:
+        return {
+            "Content-Type": "application/json",
+            "User-Agent": self._user_agent,
+            EVENT_HEADER: letter.event,
+            SIGNATURE_HEADER: signature(letter.body.encode(), signing, now_ms // 1000),
+        }
+
+    async def _tidy(self) -> None:
+        now_s = self._clock.monotonic_s()
+        if now_s >= self._tidy_at_s:
+            self._tidy_at_s = now_s + TIDY_EVERY_S
+            await self._store.forget_removed()
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now_s() * 1000)

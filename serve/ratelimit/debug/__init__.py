@@ -1,0 +1,1 @@
+"""The debug port: rules, statistics and profiles, for an operator when something is wrong."""

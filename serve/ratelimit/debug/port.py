@@ -1,0 +1,220 @@
+"""The debug port: what an operator looks at when something is wrong (B18).
+
+The index, `/rlconfig` and `/stats` read as the reference's do; any unknown path shows the index.
+`/debug/pprof/…` looks into the processes of this machine, by the names that `processes` gives.
+`/stats` prints plain names: extra tags say the same about every line, so they are left out.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Protocol
+
+import psutil
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.serve.ratelimit.debug.profiling import (
+    SECONDS_MAX,
+    ProfileFormat,
+    Profiler,
+    ProfilerBusyError,
+    ProfilingError,
+    ProfilingRefusedError,
+)
+
+SECONDS_DEFAULT = 10
+_MIB = 1024 * 1024
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+_ROOT = "/debug/pprof/"
+
+# The reference's lines, word for word, and two more.
+_INDEX = {
+    _ROOT: "root of various pprof endpoints. hit for help.",
+    f"{_ROOT}memory": "memory endpoint",
+    f"{_ROOT}profile": "CPU profiling endpoint",
+    f"{_ROOT}stacks": "stacks endpoint",
+    f"{_ROOT}trace": "trace endpoint",
+    "/rlconfig": "print out the currently loaded configuration for debugging",
+    "/stats": "print out stats",
+}
+_PROFILING_HELP = f"""\
+{_ROOT}memory: memory of every process
+{_ROOT}memory?process=P&seconds=N: what P allocates in N seconds and still holds, by line of code
+{_ROOT}profile?process=P&seconds=N&format=svg|speedscope|raw: where P spends its time
+{_ROOT}stacks?process=P: what every thread of P is doing now
+{_ROOT}trace?process=P&seconds=N: what P does over time, for chrome://tracing or ui.perfetto.dev
+
+seconds: 1 to {SECONDS_MAX}, {SECONDS_DEFAULT} unless given. One profile is taken at a time.
+process: one of these, the first unless given:
+"""
+_FORMATS = {
+    "svg": (ProfileFormat.FLAMEGRAPH, "image/svg+xml"),
+    "speedscope": (ProfileFormat.SPEEDSCOPE, "application/json"),
+    "raw": (ProfileFormat.RAW, "text/plain"),
+}
+
+
+class AllocationTracing(Protocol):
+    """Reaches into a process by name, to have it trace its allocations over an interval."""
+
+    async def start(self, process: str) -> None: ...
+
+    async def finish(self, process: str) -> str: ...
+
+
+class DebugPort:
+    """The pages, from callables that fetch what they show when they are asked.
+
+    `processes` gives pids of this machine by name, the one that matters most first.
+    """
+
+    def __init__(
+        self,
+        *,
+        statistics: Callable[[], Awaitable[Statistics]],
+        dump_rules: Callable[[], Awaitable[str]],
+        processes: Callable[[], Awaitable[Mapping[str, int]]],
+        allocations: AllocationTracing,
+        profiler: Profiler | None = None,
+    ) -> None:
+        self._statistics = statistics
+        self._dump_rules = dump_rules
+        self._processes = processes
+        self._profiler = profiler or Profiler()
+        self._allocations = allocations
+        self._allocations_lock = asyncio.Lock()
+
+    def app(self) -> Starlette:
+        """The app of the debug port."""
+        return Starlette(
+            routes=[
+                Route("/rlconfig", self._rules),
+                Route("/stats", self._stats),
+                Route(f"{_ROOT}memory", self._memory),
+                Route(f"{_ROOT}profile", self._profile),
+                Route(f"{_ROOT}stacks", self._stacks),
+                Route(f"{_ROOT}trace", self._trace),
+                Route(f"{_ROOT}{{rest:path}}", self._profiling_help),
+                Route("/{rest:path}", self._index),
+            ],
+            exception_handlers={ProfilingError: _profiling_failed},
+        )
+
+    async def _index(self, _: Request) -> Response:
+        lines = sorted(f"{path}: {text}\n" for path, text in _INDEX.items())
+        return PlainTextResponse("".join(lines))
+
+    async def _rules(self, _: Request) -> Response:
+        return PlainTextResponse(await self._dump_rules())
+
+    async def _stats(self, _: Request) -> Response:
+        lines = sorted(_statistics_lines(await self._statistics()))
+        return PlainTextResponse("".join(lines))
+
+    async def _profiling_help(self, _: Request) -> Response:
+        names = "".join(
+            f"  {name} (pid {pid})\n" for name, pid in (await self._processes()).items()
+        )
+        return PlainTextResponse(_PROFILING_HELP + names)
+
+    async def _profile(self, request: Request) -> Response:
+        asked = request.query_params.get("format", "svg")
+        if asked not in _FORMATS:
+            raise HTTPException(
+                400, f"format must be one of {', '.join(_FORMATS)}, not '{asked}'\n"
+            )
+        form, media_type = _FORMATS[asked]
+        _, pid = await self._process(request)
+        profile = await self._profiler.record(pid, _seconds(request), form)
+        return Response(profile, media_type=media_type)
+
+    async def _trace(self, request: Request) -> Response:
+        _, pid = await self._process(request)
+        trace = await self._profiler.record(pid, _seconds(request), ProfileFormat.TRACE)
+        return Response(trace, media_type="application/json")
+
+    async def _stacks(self, request: Request) -> Response:
+        _, pid = await self._process(request)
+        return Response(await self._profiler.stacks(pid), media_type="text/plain")
+
+    async def _memory(self, request: Request) -> Response:
+        if "seconds" not in request.query_params:
+            table = await run_in_threadpool(_memory_table, await self._processes())
+            return PlainTextResponse(table)
+        seconds = _seconds(request)
+        name, _ = await self._process(request)
+        if self._allocations_lock.locked():
+            raise ProfilerBusyError("allocations are being traced; try again when it is done")
+        async with self._allocations_lock:
+            await self._allocations.start(name)
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                # Also when this port is stopped: tracing costs the process half its speed.
+                report = await asyncio.shield(self._allocations.finish(name))
+        return PlainTextResponse(f"{name}, {seconds} s\n{report}")
+
+    async def _process(self, request: Request) -> tuple[str, int]:
+        """The name and pid of the process that is asked for."""
+        processes = await self._processes()
+        name = request.query_params.get("process") or next(iter(processes), "")
+        if name not in processes:
+            known = ", ".join(processes) or "none"
+            raise HTTPException(404, f"no process '{name}' on this machine; there are: {known}\n")
+        return name, processes[name]
+
+
+def _seconds(request: Request) -> int:
+    text = request.query_params.get("seconds", str(SECONDS_DEFAULT))
+    # Two digits are enough, and int() would read more than digits.
+    if not (text.isascii() and text.isdigit() and len(text) <= 2 and 1 <= int(text) <= SECONDS_MAX):
+        message = f"seconds must be a whole number from 1 to {SECONDS_MAX}, not '{text}'\n"
+        raise HTTPException(400, message)
+    return int(text)
+
+
+def _statistics_lines(statistics: Statistics) -> Iterator[str]:
+    """`<name>: <value>` per line. Response times are of all calls since the start."""
+    for name, number in statistics.counters.items():
+        yield f"{name}: {number}\n"
+    for name, value in statistics.gauges.items():
+        yield f"{name}: {value:.15g}\n"
+    for method, latency in statistics.latencies.items():
+        name = f"ratelimit_server.{method}.response_time"
+        yield f"{name}.count: {latency.count}\n"
+        yield f"{name}.sum_us: {round(latency.sum_s * 1_000_000)}\n"
+        for quantile, share in _QUANTILES.items():
+            yield f"{name}.{quantile}_us: {round(latency.quantile_s(share) * 1_000_000)}\n"
+
+
+def _memory_table(processes: Mapping[str, int]) -> str:
+    """Resident, proportional and unique memory per process, in MiB."""
+    lines = [f"{'process':<24} {'pid':>8} {'rss_mib':>9} {'pss_mib':>9} {'uss_mib':>9}\n"]
+    for name, pid in processes.items():
+        try:
+            memory = psutil.Process(pid).memory_full_info()
+        except psutil.NoSuchProcess:
+            lines.append(f"{name:<24} {pid:>8} has ended\n")
+            continue
+        except psutil.AccessDenied:
+            lines.append(f"{name:<24} {pid:>8} not permitted: run as the same user or as root\n")
+            continue
+        sizes = (memory.rss, memory.pss, memory.uss)
+        lines.append(f"{name:<24} {pid:>8} " + " ".join(f"{s / _MIB:>9.1f}" for s in sizes) + "\n")
+    return "".join(lines)
+
+
+async def _profiling_failed(_: Request, error: Exception) -> Response:
+    match error:
+        case ProfilerBusyError():
+            status = 429
+        case ProfilingRefusedError():
+            status = 503
+        case _:
+            status = 500
+    return PlainTextResponse(f"{error}\n", status_code=status)

@@ -1,0 +1,107 @@
+"""A grpcio server in an event loop and thread of its own, for callers that have no loop."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack
+from threading import Thread
+from typing import Any, Protocol, TypeVar
+
+import grpc
+import grpc.aio
+import uvloop
+
+from tollgate.serve.ratelimit.fronts.address_binding import cannot_listen
+from tollgate.serve.ratelimit.fronts.front import STREAMS_PER_CONNECTION_MAX, Door, host_port
+
+T = TypeVar("T")
+
+# gRPC's default, which the reference leaves alone (B15). It holds for what is decompressed, too.
+MESSAGE_BYTES_MAX = 4 * 1024 * 1024
+
+
+class AioService(Protocol):
+    """What a server offers: added before it starts, and told when it drains."""
+
+    def install(self, server: grpc.aio.Server) -> None:
+        """Registers the handlers. Runs in the loop."""
+
+    def drain(self) -> None:
+        """Ends the calls that would never end by themselves. Runs in the loop."""
+
+
+class AioServer:
+    """`start` binds and serves, once; `stop` lets calls finish. From any thread but its own.
+
+    `options` are grpcio's channel arguments.
+    """
+
+    def __init__(
+        self,
+        services: Sequence[AioService],
+        options: Sequence[tuple[str, Any]] = (),
+        interceptors: "Sequence[grpc.aio.ServerInterceptor[Any, Any]]" = (),
+    ) -> None:
+        self._services = services
+        self._options = options
+        self._interceptors = interceptors
+        self._to_close = ExitStack()
+        self._server: grpc.aio.Server | None = None
+
+    def start(self, door: Door, credentials: grpc.ServerCredentials | None = None) -> str:
+        """Listens at `door`, in plain text without credentials; returns the bound address.
+
+        OSError when it cannot be bound.
+        """
+        with ExitStack() as to_close:
+            self._loop = uvloop.new_event_loop()
+            to_close.callback(self._loop.close)
+            thread = Thread(target=self._loop.run_forever, name="grpcio-front", daemon=True)
+            thread.start()
+            to_close.callback(thread.join)
+            to_close.callback(self._loop.call_soon_threadsafe, self._loop.stop)
+            address = self._run(self._start(door, credentials))
+            self._to_close = to_close.pop_all()
+        return address
+
+    def stop(self, grace_s: float) -> None:
+        """No new calls; those in flight complete within the grace, then everything is closed."""
+        if self._server is not None:
+            self._run(self._stop(self._server, grace_s))
+            self._server = None
+        self._to_close.close()
+
+    def _run(self, step: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(step, self._loop).result()
+
+    async def _start(self, door: Door, credentials: grpc.ServerCredentials | None) -> str:
+        server = grpc.aio.server(
+            interceptors=tuple(self._interceptors),
+            options=(
+                ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+                ("grpc.max_concurrent_streams", STREAMS_PER_CONNECTION_MAX),
+                ("grpc.so_reuseport", int(door.is_port_shared)),
+                *self._options,
+            ),
+        )
+        address = _bind(server, door, credentials)
+        for service in self._services:
+            service.install(server)
+        await server.start()
+        self._server = server
+        return address
+
+    async def _stop(self, server: grpc.aio.Server, grace_s: float) -> None:
+        for service in self._services:
+            service.drain()
+        await server.stop(grace_s)
+
+
+def _bind(server: grpc.aio.Server, door: Door, credentials: grpc.ServerCredentials | None) -> str:
+    try:
+        if credentials is None:
+            port = server.add_insecure_port(door.target)
+        else:
+            port = server.add_secure_port(door.target, credentials)
+    except RuntimeError:
+        raise cannot_listen(door) from None
+    return door.target if door.unix_socket else host_port(door.host, port)

@@ -1,0 +1,97 @@
+"""Gathers single calls on an event loop into batches, without timers.
+
+    idle --call--> deciding --answers, nobody waits--> idle
+                   deciding --answers, calls waited--> deciding   (they are the next batch)
+
+While one batch is being decided in the executor, arriving calls wait and form the next: the busier
+the loop, the larger the batches. A caller that gives up never harms the batch it was part of.
+"""
+
+import asyncio
+from collections import deque
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from tollgate.serve.ratelimit.fronts.front import (
+    BATCH_MAX,
+    Answer,
+    DecideBatch,
+    Refused,
+    StatusCode,
+)
+
+QUEUE_MAX = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    payload: bytes
+    answer: asyncio.Future[Answer]
+
+
+class Gatherer:
+    """One batch in flight at a time. Belongs to one event loop; not thread-safe."""
+
+    def __init__(
+        self,
+        decide_batch: DecideBatch,
+        executor: Executor,
+        queue_max: int = QUEUE_MAX,
+        batch_max: int = BATCH_MAX,
+    ) -> None:
+        self._decide_batch = decide_batch
+        self._executor = executor
+        self._queue_max = queue_max
+        self._batch_max = batch_max
+        self._waiting: deque[_Waiter] = deque()
+        self._is_deciding = False
+
+    async def decide(self, payload: bytes) -> Answer:
+        """The answer to `payload`, or Refused when `queue_max` calls are waiting already.
+
+        Raises what `decide_batch` raised for the batch.
+        """
+        if len(self._waiting) >= self._queue_max:
+            return Refused(
+                StatusCode.RESOURCE_EXHAUSTED,
+                f"{self._queue_max} calls are waiting for a decision already, try again later",
+            )
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(payload, loop.create_future())
+        self._waiting.append(waiter)
+        if not self._is_deciding:
+            self._is_deciding = True
+            # Soon, not now: what else this turn of the loop brings comes along.
+            loop.call_soon(self._start_batch, loop)
+        return await waiter.answer
+
+    def _start_batch(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch: list[_Waiter] = []
+        while self._waiting and len(batch) < self._batch_max:
+            waiter = self._waiting.popleft()
+            if not waiter.answer.done():
+                batch.append(waiter)
+        if not batch:
+            self._is_deciding = False
+            return
+        payloads = [waiter.payload for waiter in batch]
+        decided = loop.run_in_executor(self._executor, self._decide_batch, payloads)
+        decided.add_done_callback(lambda done: self._deliver(loop, batch, done))
+
+    def _deliver(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        batch: list[_Waiter],
+        decided: asyncio.Future[list[Answer]],
+    ) -> None:
+        error = decided.exception()
+        if error is None and len(decided.result()) != len(batch):
+            error = AssertionError("decide_batch gives one answer per request")
+        for i, waiter in enumerate(batch):
+            if waiter.answer.done():
+                continue
+            if error is None:
+                waiter.answer.set_result(decided.result()[i])
+            else:
+                waiter.answer.set_exception(error)
+        self._start_batch(loop)

@@ -1,0 +1,61 @@
+"""From a decision to what goes over the wire, for every door (specification A, "Errors"; B15, B16).
+
+The engine speaks in values; here they become serialised replies, or refusals with a status code:
+the reference's UNKNOWN for everything, or precise codes where the operator asked for them.
+"""
+
+from collections.abc import Sequence
+
+from tollgate.actors.ratelimit.decision.decider import Decider
+from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalKind
+from tollgate.actors.ratelimit.decision.verdict import Decision
+from tollgate.actors.ratelimit.rules.descriptors import DEFAULT_BOUNDS, Bounds, Request
+from tollgate.serve.ratelimit.codec.answers import (
+    STATUS_UNLIMITED,
+    STATUS_WITHOUT_LIMIT,
+    response_bytes,
+    status_bytes,
+)
+from tollgate.serve.ratelimit.codec.requests import MalformedRequest, decode_request
+from tollgate.serve.ratelimit.fronts.front import Answer, DecideBatch, Refused, StatusCode
+
+PRECISE_CODES = {
+    RefusalKind.INVALID: StatusCode.INVALID_ARGUMENT,
+    RefusalKind.NOT_CONFIGURED: StatusCode.FAILED_PRECONDITION,
+    RefusalKind.BACKEND: StatusCode.UNAVAILABLE,
+}
+
+
+def decoded(payload: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Request | Refusal:
+    """The request in the payload; a refusal when it is malformed or out of bounds."""
+    try:
+        return decode_request(payload, bounds)
+    except MalformedRequest as error:
+        return Refusal(RefusalKind.INVALID, str(error))
+
+
+def encoded(decision: Decision) -> bytes:
+    """The serialised RateLimitResponse of a decision."""
+    statuses = [
+        status_bytes(status.code, status.hit.limit_wire, status.remaining, status.reset_s)
+        if status.hit is not None
+        else (STATUS_UNLIMITED if status.remaining else STATUS_WITHOUT_LIMIT)
+        for status in decision.statuses
+    ]
+    return response_bytes(decision.overall, statuses, decision.headers, decision.metadata)
+
+
+def wire_answers(decider: Decider, *, is_precise: bool) -> DecideBatch:
+    """The function that fronts call with every batch."""
+
+    def refused(refusal: Refusal) -> Refused:
+        code = PRECISE_CODES[refusal.kind] if is_precise else StatusCode.UNKNOWN
+        return Refused(code, refusal.message)
+
+    def decide_batch(payloads: Sequence[bytes]) -> list[Answer]:
+        return [
+            answer if type(answer) is bytes else refused(answer)  # type: ignore[arg-type]
+            for answer in decider.decide_batch(payloads)
+        ]
+
+    return decide_batch

@@ -1,0 +1,1 @@
+"""Where statistics go: Prometheus and JSON lines; what is counted is decided elsewhere."""
