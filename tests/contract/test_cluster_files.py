@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from importlib import import_module
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, get_args
+from zipfile import ZipFile
 
 import jsonschema
 import pytest
@@ -106,6 +108,32 @@ def test_nodes_are_made_from_the_lock() -> None:
     assert any("scripts/environment runtime" in line for line in cluster()["setup_commands"])
     mounted = cluster()["file_mounts"].values()
     assert {"requirements.lock", "pyproject.toml", "scripts"} <= set(mounted)
+
+
+def test_tollgate_can_be_installed_from_what_is_mounted(tmp_path: Path) -> None:
+    node = tmp_path / "tollgate"
+    node.mkdir()
+    for target, source in cluster()["file_mounts"].items():
+        if not target.startswith("~/tollgate/"):
+            continue
+        # As rsync brings them: links stay links.
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, node / source, symlinks=True)
+        else:
+            shutil.copy(ROOT / source, node / source)
+    python = Path(sys.executable)
+    build = [python.with_name("uv"), "build", "--wheel", "--no-build-isolation", "--offline"]
+    subprocess.run(
+        [*build, "--python", python, "--out-dir", tmp_path, node], check=True, capture_output=True
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(ZipFile(wheel).namelist())
+    assert {
+        "tollgate/actors/ratelimit/counting/actor.py",
+        "tollgate/serve/cli.py",
+        "tollgate/configs/ray.env",
+    } <= names
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"tollgate"}
 
 
 def test_ray_starts_with_its_environment() -> None:
