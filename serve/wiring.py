@@ -1,65 +1,20 @@
-"""The composition root: settings in, running parts out. Nothing else knows what fits where."""
+"""The composition root: the settings in, what Serve runs out.
 
-import os
+Only the node's process and Serve itself (`configs/serve.yaml`) import it.
+"""
+
 import uuid
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any
 
-from tollgate.actors.kernel.clock import Clock, SystemClock
-from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
-from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
-from tollgate.actors.ratelimit.rules.builder import load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Bounds
-from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.actors.ratelimit.watching.actor import start_watcher
-from tollgate.actors.ratelimit.watching.watcher import Watcher
-from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.socket_folder import short_path
-from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
-from tollgate.serve.ratelimit.fronts.front import (
-    Door,
-    Front,
-    NativeTuning,
-    ServerTls,
-    Service,
-    choose_front,
-)
-from tollgate.serve.ratelimit.health import Health
-from tollgate.serve.ratelimit.operations.actor import start_operations
-from tollgate.serve.ratelimit.replies import decoded, encoded, wire_answers
-from tollgate.serve.ratelimit.rule_sources.archive import FileArchive
-from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
-from tollgate.serve.settings import Settings
-from tollgate.serve.settings.choices import ErrorStatusCodes
+from ray import serve as ray_serve
 
-NAMESPACE = "tollgate"
-# Detached actors outlive whoever made them: a new kind of state takes a new name.
-STATE_VERSION = "v1"
-INTERNAL_ERROR = "ratelimit.service.call.should_rate_limit.internal_error"
+from tollgate.serve.catalog_auth import deployment as catalog_deployment
+from tollgate.serve.payments import deployment as payments_deployment
+from tollgate.serve.ratelimit import deployment as ratelimit_deployment
+from tollgate.serve.settings import Settings, process_environment
 
-
-@dataclass(frozen=True, slots=True)
-class RateLimitActors:
-    """Handles of the actors behind the rate-limit doors."""
-
-    partitions: list[Any]
-    watcher: Any
-    operations: Any
-
-
-@dataclass(frozen=True, slots=True)
-class FrontParts:
-    """What one front process is made of."""
-
-    store: PartitionedCounters
-    decider: Decider
-    tallies: Tallies
-    health: Health
-    service: Service
-    front: Front
+# The names of the applications, and what people call the services.
+RATELIMIT, PAYMENTS, CATALOG_AUTH = "ratelimit", "payments", "catalog-auth"
+SERVICES = {RATELIMIT: "rate-limit", PAYMENTS: "payments", CATALOG_AUTH: "catalog-auth"}
 
 
 def new_run() -> str:
@@ -67,109 +22,34 @@ def new_run() -> str:
     return uuid.uuid4().hex
 
 
-def decision_policy(settings: Settings) -> Policy:
-    """The settings of the decision, as the engine takes them."""
-    decision, counting = settings.decision, settings.counting
-    names = HeaderNames(decision.limit_header, decision.remaining_header, decision.reset_header)
-    return Policy(
-        near_limit_ratio=decision.near_limit_ratio,
-        is_shadow_mode=decision.is_shadow,
-        is_quota_mode=decision.is_quota,
-        stops_when_over=counting.stops_when_over_limit,
-        has_calendar_months=decision.has_calendar_months,
-        has_dynamic_metadata=decision.has_dynamic_metadata,
-        headers=names if decision.has_headers else None,
-        failure_mode=decision.failure_mode,
-        counter_key_prefix=counting.cache_key_prefix,
-        local_cache_bytes=counting.local_cache_bytes,
-        plan_memo_entries_max=settings.bounds.plan_memo_entries_max,
-    )
+def applications(settings: Settings, run: str) -> list[ray_serve.RunTarget]:
+    """The applications of a node that these settings turn on; the rate limit is the first."""
+    targets = [ray_serve.RunTarget(ratelimit_deployment.application(settings, run), RATELIMIT, "/")]
+    if settings.payments.is_on:
+        payments = payments_deployment.application(settings, run)
+        prefix = payments_deployment.ROUTE_PREFIX
+        targets.append(ray_serve.RunTarget(payments, PAYMENTS, prefix))
+    if settings.catalog.is_on:
+        catalog = catalog_deployment.application(settings)
+        prefix = catalog_deployment.ROUTE_PREFIX
+        targets.append(ray_serve.RunTarget(catalog, CATALOG_AUTH, prefix))
+    return targets
 
 
-def request_bounds(settings: Settings) -> Bounds:
-    """What a request may hold."""
-    return Bounds(
-        descriptors_max=settings.bounds.descriptors_per_request_max,
-        entries_max=settings.bounds.entries_per_descriptor_max,
-        entry_bytes_max=settings.bounds.entry_bytes_max,
-        request_bytes_max=settings.bounds.request_bytes_max,
-    )
+def build_ratelimit(_: dict[str, str]) -> ray_serve.Application:
+    """The rate-limit application of a cluster, with the settings of its environment."""
+    return ratelimit_deployment.application(_settings(), new_run())
 
 
-def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
-    """The actors of this run: created if they are not there yet. `run` names one deployment."""
-    count = settings.counting.partitions
-    partitions = start_partitions(
-        [f"counters-{STATE_VERSION}-{number}-of-{count}" for number in range(count)],
-        NAMESPACE,
-        settings.bounds.counters_per_partition_max,
-    )
-    watcher = start_watcher(
-        f"watcher-{STATE_VERSION}",
-        NAMESPACE,
-        partial(_watcher, settings, run),
-        settings.rules.poll_interval_s,
-    )
-    operations = start_operations(
-        f"operations-{STATE_VERSION}", NAMESPACE, settings, partitions, watcher, SystemClock()
-    )
-    return RateLimitActors(partitions, watcher, operations)
+def build_payments(_: dict[str, str]) -> ray_serve.Application:
+    """The payments application of a cluster, with the settings of its environment."""
+    return payments_deployment.application(_settings(), new_run())
 
 
-def _watcher(settings: Settings, run: str) -> Watcher:
-    configure_logs(settings)
-    archive = Path(settings.process.data) / "ratelimit" / "last-good-rules.json"
-    load = partial(load_rules, merge_domains=settings.rules.merges_domains)
-    return Watcher(run, RuleDirectory.of(settings.rules), FileArchive(archive), load)
+def build_catalog_auth(_: dict[str, str]) -> ray_serve.Application:
+    """The catalog-auth application of a cluster, with the settings of its environment."""
+    return catalog_deployment.application(_settings())
 
 
-def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:
-    """The parts of a front process, put together and not yet started."""
-    configure_logs(settings)
-    clock: Clock = SystemClock()
-    tallies = Tallies(f"front-{os.getpid()}")
-    store = PartitionedCounters(actors.partitions, settings.counting.deadline_s, clock)
-    decider = Decider(
-        policy=decision_policy(settings),
-        store=store,
-        tallies=tallies,
-        clock=clock,
-        decode=partial(decoded, bounds=request_bounds(settings)),
-        render_limit=current_limit_bytes,
-        encode=encoded,
-    )
-    health = Health(needs_config=settings.rules.decides_health)
-    is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
-    service = Service(
-        decide_batch=wire_answers(decider, is_precise=is_precise),
-        health=health,
-        clock=clock,
-        observe=partial(_observe, tallies),
-        on_error=lambda _: tallies.count(INTERNAL_ERROR),
-    )
-    return FrontParts(store, decider, tallies, health, service, _front(settings, service))
-
-
-def _observe(tallies: Tallies, method: str, calls: int, seconds: float) -> None:
-    tallies.count(f"ratelimit_server.{method}.total_requests", calls)
-    tallies.observe(method, calls, seconds)
-
-
-def _front(settings: Settings, service: Service) -> Front:
-    grpc = settings.grpc
-    has_age = "GRPC_MAX_CONNECTION_AGE" in settings.given
-    has_grace = "GRPC_MAX_CONNECTION_AGE_GRACE" in settings.given
-    door = Door(
-        host=grpc.host,
-        port=grpc.port,
-        unix_socket=grpc.uds,
-        tls=ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san)
-        if grpc.has_tls
-        else None,
-        connection_age_s=grpc.connection_age_max_s if has_age else None,
-        connection_age_grace_s=grpc.connection_age_grace_s if has_grace else None,
-    )
-    sockets = short_path(settings.process.data) / "sockets"
-    sockets.mkdir(mode=0o700, exist_ok=True)
-    tuning = NativeTuning(socket_dir=sockets, io_threads=grpc.io_threads)
-    return choose_front(grpc.front, door, service, tuning)
+def _settings() -> Settings:
+    return Settings.from_environment(process_environment())

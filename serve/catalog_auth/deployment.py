@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from tollgate.serve.catalog_auth.api.application import catalog_application
 from tollgate.serve.catalog_auth.wiring import catalog_desk
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.settings import Settings, process_environment
+from tollgate.serve.settings import Settings
 
 ROUTE_PREFIX = "/catalog-auth"
 ONGOING_REQUESTS_MAX = 1_024
@@ -38,11 +38,6 @@ class CatalogAuth:
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
         return self._app
-
-
-def build(_: dict[str, str]) -> ray_serve.Application:
-    """The application, from the settings of the environment (see `configs/serve.yaml`)."""
-    return application(Settings.from_environment(process_environment()))
 
 
 def application(settings: Settings) -> ray_serve.Application:

@@ -30,22 +30,14 @@ from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.run_record import OPERATOR, RunRecord, remove_record, write_record
 from tollgate.serve.node.socket_folder import remove_short_path, short_path
 from tollgate.serve.payments import deployment as payments_deployment
-from tollgate.serve.ratelimit.deployment import application
 from tollgate.serve.ratelimit.sinks.json_lines import NOTHING, json_lines
+from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, rate_limit_actors
 from tollgate.serve.settings import Settings, process_environment
 from tollgate.serve.settings.choices import Transport
-from tollgate.serve.wiring import NAMESPACE, RateLimitActors, new_run, rate_limit_actors
+from tollgate.serve.wiring import SERVICES, applications, new_run
 
 LOG = logging.getLogger("tollgate.node")
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
-APPLICATION = "ratelimit"
-PAYMENTS_APPLICATION = "payments"
-CATALOG_APPLICATION = "catalog-auth"
-SERVICES = {
-    APPLICATION: "rate-limit",
-    PAYMENTS_APPLICATION: "payments",
-    CATALOG_APPLICATION: "catalog-auth",
-}
 DRAIN_MARGIN_S = 5.0
 WATCH_EVERY_S = 1.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -115,7 +107,7 @@ class Node:
             )
             actors = creating.result()
         listening = actors.operations.begin.remote()
-        door = _opened(_applications(settings, run))
+        door = _opened(applications(settings, run))
         addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}"}
         addresses["gRPC"] = door.describe.remote().result()["grpc"]
         if settings.payments.is_on:
@@ -208,24 +200,10 @@ def _line_of(error: OSError | NotOpenedError) -> str:
     return reason.strerror or str(reason) if isinstance(reason, OSError) else str(reason)
 
 
-def _applications(settings: Settings, run: str) -> list[ray_serve.RunTarget]:
-    """What Serve runs here; the rate limit is the first."""
-    targets = [ray_serve.RunTarget(application(settings, run), APPLICATION, "/")]
-    if settings.payments.is_on:
-        payments = payments_deployment.application(settings, run)
-        prefix = payments_deployment.ROUTE_PREFIX
-        targets.append(ray_serve.RunTarget(payments, PAYMENTS_APPLICATION, prefix))
-    if settings.catalog.is_on:
-        catalog = catalog_deployment.application(settings)
-        prefix = catalog_deployment.ROUTE_PREFIX
-        targets.append(ray_serve.RunTarget(catalog, CATALOG_APPLICATION, prefix))
-    return targets
-
-
-def _opened(applications: list[ray_serve.RunTarget]) -> DeploymentHandle[Any]:
+def _opened(targets: list[ray_serve.RunTarget]) -> DeploymentHandle[Any]:
     """The handle of the first application, once all of them are running."""
     try:
-        return ray_serve.run_many(applications)[0]
+        return ray_serve.run_many(targets)[0]
     except RuntimeError as error:
         raise NotOpenedError(_reason(error)) from None
 

@@ -21,9 +21,9 @@ from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.wiring import PaymentsParts, payments_parts
-from tollgate.serve.settings import Settings, process_environment
+from tollgate.serve.ratelimit.wiring import rate_limit_actors
+from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import Transport
-from tollgate.serve.wiring import new_run, rate_limit_actors
 
 LOG = logging.getLogger("tollgate.payments")
 ROUTE_PREFIX = "/payments"
@@ -124,11 +124,6 @@ async def _keep_up(upkeep: Upkeep, interval_s: float) -> None:
     while True:
         await asyncio.sleep(interval_s)
         await upkeep.run()
-
-
-def build(_: dict[str, str]) -> ray_serve.Application:
-    """The application, from the settings of the environment (see `configs/serve.yaml`)."""
-    return application(Settings.from_environment(process_environment()), new_run())
 
 
 def application(settings: Settings, run: str) -> ray_serve.Application:

@@ -49,8 +49,8 @@ from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.webhooks.calls import TargetPolicy, WebhookSender
 from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
 from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors
 from tollgate.serve.settings import Settings
-from tollgate.serve.wiring import NAMESPACE, RateLimitActors
 
 # A shard that takes longer is asked again, with the same operation ids.
 SHARD_ANSWERS_WITHIN_S = 3.0

@@ -22,9 +22,9 @@ from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
 from tollgate.serve.ratelimit.fronts.guard import guarded
 from tollgate.serve.ratelimit.health import Component
 from tollgate.serve.ratelimit.json_endpoint import JsonDoor
-from tollgate.serve.settings import Settings, process_environment
+from tollgate.serve.ratelimit.wiring import RateLimitActors, front_parts, rate_limit_actors
+from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import ErrorStatusCodes, Transport
-from tollgate.serve.wiring import RateLimitActors, front_parts, new_run, rate_limit_actors
 
 LOG = logging.getLogger("tollgate.ratelimit")
 KEEP_HOUSE_EVERY_S = 0.25
@@ -120,11 +120,6 @@ def _elsewhere(settings: Settings) -> tuple[str, ...]:
     """The services that Serve runs below prefixes of their own, which this one's `/` holds too."""
     services = {"/payments/": settings.payments.is_on, "/catalog-auth/": settings.catalog.is_on}
     return tuple(prefix for prefix, is_on in services.items() if is_on)
-
-
-def build(_: dict[str, str]) -> ray_serve.Application:
-    """The application, from the settings of the environment (see `configs/serve.yaml`)."""
-    return application(Settings.from_environment(process_environment()), new_run())
 
 
 def application(settings: Settings, run: str) -> ray_serve.Application:

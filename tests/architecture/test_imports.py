@@ -73,6 +73,11 @@ TABLE = (
         "actors/ never imports serve/",
     ),
     Row(
+        rf"tollgate\.serve\.wiring{ANYWHERE_BELOW}",
+        r"serve/node/process\.py",
+        "the composition root is for entry points alone",
+    ),
+    Row(
         rf"tollgate\.actors\.ledger{ANYWHERE_BELOW}",
         r"(?!actors/(ratelimit|kernel)/).+",
         "the rate limit and the kernel know nothing of the ledger",
@@ -222,6 +227,11 @@ FORBIDDEN = [
         "tollgate.serve.settings.Settings",
     ),
     ("actors/kernel/clock.py", "import tollgate.serve", "tollgate.serve"),
+    (
+        "serve/payments/deployment.py",
+        "from tollgate.serve.wiring import new_run",
+        "tollgate.serve.wiring.new_run",
+    ),
     ("actors/ratelimit/actor.py", "from ...serve import wiring", "tollgate.serve.wiring"),
     (
         "actors/ratelimit/actor.py",

@@ -184,13 +184,14 @@ def test_an_ignored_key_is_found(path: list[Any]) -> None:
     assert list(unknown_keys(ServeDeploySchema, config)) == [".".join([*keys, "num_replica"])]
 
 
-def test_the_applications_can_be_imported() -> None:
+def test_the_applications_can_be_built() -> None:
     for application in serve_config()["applications"]:
         name, builder = application["import_path"].split(":")
         module = import_module(name)
-        assert callable(getattr(module, builder))
-        defined = {d.name for d in vars(module).values() if isinstance(d, ray_serve.Deployment)}
-        assert {deployment["name"] for deployment in application["deployments"]} <= defined
+        built = getattr(module, builder)({})
+        assert isinstance(built, ray_serve.Application)
+        (deployment,) = application["deployments"]
+        assert deployment["name"] == built._bound_deployment.name
 
 
 # configs/ray.env
