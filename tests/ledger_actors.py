@@ -13,7 +13,7 @@ from tests.ledger_books import EUR, PRICING, authorise, opening
 from tests.simulation.auditor import BookAuditor
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.law.commands import Command, CreateApp, Order, ReserveMerchant
-from tollgate.actors.ledger.law.outcomes import Answer, Done
+from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId, Origin
 from tollgate.actors.ledger.shard.actor import RayShardLine, ShardSpec, start_shard, start_shards
@@ -112,7 +112,7 @@ class Desk:
         self.given[order.operation] = order
         return order
 
-    def give(self, *orders: Order) -> list[Answer]:
+    def give(self, *orders: Order) -> list[OrderOutcome]:
         """Each in a request of its own, all at once."""
         return asyncio.run(_together(self.ledger.client(), orders))
 
@@ -133,6 +133,6 @@ class Desk:
         return auditor
 
 
-async def _together(client: LedgerClient, orders: Sequence[Order]) -> list[Answer]:
+async def _together(client: LedgerClient, orders: Sequence[Order]) -> list[OrderOutcome]:
     answers = await asyncio.gather(*(client.execute([order]) for order in orders))
     return [answer for (answer,) in answers]

@@ -7,9 +7,9 @@ from collections import defaultdict
 from typing import Any
 
 from tests.ledger_books import Books
-from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.replay import replay, replayed_rows
+from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, KeyRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
@@ -136,7 +136,7 @@ def audit_postings(books: Books) -> None:
     assert not any(trial.values())
     accounts: defaultdict[str, int] = defaultdict(int)
     for row in books.heads.values():
-        for account, balance in head_from(row).accounts.items():
+        for account, balance in head_of_row(row).accounts.items():
             accounts[account.partition(":")[2]] += balance
     assert not any(accounts.values())
 
@@ -163,15 +163,15 @@ def audit_replay(books: Books) -> None:
     entities: dict[EntityId, Entity | None] = {}
     again = Books()
     for entry in books.log:
-        head, changed = replay(heads.get(entry.book), entities, entry)
+        head, changed = replay_entry(heads.get(entry.book), entities, entry)
         rows, keys = replayed_rows(entities, head, changed, entry)
         heads[entry.book] = head
         entities |= changed
         _write(again, rows, keys)
-    assert {book: head_from(row) for book, row in books.heads.items()} == heads
+    assert {book: head_of_row(row) for book, row in books.heads.items()} == heads
     assert again.tables == books.tables
     assert again.live_keys == books.live_keys
-    kept = {row.id: entity_from(row) for row in books.tables.values() if row.state}
+    kept = {row.id: entity_of_row(row) for row in books.tables.values() if row.state}
     assert kept == {key: entity for key, entity in entities.items() if entity is not None}
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.ledger_storage import TABLES, Storage, emptied, runner
 from tests.told_ledger import story, write
 from tollgate.actors.ledger.backup.archive import LedgerArchive, Shipment
-from tollgate.actors.ledger.backup.restore import Restored, restore
-from tollgate.actors.ledger.backup.segments import Record
+from tollgate.actors.ledger.backup.restore import Restored, restore_records
+from tollgate.actors.ledger.backup.segments import SegmentRecord
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.storage.migration import open_database
 
@@ -29,14 +29,14 @@ def backed_up(url: str, archive: LedgerArchive) -> Shipment | None:
 
 
 def restored(url: str, archive: LedgerArchive) -> Restored:
-    async def all_records() -> AsyncIterator[Record]:
+    async def all_records() -> AsyncIterator[SegmentRecord]:
         for record in archive.records():
             yield record
 
     async def do() -> Restored:
         database = await open_database(url)
         try:
-            return await restore(database, all_records(), lambda _: None)
+            return await restore_records(database, all_records(), lambda _: None)
         finally:
             await database.close()
 

@@ -5,9 +5,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.machine import Step, execute, needs, rows
+from tollgate.actors.ledger.book.machine import OrderEffect, execute, needs, rows
 from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
@@ -18,7 +18,7 @@ from tollgate.actors.ledger.law.commands import (
     Order,
     ReserveMerchant,
 )
-from tollgate.actors.ledger.law.outcomes import Refused
+from tollgate.actors.ledger.law.outcomes import Refusal
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import (
@@ -26,6 +26,7 @@ from tollgate.actors.ledger.law.values import (
     NOBODY,
     OPERATOR,
     BookId,
+    CardBrand,
     CardSummary,
     Currency,
     EntityId,
@@ -34,7 +35,6 @@ from tollgate.actors.ledger.law.values import (
     Pricing,
     ProcessingError,
     Rate,
-    Scheme,
 )
 
 NOW_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
@@ -46,7 +46,7 @@ CARD = CardSummary(
     bin="410000",
     last4="0000",
     expiry_ms=1_893_455_999_999,  # 2029-12-31T23:59:59.999Z
-    scheme=Scheme.VISA,
+    scheme=CardBrand.VISA,
     has_code=True,
     network_token="token-1",
 )
@@ -83,30 +83,32 @@ class Books:
 
     def head(self, book: BookId) -> Head | None:
         row = self.heads.get(book)
-        return None if row is None else head_from(row)
+        return None if row is None else head_of_row(row)
 
     def entity(self, entity: EntityId) -> Entity | None:
         found = (row for (_, _, known), row in self.tables.items() if known == entity)
-        entities = (entity_from(row) for row in found)
+        entities = (entity_of_row(row) for row in found)
         return next((entity for entity in entities if entity is not None), None)
 
     def attempt(
         self, book: BookId, command: Command, app: EntityId = NOBODY, **options: Any
-    ) -> Step | Refused:
+    ) -> OrderEffect | Refusal:
         """Execute and commit, or be refused."""
         order = self.order(book, command, app, **options)
         known: dict[EntityId, Entity | None] = {}
         while missing := needs(command, known):
             known |= {entity: self.entity(entity) for entity in missing}
         step = execute(self.head(book), known, order, self.now_ms)
-        if isinstance(step, Step):
+        if isinstance(step, OrderEffect):
             self.commit(rows(order, step))
         return step
 
-    def do(self, book: BookId, command: Command, app: EntityId = NOBODY, **options: Any) -> Step:
+    def do(
+        self, book: BookId, command: Command, app: EntityId = NOBODY, **options: Any
+    ) -> OrderEffect:
         """Execute and commit what is allowed."""
         step = self.attempt(book, command, app, **options)
-        assert isinstance(step, Step), step
+        assert isinstance(step, OrderEffect), step
         return step
 
     def commit(self, commit: Commit) -> None:
@@ -144,15 +146,15 @@ class Shop:
     app: EntityId
     book: BookId
 
-    def do(self, command: Command, app: EntityId | None = None, **options: Any) -> Step:
+    def do(self, command: Command, app: EntityId | None = None, **options: Any) -> OrderEffect:
         return self.books.do(self.book, command, self.app if app is None else app, **options)
 
-    def refusal(self, command: Command, app: EntityId | None = None, **options: Any) -> Refused:
+    def refusal(self, command: Command, app: EntityId | None = None, **options: Any) -> Refusal:
         """Of a command that must be refused, and change nothing (T8)."""
         before = (dict(self.books.heads), dict(self.books.tables), list(self.books.log))
         origin = self.app if app is None else app
         refused = self.books.attempt(self.book, command, origin, **options)
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, Refusal)
         assert before == (self.books.heads, self.books.tables, self.books.log)
         return refused
 
@@ -164,7 +166,7 @@ class Shop:
         step = self.do(command, NOBODY)
         return next(entity for entity in step.entities)
 
-    def capture(self, transaction: EntityId, amount: int, rate: Rate | None = None) -> Step:
+    def capture(self, transaction: EntityId, amount: int, rate: Rate | None = None) -> OrderEffect:
         return self.do(Capture(transaction, amount, None, "", rate, None))
 
     def captured(self, amount: int) -> EntityId:

@@ -10,7 +10,7 @@ from tests.ledger_books import NOW_MS, Books, Shop, authorise, open_shop
 from tests.simulation.virtual_loop import VirtualLoop
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.law.commands import Capture, Command, Order, Void
-from tollgate.actors.ledger.law.outcomes import Answer, Done
+from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, HeadRow, OperationRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
@@ -88,14 +88,14 @@ class Writer:
         )
         return replace(order, deadline_ms=int(self.clock.now_s() * 1000) + 10_000)
 
-    async def ask(self, *orders: Order) -> list[Answer]:
+    async def ask(self, *orders: Order) -> list[OrderOutcome]:
         return await self.shard.execute(orders)
 
-    async def do(self, command: Command, key: str = "") -> Answer:
+    async def do(self, command: Command, key: str = "") -> OrderOutcome:
         (answer,) = await self.ask(self.order(command, key=key))
         return answer
 
-    def asked(self, *orders: Order) -> asyncio.Task[list[Answer]]:
+    def asked(self, *orders: Order) -> asyncio.Task[list[OrderOutcome]]:
         """Asked, and not waited for."""
         return asyncio.get_running_loop().create_task(self.ask(*orders))
 

@@ -26,7 +26,7 @@ from tests.ledger_books import (
     open_shop,
     rate,
 )
-from tollgate.actors.ledger.book.entities import head_from
+from tollgate.actors.ledger.book.entities import head_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
@@ -53,12 +53,12 @@ from tollgate.actors.ledger.law.values import (
     NOBODY,
     OPERATOR,
     Advice,
+    CardBrand,
     CardSummary,
     EntityId,
     Price,
     Pricing,
     ProcessingError,
-    Scheme,
 )
 
 LATER = ProcessingError(7, "Insufficient funds", True, False, "Try later.", Advice(24, 5, "Wait."))
@@ -79,7 +79,9 @@ def tell() -> Books:
 
 def _trade(shop: Shop) -> None:
     """In three currencies, with 0, 2 and 3 decimals."""
-    mastercard = CardSummary("510000", "1111", CARD.expiry_ms, Scheme.MASTERCARD, False, "token-2")
+    mastercard = CardSummary(
+        "510000", "1111", CARD.expiry_ms, CardBrand.MASTERCARD, False, "token-2"
+    )
     command = Authorise(JPY, 0, 10_001, mastercard, "YEN", '{"order":"Ø 17"}', None, "attempt")
     (yen,) = shop.do(command, NOBODY).entities
     for amount, numerator in ((3_333, 455), (3_333, 461), (3_000, 447)):
@@ -150,7 +152,7 @@ def entry_of(line: str) -> Entry:
 
 def outcome_of(books: Books) -> dict[str, Any]:
     """What books come to: heads with their accounts, and the documents of the wire."""
-    heads = {book: head_from(row) for book, row in sorted(books.heads.items())}
+    heads = {book: head_of_row(row) for book, row in sorted(books.heads.items())}
     return {
         "heads": {
             book: {"seq": head.seq, "hash": head.hash, "accounts": dict(head.accounts)}

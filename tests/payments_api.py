@@ -14,7 +14,7 @@ import httpx
 
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.pipeline import Shard
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
@@ -70,13 +70,13 @@ class RecordedLedger:
 
     shard: Shard
     orders: list[Order] = field(default_factory=list)
-    instead: list[Answer] = field(default_factory=list)
+    instead: list[OrderOutcome] = field(default_factory=list)
     held: int = 0
 
     def __post_init__(self) -> None:
         self._met = asyncio.Event()
 
-    async def execute(self, orders: Sequence[Order]) -> list[Answer]:
+    async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         self.orders += orders
         if self.instead:
             return [self.instead.pop(0) for _ in orders]

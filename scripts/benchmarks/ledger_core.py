@@ -17,13 +17,13 @@ from rich.table import Table
 from scripts.benchmarks.ledger_machine import AUTHORISE, BOOK, OPEN_SHOP, ORIGIN
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.law.commands import Capture, Command, Order
-from tollgate.actors.ledger.law.outcomes import Answer, Done
+from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
-from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 BATCH = 100
@@ -65,7 +65,7 @@ class Core:
         """Orders in batches of this size, two of them on their way at any time."""
         orders = list(self._ordered(commands))
         parts = iter([orders[at : at + batch] for at in range(0, len(orders), batch)])
-        answers: list[Answer] = []
+        answers: list[OrderOutcome] = []
 
         async def caller() -> None:
             for part in parts:
@@ -118,7 +118,7 @@ async def size_table(folder: Path, entries: int) -> Table:
         page_ms = []
         for _ in range(PAGES):
             asked = perf_counter()
-            found = await store.page("transaction", BOOK, Page(PAGE), Filter())
+            found = await store.page("transaction", BOOK, PageBounds(PAGE), ListFilter())
             page_ms.append((perf_counter() - asked) * 1e3)
             assert len(found) == PAGE, "there are enough"
     table = Table("entries", "restart ms", "page of 50, ms", "p99", title="A large book")

@@ -7,11 +7,12 @@ import click
 
 from tollgate.actors.ledger.book.entities import Entity
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.machine import Step, execute, rows
+from tollgate.actors.ledger.book.machine import OrderEffect, execute, rows
 from tollgate.actors.ledger.law.commands import Authorise, Capture, Command, OpenMerchant, Order
 from tollgate.actors.ledger.law.values import (
     OPERATOR,
     BookId,
+    CardBrand,
     CardSummary,
     Currency,
     EntityId,
@@ -19,14 +20,13 @@ from tollgate.actors.ledger.law.values import (
     Price,
     Pricing,
     Rate,
-    Scheme,
 )
 
 NOW_MS = 1_767_225_600_000
 BOOK = BookId("6955b9000000000001000000")
 EUR, USD = Currency("EUR"), Currency("USD")
 ORIGIN = Origin(OPERATOR, "ab12", "192.0.2.1", "request-0123456789abcdef")
-CARD = CardSummary("410000", "0000", NOW_MS + 10**11, Scheme.VISA, True, "token")
+CARD = CardSummary("410000", "0000", NOW_MS + 10**11, CardBrand.VISA, True, "token")
 PRICING = Pricing(14_500, Price(EUR, 25), Price(EUR, 2_500))
 _SHOP = ("Shop", EUR, True, "shop@example.com", "shop.example", "SHOP", "DK", "1", "")
 OPEN_SHOP = OpenMerchant("key", *_SHOP, PRICING, EntityId("a" * 24), "Till", NOW_MS)
@@ -41,11 +41,11 @@ class Book:
         self.entities: dict[EntityId, Entity | None] = {}
         self.give(OPEN_SHOP)
 
-    def give(self, command: Command) -> Step:
+    def give(self, command: Command) -> OrderEffect:
         operation = f"operation-{0 if self.head is None else self.head.seq}"
         order = Order(operation, BOOK, command, ORIGIN, NOW_MS)
         step = execute(self.head, self.entities, order, NOW_MS)
-        assert isinstance(step, Step), step
+        assert isinstance(step, OrderEffect), step
         rows(order, step)
         self.head = step.head
         self.entities.update(step.entities)

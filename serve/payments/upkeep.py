@@ -17,7 +17,7 @@ from pathlib import Path
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
 from tollgate.actors.ledger.backup.segments import BrokenSegment
-from tollgate.actors.ledger.proof.anchors import anchor, last_settled_day
+from tollgate.actors.ledger.proof.anchors import anchor_day, last_settled_day
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database
@@ -67,7 +67,7 @@ class Upkeep:
         file = self.anchors / f"{day}.json"
         if file.exists():
             return
-        made = await anchor(database, day, self._now_ms())
+        made = await anchor_day(database, day, self._now_ms())
         self.anchors.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = file.with_suffix(f".{os.getpid()}.new")
         draft.write_text(json.dumps(asdict(made)) + "\n")

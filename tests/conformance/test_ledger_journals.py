@@ -10,9 +10,9 @@ from tests.ledger_auditor import audit
 from tests.ledger_books import Books
 from tests.ledger_story import entry_of, outcome_of, tell
 from tollgate.actors.ledger.book.chain import BrokenJournal, event_of
-from tollgate.actors.ledger.book.entities import Entity, head_row
+from tollgate.actors.ledger.book.entities import Entity, row_of_head
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.replay import replay, replayed_rows
+from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.events import Event
 from tollgate.actors.ledger.law.rows import Commit, Entry
 from tollgate.actors.ledger.law.values import BookId, EntityId
@@ -29,9 +29,9 @@ def replayed(log: list[Entry]) -> Books:
     heads: dict[BookId, Head] = {}
     entities: dict[EntityId, Entity | None] = {}
     for entry in log:
-        head, changed = replay(heads.get(entry.book), entities, entry)
+        head, changed = replay_entry(heads.get(entry.book), entities, entry)
         rows, keys = replayed_rows(entities, head, changed, entry)
-        books.commit(Commit([entry], rows, keys, [head_row(head)]))
+        books.commit(Commit([entry], rows, keys, [row_of_head(head)]))
         heads[entry.book] = head
         entities |= changed
     return books

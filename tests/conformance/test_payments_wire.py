@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.readers import (
     BODY_BYTES_MAX,
     FORM_FIELDS_MAX,
@@ -49,13 +49,13 @@ def test_queries(case: Case) -> None:
     else:
         page, wanted = case["page"], case.get("filter", {})
         expected = ListQuery(
-            Page(
+            PageBounds(
                 page["limit"],
                 page.get("before"),
                 page.get("after"),
                 page.get("ascending", False),
             ),
-            Filter(wanted.get("transaction"), wanted.get("test"), wanted.get("successful")),
+            ListFilter(wanted.get("transaction"), wanted.get("test"), wanted.get("successful")),
             case.get("merchant"),
         )
         assert read_list_query(read_query(query), FILTERS) == expected

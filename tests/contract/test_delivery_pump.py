@@ -13,7 +13,7 @@ from sqlalchemy import insert
 
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.book.entities import Webhook, state_of
-from tollgate.actors.ledger.delivery.schedule import Batch, DeliveriesDown, Outcome
+from tollgate.actors.ledger.delivery.schedule import DeliveriesDown, DeliveryBatch, DeliveryOutcome
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.connections.engine import Database, connect
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
@@ -244,13 +244,15 @@ class FlakyStore:
         self.claims_down = 2
         self.settlements_down = 1
 
-    async def claim(self, now_ms: int, lease_ms: int, batches: int, letters: int) -> list[Batch]:
+    async def claim(
+        self, now_ms: int, lease_ms: int, batches: int, letters: int
+    ) -> list[DeliveryBatch]:
         if self.claims_down:
             self.claims_down -= 1
             raise DeliveriesDown("no connection")
         return await self._store.claim(now_ms, lease_ms, batches, letters)
 
-    async def settle(self, batch: Batch, outcome: Outcome, now_ms: int) -> bool:
+    async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
         if self.settlements_down:
             self.settlements_down -= 1
             raise DeliveriesDown("no connection")

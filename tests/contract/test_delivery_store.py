@@ -15,9 +15,9 @@ from tollgate.actors.ledger.book.entities import Webhook, state_of
 from tollgate.actors.ledger.delivery.schedule import (
     DEAD_LETTERS_MAX,
     GIVE_UP_AFTER_MS,
-    Batch,
     DeliveriesDown,
-    Outcome,
+    DeliveryBatch,
+    DeliveryOutcome,
     pause_ms,
 )
 from tollgate.actors.ledger.law.values import BookId, EntityId
@@ -64,16 +64,16 @@ class Storage:
 
     async def claim(
         self, now_ms: int = NOW_MS, batches: int = 10, letters: int = 10
-    ) -> list[Batch]:
+    ) -> list[DeliveryBatch]:
         return await self.store.claim(now_ms, LEASE_MS, batches, letters)
 
-    async def claim_one(self, now_ms: int = NOW_MS, letters: int = 10) -> Batch:
+    async def claim_one(self, now_ms: int = NOW_MS, letters: int = 10) -> DeliveryBatch:
         (batch,) = await self.claim(now_ms, letters=letters)
         return batch
 
-    async def fail(self, now_ms: int, reason: str = "HTTP status 500") -> Batch:
+    async def fail(self, now_ms: int, reason: str = "HTTP status 500") -> DeliveryBatch:
         batch = await self.claim_one(now_ms)
-        assert await self.store.settle(batch, Outcome(0, reason), now_ms)
+        assert await self.store.settle(batch, DeliveryOutcome(0, reason), now_ms)
         return batch
 
 
@@ -81,7 +81,7 @@ def entity_id(number: int, book: BookId = BOOK, at_ms: int = NOW_MS) -> EntityId
     return EntityId(f"{at_ms // 1000:08x}{book[8:18]}{number:06x}")
 
 
-def numbers(batch: Batch) -> list[int]:
+def numbers(batch: DeliveryBatch) -> list[int]:
     return [int(letter.event[18:], 16) for letter in batch.letters]
 
 
@@ -166,8 +166,8 @@ def test_a_lease_runs_out(run: Run) -> None:
         assert await storage.claim(NOW_MS + LEASE_MS - 1) == []
         again = await storage.claim_one(NOW_MS + LEASE_MS)
         assert again.letters == late.letters, "at least once"
-        assert not await storage.store.settle(late, Outcome(1), NOW_MS + LEASE_MS)
-        assert await storage.store.settle(again, Outcome(1), NOW_MS + LEASE_MS)
+        assert not await storage.store.settle(late, DeliveryOutcome(1), NOW_MS + LEASE_MS)
+        assert await storage.store.settle(again, DeliveryOutcome(1), NOW_MS + LEASE_MS)
         assert await storage.claim(NOW_MS + DAY_MS) == []
 
     run(scenario)
@@ -182,7 +182,7 @@ def test_events_go_out_in_order_and_once_when_all_is_well(run: Run) -> None:
             (batch,) = batches
             assert len(batch.letters) <= 3
             seen += numbers(batch)
-            assert await storage.store.settle(batch, Outcome(len(batch.letters)), NOW_MS)
+            assert await storage.store.settle(batch, DeliveryOutcome(len(batch.letters)), NOW_MS)
         assert seen == list(range(2, 9))
         await storage.events(9)
         assert numbers(await storage.claim_one()) == [9]
@@ -195,7 +195,7 @@ def test_a_failure_holds_back_what_comes_after_it_and_waits(run: Run) -> None:
         hook = await storage.hook(1)
         await storage.events(2, 3, 4)
         batch = await storage.claim_one()
-        assert await storage.store.settle(batch, Outcome(1, "HTTP status 500"), NOW_MS)
+        assert await storage.store.settle(batch, DeliveryOutcome(1, "HTTP status 500"), NOW_MS)
         due_ms = NOW_MS + pause_ms(hook, 1)
         assert await storage.claim(due_ms - 1) == []
         again = await storage.claim_one(due_ms)
@@ -213,7 +213,7 @@ def test_a_failing_webhook_holds_back_no_other(run: Run) -> None:
         await storage.events(3)
         for batch in await storage.claim():
             reason = None if batch.webhook == entity_id(2) else "refused"
-            outcome = Outcome(0 if reason else 1, reason)
+            outcome = DeliveryOutcome(0 if reason else 1, reason)
             assert await storage.store.settle(batch, outcome, NOW_MS)
         await storage.events(4)
         (batch,) = await storage.claim()
@@ -279,7 +279,7 @@ def test_dead_letters_are_sent_again_after_what_is_new(run: Run) -> None:
         batch = await storage.claim_one(now_ms)
         assert numbers(batch) == [4, 2, 3]
         assert [letter.is_again for letter in batch.letters] == [False, True, True]
-        assert await storage.store.settle(batch, Outcome(3), now_ms)
+        assert await storage.store.settle(batch, DeliveryOutcome(3), now_ms)
         assert await storage.store.dead_letters(hook, 9) == []
         assert await storage.claim(now_ms) == []
 
@@ -294,7 +294,7 @@ def test_one_dead_letter_is_sent_again_and_dead_again(run: Run) -> None:
         assert await storage.store.send_again(hook, wanted, now_ms) == 1
         batch = await storage.claim_one(now_ms)
         assert numbers(batch) == [4, 3]
-        assert await storage.store.settle(batch, Outcome(1, "still no"), now_ms)
+        assert await storage.store.settle(batch, DeliveryOutcome(1, "still no"), now_ms)
         newest, oldest = await storage.store.dead_letters(hook, 9)
         assert (newest.event, newest.reason, newest.is_queued) == (entity_id(3), "still no", False)
         assert (oldest.event, oldest.is_queued) == (entity_id(2), False)

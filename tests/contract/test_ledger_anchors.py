@@ -11,10 +11,10 @@ from tests.ledger_storage import BOOK, Book, Run, Storage, book_id, operation_ro
 from tests.told_ledger import long_story, story, write
 from tollgate.actors.ledger.book.chain import hash_of
 from tollgate.actors.ledger.law.rows import Commit, Entry, HeadRow
-from tollgate.actors.ledger.proof.anchors import anchor, end_of, last_settled_day
-from tollgate.actors.ledger.proof.findings import Report
+from tollgate.actors.ledger.proof.anchors import anchor_day, end_of, last_settled_day
+from tollgate.actors.ledger.proof.findings import VerificationReport
 from tollgate.actors.ledger.proof.recent_verification import verify_recent
-from tollgate.actors.ledger.proof.verification import verify
+from tollgate.actors.ledger.proof.verification import verify_all
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.operation_expiry import (
     KEPT_MS,
@@ -73,7 +73,7 @@ def test_an_anchor_is_the_root_over_the_last_entries_of_all_books(run: Run, book
             await store.append(commit)
             by_then = [entry for entry in commit.entries if entry.at_ms < end_of(date(2026, 1, 2))]
             last += by_then[-1:]
-        made = await anchor(await storage.database(), date(2026, 1, 2), START_MS + 9 * DAY_MS)
+        made = await anchor_day(await storage.database(), date(2026, 1, 2), START_MS + 9 * DAY_MS)
         assert (made.day, made.at_ms) == ("2026-01-02", START_MS + 2 * DAY_MS)
         assert (made.books, made.root) == (len(last), root_of(last))
 
@@ -85,14 +85,14 @@ def test_an_anchor_stays_what_it_is(run: Run) -> None:
         store, database, book = await storage.store(), await storage.database(), Book()
         await store.append(days_of(book, [0, 1]))
         now_ms = START_MS + 5 * DAY_MS
-        first = await anchor(database, DAY, now_ms)
+        first = await anchor_day(database, DAY, now_ms)
         await store.append(days_of(book, [2, 3]))
-        assert await anchor(database, DAY, now_ms) == first
-        assert await anchor(database, date(2026, 1, 2), now_ms) != first
+        assert await anchor_day(database, DAY, now_ms) == first
+        assert await anchor_day(database, date(2026, 1, 2), now_ms) != first
         writing = await storage.writing()
         await writing.run("UPDATE entries SET hash = 'another' WHERE seq = 1")
         with pytest.raises(StorageError, match=r"2026-01-01: the anchor was .* it was changed"):
-            await anchor(database, DAY, now_ms)
+            await anchor_day(database, DAY, now_ms)
 
     run(scenario)
 
@@ -108,7 +108,7 @@ def test_a_day_is_anchored_when_all_of_it_has_been_written(run: Run) -> None:
 
     async def scenario(storage: Storage) -> None:
         with pytest.raises(StorageError, match="2026-01-01: the day is not over"):
-            await anchor(await storage.database(), DAY, midnight_ms)
+            await anchor_day(await storage.database(), DAY, midnight_ms)
 
     run(scenario)
 
@@ -119,11 +119,11 @@ def test_verification_finds_the_anchors_in_the_journal(run: Run) -> None:
         database = await storage.database()
         # The story is told on the first day of the year.
         for day in (date(2025, 12, 31), DAY, date(2026, 1, 2)):
-            await anchor(database, day, START_MS + 9 * DAY_MS)
-        assert (await verify(database, lambda *_: None)).is_sound
+            await anchor_day(database, day, START_MS + 9 * DAY_MS)
+        assert (await verify_all(database, lambda *_: None)).is_sound
         writing = await storage.writing()
         await writing.run("UPDATE anchors SET books = 2 WHERE day = '2026-01-02'")
-        report = await verify(database, lambda *_: None)
+        report = await verify_all(database, lambda *_: None)
         assert [line[:24] for line in report.findings] == ["the anchor of 2026-01-02"]
 
     run(scenario)
@@ -132,17 +132,17 @@ def test_verification_finds_the_anchors_in_the_journal(run: Run) -> None:
 # Verification of what is recent
 
 
-async def recent(storage: Storage) -> Report:
+async def recent(storage: Storage) -> VerificationReport:
     return await verify_recent(await storage.database(), lambda *_: None)
 
 
 def test_recent_entries_are_sound(run: Run) -> None:
     async def scenario(storage: Storage) -> None:
-        assert await recent(storage) == Report(0, 0, (), (), 0)
+        assert await recent(storage) == VerificationReport(0, 0, (), (), 0)
         await write(await storage.store(), story())
         report = await recent(storage)
         assert report.findings == ()
-        full = await verify(await storage.database(), lambda *_: None)
+        full = await verify_all(await storage.database(), lambda *_: None)
         assert report == full
 
     run(scenario)

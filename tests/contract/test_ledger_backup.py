@@ -11,11 +11,11 @@ from tests.ledger_backups import NOW_MS, backed_up, empty_tables, restored, tabl
 from tests.ledger_storage import Run, Storage, emptied, runner
 from tests.told_ledger import long_story, story, write
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
-from tollgate.actors.ledger.backup.restore import restore
+from tollgate.actors.ledger.backup.restore import restore_records
 from tollgate.actors.ledger.backup.shipment import ship
 from tollgate.actors.ledger.backup.sqlite_copy import copy_file
 from tollgate.actors.ledger.law.rows import Commit
-from tollgate.actors.ledger.proof.verification import verify
+from tollgate.actors.ledger.proof.verification import verify_all
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 
@@ -64,7 +64,7 @@ def test_books_move_from_sqlite_to_postgresql(
     async def sound(storage: Storage) -> None:
         connection = await storage.writing()
         await connection.run("DELETE FROM anchors")
-        assert (await verify(await storage.database(), lambda *_: None)).findings == ()
+        assert (await verify_all(await storage.database(), lambda *_: None)).findings == ()
 
     runner(there)(sound)
 
@@ -81,7 +81,7 @@ def test_a_restored_ledger_goes_on(ledger_url: str, archive: LedgerArchive, tmp_
         connection = await storage.writing()
         await connection.run("DELETE FROM anchors")
         await write(await storage.store(), commits[half:])
-        report = await verify(await storage.database(), lambda *_: None)
+        report = await verify_all(await storage.database(), lambda *_: None)
         assert report.findings == ()
         assert report.entries == sum(len(commit.entries) for commit in commits)
 
@@ -215,7 +215,7 @@ def test_a_copy_is_whole_and_can_be_restored_from(
     async def put_back() -> None:
         source, target = await open_database(f"sqlite:///{copy}"), await open_database(there)
         async with aclosing(ship(source, {}, lambda _: None)) as records:
-            await restore(target, records, lambda _: None)
+            await restore_records(target, records, lambda _: None)
         await source.close()
         await target.close()
 

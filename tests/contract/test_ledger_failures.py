@@ -13,7 +13,7 @@ from tests.ledger_storage import BOOK, Book, Run, Storage, book_id, move, runner
 from tollgate.actors.ledger.storage.connections import engine
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database
-from tollgate.actors.ledger.storage.store import Filter, OutcomeUnknown, Page, StorageDown
+from tollgate.actors.ledger.storage.store import ListFilter, OutcomeUnknown, PageBounds, StorageDown
 
 ROOT = Path(__file__).resolve().parents[2]
 only_sqlite = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
@@ -116,7 +116,7 @@ def test_reading_goes_on_while_another_process_writes(ledger_url: str, run: Run)
             reads = await storage.reads()
             for _ in range(20):
                 seq = int(await asyncio.to_thread(lines.readline))
-                assert len(await reads.page("line", BOOK, Page(1000), Filter())) >= seq
+                assert len(await reads.page("line", BOOK, PageBounds(1000), ListFilter())) >= seq
 
         run(scenario)
 

@@ -10,16 +10,16 @@ import pytest
 from tests.ledger_storage import BOOK, Run, Storage, book_id, runner
 from tollgate.actors.ledger.law.rows import Commit, EntityRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.storage.connections.statements import Query
+from tollgate.actors.ledger.storage.connections.statements import QueryStatement
 from tollgate.actors.ledger.storage.reading.lists import Shape, apps_of, entities_of, merchants_of
-from tollgate.actors.ledger.storage.store import Filter, Page, ReadStore
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadStore
 
 SEED = 20_260_101
 KINDS = ("transaction", "dispute")
 TRANSACTIONS = tuple(EntityId(f"{number:024x}") for number in (1, 2, 3))
 FLAGS = (None, True, False)
 FILTERS = [
-    Filter(transaction, is_test, is_successful)
+    ListFilter(transaction, is_test, is_successful)
     for transaction in (None, *TRANSACTIONS)
     for is_test in FLAGS
     for is_successful in FLAGS
@@ -49,7 +49,7 @@ def rows_of(book: BookId, chance: random.Random, count: int) -> Iterator[EntityR
         )
 
 
-def matches(row: EntityRow, wanted: Filter) -> bool:
+def matches(row: EntityRow, wanted: ListFilter) -> bool:
     return (
         wanted.transaction in (None, row.transaction)
         and wanted.is_test in (None, row.is_test)
@@ -57,7 +57,7 @@ def matches(row: EntityRow, wanted: Filter) -> bool:
     )
 
 
-def model_page(rows: list[EntityRow], kind: str, page: Page, wanted: Filter) -> list[str]:
+def model_page(rows: list[EntityRow], kind: str, page: PageBounds, wanted: ListFilter) -> list[str]:
     found = [row for row in rows if row.kind == kind and matches(row, wanted)]
     found = [row for row in found if page.before is None or row.id < page.before]
     found = [row for row in found if page.after is None or row.id > page.after]
@@ -80,7 +80,7 @@ def test_every_page_of_every_filter_is_the_models(run: Run) -> None:
         for wanted in FILTERS:
             for _ in range(12):
                 book = chance.choice(list(books))
-                page = Page(
+                page = PageBounds(
                     limit=chance.choice((1, 2, 7, 1000)),
                     before=bounds(books[book], chance),
                     after=bounds(books[book], chance),
@@ -93,13 +93,17 @@ def test_every_page_of_every_filter_is_the_models(run: Run) -> None:
     run(scenario)
 
 
-async def walk(reads: ReadStore, wanted: Filter, limit: int, *, is_ascending: bool) -> list[str]:
+async def walk(
+    reads: ReadStore, wanted: ListFilter, limit: int, *, is_ascending: bool
+) -> list[str]:
     """As a client pages: with the last id of each page, until one is empty."""
     found: list[str] = []
     last: EntityId | None = None
     while True:
         page = (
-            Page(limit, after=last, is_ascending=True) if is_ascending else Page(limit, before=last)
+            PageBounds(limit, after=last, is_ascending=True)
+            if is_ascending
+            else PageBounds(limit, before=last)
         )
         documents = await reads.page("transaction", BOOK, page, wanted)
         if not documents:
@@ -141,7 +145,11 @@ def test_a_walk_finds_all_that_was_there_once_whatever_comes_meanwhile(run: Run)
                 await store.append(Commit(entities=[row]))
 
         inserting = asyncio.create_task(insert())
-        for wanted in (Filter(), Filter(is_successful=True), Filter(transaction=TRANSACTIONS[0])):
+        for wanted in (
+            ListFilter(),
+            ListFilter(is_successful=True),
+            ListFilter(transaction=TRANSACTIONS[0]),
+        ):
             found = await walk(reads, wanted, 9, is_ascending=False)
             assert len(found) == len(set(found))
             assert {row.document for row in there if matches(row, wanted)} <= set(found)
@@ -171,23 +179,25 @@ def test_merchants_of_an_app_and_apps_of_a_merchant(run: Run) -> None:
         for app in apps:
             for is_test in FLAGS:
                 for page in (
-                    Page(1000),
-                    Page(5, before=EntityId(books[30])),
-                    Page(5, after=EntityId(books[10]), is_ascending=True),
-                    Page(1000, before=EntityId(books[30]), after=EntityId(books[10])),
+                    PageBounds(1000),
+                    PageBounds(5, before=EntityId(books[30])),
+                    PageBounds(5, after=EntityId(books[10]), is_ascending=True),
+                    PageBounds(1000, before=EntityId(books[30]), after=EntityId(books[10])),
                 ):
                     theirs = [
                         merchants[row.book]
                         for row in members
                         if row.id == app and is_test in (None, merchants[row.book].is_test)
                     ]
-                    expected = model_page(theirs, "merchant", page, Filter())
-                    assert await reads.merchants_of(app, page, Filter(is_test=is_test)) == expected
+                    expected = model_page(theirs, "merchant", page, ListFilter())
+                    assert (
+                        await reads.merchants_of(app, page, ListFilter(is_test=is_test)) == expected
+                    )
         for book in books:
             theirs = [row for row in members if row.book == book]
-            for page in (Page(2), Page(9, after=apps[0], is_ascending=True)):
-                expected = model_page(theirs, "membership", page, Filter())
-                assert await reads.page("membership", book, page, Filter()) == expected
+            for page in (PageBounds(2), PageBounds(9, after=apps[0], is_ascending=True)):
+                expected = model_page(theirs, "membership", page, ListFilter())
+                assert await reads.page("membership", book, page, ListFilter()) == expected
 
     run(scenario)
 
@@ -195,7 +205,7 @@ def test_merchants_of_an_app_and_apps_of_a_merchant(run: Run) -> None:
 # Speed: what the databases do for each shape of query
 
 SHAPES = [
-    Shape.of(Page(5, before, after, is_ascending), wanted)
+    Shape.of(PageBounds(5, before, after, is_ascending), wanted)
     for before in (None, TRANSACTIONS[0])
     for after in (None, TRANSACTIONS[0])
     for is_ascending in (True, False)
@@ -217,7 +227,7 @@ def test_every_list_walks_its_index_on_sqlite(run: Run) -> None:
     async def scenario(storage: Storage) -> None:
         database = await storage.database()
 
-        async def plan(query: Query) -> str:
+        async def plan(query: QueryStatement) -> str:
             values = [None] * len(query.names)
             async with database.reading() as connection:
                 rows = await connection.fetch(f"EXPLAIN QUERY PLAN {query.text}", values)

@@ -179,4 +179,4 @@ def test_a_file_serves_one_node() -> None:
     check_cluster("postgresql://u@h/d", 5)
     with pytest.raises(StorageError, match=r"5 nodes, but .* set TOLLGATE_STORAGE_URL to"):
         check_cluster("sqlite:///b", 5)
-    assert addresses.shown(storage_url("postgresql://u:p@h/d")) == "postgresql://u:***@h/d"
+    assert addresses.shown_url(storage_url("postgresql://u:p@h/d")) == "postgresql://u:***@h/d"

@@ -12,7 +12,7 @@ from tests.ledger_backups import backed_up, empty_tables, restored, tables_of, t
 from tests.ledger_storage import Storage, runner
 from tests.told_ledger import story, write
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
-from tollgate.actors.ledger.backup.segments import BrokenSegment, Record, SegmentText
+from tollgate.actors.ledger.backup.segments import BrokenSegment, SegmentRecord, SegmentText
 from tollgate.actors.ledger.book.chain import BrokenJournal
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.storage.errors import StorageError
@@ -135,7 +135,7 @@ def test_a_book_that_does_not_end_where_its_head_says_is_not_restored(
     lines = shipment.file.read_bytes().splitlines()
     del lines[max(nr for nr, line in enumerate(lines) if line.startswith(b'{"entry"'))]
     text = SegmentText()
-    forged = [text.line(decode(line, type=Record)) for line in lines[:-1]]
+    forged = [text.line(decode(line, type=SegmentRecord)) for line in lines[:-1]]
     shipment.file.write_bytes(b"".join([*forged, text.end()]))
     there = empty_tables(tmp_path)
     empty = tables_of(there)

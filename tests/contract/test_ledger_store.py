@@ -19,9 +19,15 @@ from tests.ledger_storage import (
 )
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, KeyRow, Posting
 from tollgate.actors.ledger.law.values import EntityId
-from tollgate.actors.ledger.storage.store import BrokenCommit, Fenced, Filter, KeyOwner, Page
+from tollgate.actors.ledger.storage.store import (
+    BrokenCommit,
+    Fenced,
+    KeyOwner,
+    ListFilter,
+    PageBounds,
+)
 
-ANY = Filter()
+ANY = ListFilter()
 
 
 @pytest.fixture
@@ -87,7 +93,7 @@ def test_rows_change_and_go(run: Run) -> None:
         key = KeyRow("digest", APP, "1234", 5)
         await store.append(Commit(entities=[member], keys=[key]))
         assert await reads.is_member(BOOK, APP)
-        assert await reads.page("membership", BOOK, Page(9), ANY) == ['{"app":1}']
+        assert await reads.page("membership", BOOK, PageBounds(9), ANY) == ['{"app":1}']
         assert await reads.key_owner("digest") == KeyOwner(APP, "1234", "digest")
         # A membership has its app's id, and is no entity by it.
         assert await store.entities([APP]) == {}
@@ -101,7 +107,7 @@ def test_rows_change_and_go(run: Run) -> None:
         assert not await reads.is_member(BOOK, APP)
         assert await reads.key_owner("digest") is None
         assert await store.entities([user.id, webhook.id]) == {webhook.id: changed}
-        assert await reads.page("user", BOOK, Page(9), ANY) == []
+        assert await reads.page("user", BOOK, PageBounds(9), ANY) == []
 
     run(scenario)
 
@@ -197,7 +203,7 @@ def test_readers_see_whole_commits_and_all_that_was_acknowledged(run: Run) -> No
             seen = 0
             while seen < 2 * commits:
                 floor = acknowledged
-                lines = await reads.page("line", BOOK, Page(1000), ANY)
+                lines = await reads.page("line", BOOK, PageBounds(1000), ANY)
                 assert len(lines) % 2 == 0
                 assert len(lines) >= max(seen, 2 * floor)
                 seen = len(lines)

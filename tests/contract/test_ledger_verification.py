@@ -8,8 +8,8 @@ from tests.ledger_storage import Run, Storage, runner
 from tests.told_ledger import long_story, story, write
 from tollgate.actors.ledger.book.chain import hash_of
 from tollgate.actors.ledger.law.rows import Entry
-from tollgate.actors.ledger.proof.findings import Report
-from tollgate.actors.ledger.proof.verification import verify
+from tollgate.actors.ledger.proof.findings import VerificationReport
+from tollgate.actors.ledger.proof.verification import verify_all
 
 ENTRIES = sum(len(commit.entries) for commit in story())
 
@@ -19,9 +19,11 @@ def run(ledger_url: str) -> Run:
     return runner(ledger_url)
 
 
-async def verified(storage: Storage) -> Report:
+async def verified(storage: Storage) -> VerificationReport:
     seen: list[tuple[int, int]] = []
-    report = await verify(await storage.database(), lambda done, total: seen.append((done, total)))
+    report = await verify_all(
+        await storage.database(), lambda done, total: seen.append((done, total))
+    )
     assert [done for done, _ in seen[-1:]] == ([report.entries] if report.entries else [])
     return report
 
@@ -37,7 +39,7 @@ async def change(storage: Storage, *statements: str) -> None:
 def test_empty_books_are_sound(run: Run) -> None:
     async def scenario(storage: Storage) -> None:
         report = await verified(storage)
-        assert report == Report(0, 0, (), (), 0)
+        assert report == VerificationReport(0, 0, (), (), 0)
         assert report.is_sound
 
     run(scenario)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.payments_api import ABSENT, App, PaymentsApi, basic, done, fields_of
-from tollgate.actors.ledger.law.outcomes import Busy, Indefinite
+from tollgate.actors.ledger.law.outcomes import Indefinite, TurnedAway
 
 Merchant = dict[str, Any]
 JSON = "application/json"
@@ -187,7 +187,7 @@ def test_a_busy_book_says_when_to_come_again(
     api: PaymentsApi, shop: App, merchant: Merchant
 ) -> None:
     paid = api.pay(merchant)
-    api.ledger.instead.append(Busy(3))
+    api.ledger.instead.append(TurnedAway(3))
     response = api.call("POST", f"/transactions/{paid}/captures", shop, json={"amount": 1})
     problem_of(response, 503, "UNAVAILABLE")
     assert response.headers["retry-after"] == "3"

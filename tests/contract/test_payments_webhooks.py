@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 
 from tests.payments_api import ABSENT, App, PaymentsApi, done, fields_of
-from tollgate.actors.ledger.delivery.schedule import GIVE_UP_AFTER_MS, Batch, Outcome
+from tollgate.actors.ledger.delivery.schedule import (
+    GIVE_UP_AFTER_MS,
+    DeliveryBatch,
+    DeliveryOutcome,
+)
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.serve.payments.webhooks.calls import live
 
 Merchant = dict[str, Any]
@@ -20,7 +24,7 @@ def path(merchant: Merchant) -> str:
     return f"/merchants/{merchant['id']}/webhooks"
 
 
-def claim(api: PaymentsApi) -> Batch:
+def claim(api: PaymentsApi) -> DeliveryBatch:
     now_ms = int(api.clock.now_s() * 1000)
     (batch,) = api.runner.run(api.desk.deliveries.claim(now_ms, 1_000, 10, 10))
     return batch
@@ -32,7 +36,9 @@ def bury_all(api: PaymentsApi) -> list[str]:
     events = [letter.event for letter in batch.letters]
     for _ in range(2):
         now_ms = int(api.clock.now_s() * 1000)
-        assert api.runner.run(api.desk.deliveries.settle(batch, Outcome(0, "no answer"), now_ms))
+        assert api.runner.run(
+            api.desk.deliveries.settle(batch, DeliveryOutcome(0, "no answer"), now_ms)
+        )
         api.clock.advance(GIVE_UP_AFTER_MS / 1000 + 3_600)
         found = api.runner.run(
             api.desk.deliveries.claim(int(api.clock.now_s() * 1000), 1_000, 10, 10)
@@ -97,7 +103,7 @@ def test_of_two_who_replace_a_secret_at_once_one_is_told(
     execute = api.ledger.execute
     first: list[int] = []
 
-    async def after_another(orders: Sequence[Order]) -> list[Answer]:
+    async def after_another(orders: Sequence[Order]) -> list[OrderOutcome]:
         monkeypatch.setattr(api.ledger, "execute", execute)
         first.append((await api.request("POST", secrets, shop)).status_code)
         return await execute(orders)

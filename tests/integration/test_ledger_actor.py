@@ -19,7 +19,7 @@ from tests.ledger_actors import Desk, Ledger, start_ledger
 from tests.ledger_books import authorise
 from tests.waiting import until
 from tollgate.actors.ledger.law.commands import Capture, Order
-from tollgate.actors.ledger.law.outcomes import Answer, Done, Indefinite, Refused
+from tollgate.actors.ledger.law.outcomes import Done, Indefinite, OrderOutcome, Refusal
 from tollgate.actors.ledger.shard.client import Unanswered
 
 CALLERS = 100
@@ -37,11 +37,11 @@ def test_a_killed_shard_loses_and_doubles_nothing(desk: Desk) -> None:
     orders = [desk.order(authorise(100 + number)) for number in range(UNDER_LOAD)]
     client = desk.ledger.client()
 
-    async def under_fire() -> list[Answer]:
+    async def under_fire() -> list[OrderOutcome]:
         told = 0
         killed: list[int] = []
 
-        async def ask(order: Order) -> Answer:
+        async def ask(order: Order) -> OrderOutcome:
             nonlocal told
             (answer,) = await client.execute([order])
             told += 1
@@ -51,7 +51,7 @@ def test_a_killed_shard_loses_and_doubles_nothing(desk: Desk) -> None:
 
         places = asyncio.Semaphore(50)
 
-        async def in_turn(order: Order) -> Answer:
+        async def in_turn(order: Order) -> OrderOutcome:
             async with places:
                 return await ask(order)
 
@@ -116,7 +116,7 @@ def test_of_a_hundred_full_captures_one_is_done(desk: Desk) -> None:
     whole = Capture(transaction, 1_000, None, "", None, None)
     answers = desk.give(*(desk.order(whole) for _ in range(CALLERS)))
     assert sum(isinstance(answer, Done) for answer in answers) == 1
-    assert sum(isinstance(answer, Refused) for answer in answers) == CALLERS - 1
+    assert sum(isinstance(answer, Refusal) for answer in answers) == CALLERS - 1
     assert desk.audit().transactions[transaction].captured == 1_000
 
 
@@ -144,7 +144,7 @@ def test_a_shard_that_was_removed_is_found_again(desk: Desk) -> None:
     client = desk.ledger.client()
     order = desk.order(authorise(100))
 
-    async def ask() -> list[Answer]:
+    async def ask() -> list[OrderOutcome]:
         ray.kill(desk.ledger.handle)
         return await client.execute([order])
 

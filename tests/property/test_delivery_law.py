@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.delivery.schedule import (
     GIVE_UP_AFTER_MS,
-    Batch,
     DeadLetter,
-    Letter,
-    Outcome,
-    Progress,
-    after,
+    DeliveryBatch,
+    DeliveryOutcome,
+    DeliveryProgress,
+    EventLetter,
     dead_up_to,
+    progress_after,
 )
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
@@ -39,7 +39,7 @@ def event_id(number: int, at_s: int) -> EntityId:
 class OneWebhook:
     """A store for one webhook, by the law alone."""
 
-    progress: Progress = field(default_factory=lambda: Progress(EntityId(BOOK)))
+    progress: DeliveryProgress = field(default_factory=lambda: DeliveryProgress(EntityId(BOOK)))
     events: list[EntityId] = field(default_factory=list)
     dead: list[EntityId] = field(default_factory=list)
     lease: tuple[str, int] = ("", 0)
@@ -47,8 +47,10 @@ class OneWebhook:
 
     async def claim(
         self, now_ms: int, lease_ms: int, batches_max: int, letters_max: int
-    ) -> list[Batch]:
-        letters = [Letter(each, json.dumps({"id": each})) for each in self.waiting()[:letters_max]]
+    ) -> list[DeliveryBatch]:
+        letters = [
+            EventLetter(each, json.dumps({"id": each})) for each in self.waiting()[:letters_max]
+        ]
         is_due = self.lease[1] <= now_ms and self.progress.next_attempt_ms <= now_ms
         if not letters or not is_due:
             return []
@@ -56,20 +58,22 @@ class OneWebhook:
         self.lease = (f"lease {self.leases}", now_ms + lease_ms)
         hook = EntityId(BOOK)
         return [
-            Batch(hook, BOOK, "https://x", SEALED, self.lease[0], self.progress, tuple(letters))
+            DeliveryBatch(
+                hook, BOOK, "https://x", SEALED, self.lease[0], self.progress, tuple(letters)
+            )
         ]
 
-    async def settle(self, batch: Batch, outcome: Outcome, now_ms: int) -> bool:
+    async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
         if batch.lease != self.lease[0]:
             return False
         self.lease = ("", 0)
-        self.progress = after(batch, outcome, now_ms)
+        self.progress = progress_after(batch, outcome, now_ms)
         limit = dead_up_to(self.progress, now_ms)
         given_up = [each for each in self.waiting() if limit is not None and each < limit]
         self.dead += given_up
         if given_up:
             cursor = given_up[-1]
-            self.progress = Progress(
+            self.progress = DeliveryProgress(
                 cursor,
                 self.progress.failures,
                 self.progress.failing_since_ms,

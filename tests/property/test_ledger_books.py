@@ -22,7 +22,7 @@ from tests.ledger_books import (
     open_shop,
     rate,
 )
-from tollgate.actors.ledger.book.machine import Step
+from tollgate.actors.ledger.book.machine import OrderEffect
 from tollgate.actors.ledger.law.commands import (
     Capture,
     ChangeMerchant,
@@ -37,7 +37,7 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.outcomes import RefusalReason
 from tollgate.actors.ledger.law.values import (
     DIRECTORY,
     NOBODY,
@@ -115,14 +115,16 @@ class Trade(RuleBasedStateMachine):
             for numbers in rates:
                 self.capture(0, Fraction(1, 3), 0, numbers)
 
-    def give(self, shop: Shop, command: Command, is_allowed: bool, app: EntityId) -> Step | None:
+    def give(
+        self, shop: Shop, command: Command, is_allowed: bool, app: EntityId
+    ) -> OrderEffect | None:
         """Give an order, which must be done exactly when the model allows it; or change nothing."""
         before = (self.books.head(shop.book), dict(self.books.tables), len(self.books.log))
         answer = self.books.attempt(shop.book, command, app)
-        assert isinstance(answer, Step) is is_allowed, (answer, command)
-        if isinstance(answer, Step):
+        assert isinstance(answer, OrderEffect) is is_allowed, (answer, command)
+        if isinstance(answer, OrderEffect):
             return answer
-        assert answer.kind is RefusalKind.CONSTRAINT
+        assert answer.kind is RefusalReason.CONSTRAINT
         after = (self.books.head(shop.book), self.books.tables, len(self.books.log))
         assert after == before
         return None
@@ -263,8 +265,11 @@ class Trade(RuleBasedStateMachine):
             SaveCard(model.id, ""),
             authorise(1, source=model.id),
         ):
-            assert other.refusal(command).kind in (RefusalKind.NOT_FOUND, RefusalKind.CONSTRAINT)
-            assert model.shop.refusal(command, other.app).kind is RefusalKind.FORBIDDEN
+            assert other.refusal(command).kind in (
+                RefusalReason.NOT_FOUND,
+                RefusalReason.CONSTRAINT,
+            )
+            assert model.shop.refusal(command, other.app).kind is RefusalReason.FORBIDDEN
 
     @rule(number=st.integers(0, 1), text=st.sampled_from(["ann@example.com", "bob@example.com"]))
     def administer(self, number: int, text: str) -> None:

@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ledger_books import EUR, PRICING, USD, rate
-from tollgate.actors.ledger.law.lots import Lot, Taking, given_back, take, total, without
-from tollgate.actors.ledger.law.money import converted, exchange, rate_fee
+from tollgate.actors.ledger.law.lots import (
+    Lot,
+    Taking,
+    lots_with,
+    lots_without,
+    take_from_lots,
+    worth_of,
+)
+from tollgate.actors.ledger.law.money import convert, converted, rate_fee
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Pricing, Rate
 
 AMOUNTS = st.integers(1, 200) | st.integers(1, AMOUNT_MAX)
@@ -28,7 +35,7 @@ def exactly(amount: int, of: Rate) -> Fraction:
 @given(AMOUNTS, RATES)
 def test_a_conversion_is_the_nearest_whole_number_and_tells_the_rest(amount: int, of: Rate) -> None:
     """M5."""
-    how = exchange(amount, of)
+    how = convert(amount, of)
     assert abs(how.amount - exactly(amount, of)) <= Fraction(1, 2)
     assert how.amount + Fraction(how.remainder, of.denominator) == exactly(amount, of)
     assert how.amount == converted(amount, of) == round(exactly(amount, of))
@@ -78,19 +85,19 @@ def test_what_is_taken_in_parts_is_worth_the_whole(
         if move == "win":
             if disputes:
                 back = disputes.pop()
-                lots = given_back(lots, back)
-                balance += total(back)
+                lots = lots_with(lots, back)
+                balance += worth_of(back)
             continue
-        takings = take(lots, int(sum(lot.left for lot in lots) * share))
-        lots = without(lots, takings)
-        balance -= total(takings)
+        takings = take_from_lots(lots, int(sum(lot.left for lot in lots) * share))
+        lots = lots_without(lots, takings)
+        balance -= worth_of(takings)
         assert all(taking.worth >= 0 < taking.amount for taking in takings)
         if move == "dispute":
             disputes.append(takings)
     assert balance == sum(lot.left_worth for lot in lots) >= 0
-    rest = take(lots, sum(lot.left for lot in lots))
-    assert balance == total(rest)
-    assert all(lot.left == lot.left_worth == 0 for lot in without(lots, rest))
+    rest = take_from_lots(lots, sum(lot.left for lot in lots))
+    assert balance == worth_of(rest)
+    assert all(lot.left == lot.left_worth == 0 for lot in lots_without(lots, rest))
 
 
 @given(AMOUNTS, RATES, st.lists(SHARES, max_size=8))
@@ -99,8 +106,8 @@ def test_a_part_is_worth_its_rate_give_or_take_a_unit(
 ) -> None:
     lots: tuple[Lot, ...] = (Lot(amount, converted(amount, of), of),)
     for share in shares:
-        takings = take(lots, int(lots[0].left * share))
-        lots = without(lots, takings)
+        takings = take_from_lots(lots, int(lots[0].left * share))
+        lots = lots_without(lots, takings)
         for taking in takings:
             assert abs(taking.worth - exactly(taking.amount, of)) <= 1
 
@@ -109,7 +116,7 @@ def test_a_part_is_worth_its_rate_give_or_take_a_unit(
 def test_the_oldest_goes_first(captured: list[Lot], data: st.DataObject) -> None:
     lots = tuple(captured)
     amount = data.draw(st.integers(0, sum(lot.left for lot in lots)))
-    after = without(lots, take(lots, amount))
+    after = lots_without(lots, take_from_lots(lots, amount))
     taken = [lot.left - rest.left for lot, rest in zip(lots, after, strict=True)]
     assert sum(taken) == amount
     for index, part in enumerate(taken[1:], start=1):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.ledger_books import Shop, authorise, open_shop
 from tests.ledger_shard import Writer, run
 from tollgate.actors.ledger.law.commands import Capture, Command, Order, Refund, Void
-from tollgate.actors.ledger.law.outcomes import Answer, Done, Refused
+from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome, Refusal
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 
@@ -60,7 +60,7 @@ def hashes(writer: Writer) -> list[str]:
 def test_batches_are_orders_one_by_one(
     wishes: list[tuple[str, int, int, str]], cuts: list[int]
 ) -> None:
-    results: list[tuple[list[Answer], list[str]]] = []
+    results: list[tuple[list[OrderOutcome], list[str]]] = []
     for sizes, bounds in (([1] * len(wishes), ShardBounds()), (cuts, TIGHT), ([], ShardBounds())):
         shop, transactions = shop_with_two()
 
@@ -70,7 +70,7 @@ def test_batches_are_orders_one_by_one(
             sizes: list[int] = sizes,
         ) -> None:
             left = orders(writer, transactions, wishes)
-            answers: list[Answer] = []
+            answers: list[OrderOutcome] = []
             for size in (*sizes, len(left)):
                 answers += await writer.ask(*left[:size])
                 left = left[size:]
@@ -108,11 +108,11 @@ def test_any_interleaving_is_one_effect_per_key_and_operation(
     run(scenario, shop, TIGHT)
 
 
-def _check(writer: Writer, sent: Sequence[Order], answers: Sequence[Answer]) -> None:
+def _check(writer: Writer, sent: Sequence[Order], answers: Sequence[OrderOutcome]) -> None:
     by_request: dict[tuple[str, str], set[tuple[int, bytes]]] = {}
-    by_operation: dict[str, set[type[Answer]]] = {}
+    by_operation: dict[str, set[type[OrderOutcome]]] = {}
     for order, answer in zip(sent, answers, strict=True):
-        assert isinstance(answer, Done | Refused)
+        assert isinstance(answer, Done | Refusal)
         by_operation.setdefault(order.operation, set()).add(type(answer))
         if isinstance(answer, Done):
             request = (order.idempotency_key or order.operation, order.fingerprint)

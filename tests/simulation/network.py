@@ -13,7 +13,7 @@ from random import Random
 from tests.simulation.faults import NONE, Faults
 from tests.simulation.process import Process
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.client import NotSent, Unanswered
 
 LATENCY_S = 0.01
@@ -43,17 +43,17 @@ class Line:
         """The next call goes to whichever incarnation is the newest by then."""
         self._process = None
 
-    async def call(self, orders: Sequence[Order]) -> list[Answer]:
+    async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """See ShardLine."""
         dice, faults = self._chance.random, self._faults
         if dice() < faults.not_sent:
             raise NotSent("too many calls are waiting")
         process = self._process = self._process or self._current()
-        reply: asyncio.Future[list[Answer]] = process.loop.create_future()
+        reply: asyncio.Future[list[OrderOutcome]] = process.loop.create_future()
         if dice() >= faults.lost_request:
             self._send(process, orders, reply, self._latency_s(0.05))
         if dice() < faults.duplicate:
-            nobody: asyncio.Future[list[Answer]] = process.loop.create_future()
+            nobody: asyncio.Future[list[OrderOutcome]] = process.loop.create_future()
             nobody.cancel()
             self._send(process, orders, nobody, self._latency_s(0.5))
         try:
@@ -68,7 +68,7 @@ class Line:
         self,
         process: Process,
         orders: Sequence[Order],
-        reply: asyncio.Future[list[Answer]],
+        reply: asyncio.Future[list[OrderOutcome]],
         latency_s: float,
     ) -> None:
         task = process.loop.create_task(self._carry(process, list(orders), reply, latency_s))
@@ -79,7 +79,7 @@ class Line:
         self,
         process: Process,
         orders: list[Order],
-        reply: asyncio.Future[list[Answer]],
+        reply: asyncio.Future[list[OrderOutcome]],
         latency_s: float,
     ) -> None:
         await process.loop.rest(latency_s)

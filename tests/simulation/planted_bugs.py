@@ -14,13 +14,13 @@ from tollgate.actors.ledger.book.decisions import transactions as payments
 from tollgate.actors.ledger.law import lots
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.money import Exchange
-from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, Refused
+from tollgate.actors.ledger.law.outcomes import Done, Indefinite, OrderOutcome, Refusal, TurnedAway
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, EntityId, Pricing, Rate
 from tollgate.actors.ledger.shard import client
 from tollgate.actors.ledger.shard import pipeline as shard
-from tollgate.actors.ledger.shard.batch import Workspace
+from tollgate.actors.ledger.shard.batch import SpeculativeState
 from tollgate.actors.ledger.shard.client import LedgerClient
 from tollgate.actors.ledger.shard.pipeline import Shard, _Batch
 from tollgate.actors.ledger.storage import memory_store
@@ -96,10 +96,12 @@ def _finish(self: Shard, batch: _Batch) -> None:
 def batches_do_not_see_each_other(patch: pytest.MonkeyPatch) -> None:
     """What is on its way to the disk is not there yet, and so it does not count."""
 
-    def inherit(self: Workspace, books: Iterable[BookId], entities: Iterable[EntityId]) -> None:
+    def inherit(
+        self: SpeculativeState, books: Iterable[BookId], entities: Iterable[EntityId]
+    ) -> None:
         return
 
-    patch.setattr(Workspace, "inherit", inherit)
+    patch.setattr(SpeculativeState, "inherit", inherit)
 
 
 def keys_on_their_way_are_unknown(patch: pytest.MonkeyPatch) -> None:
@@ -179,10 +181,10 @@ def busy_after_a_lost_call(patch: pytest.MonkeyPatch) -> None:
         self: LedgerClient,
         lane: client._Lane,
         batch: Sequence[client._Waiter],
-        answers: Sequence[Answer],
+        answers: Sequence[OrderOutcome],
     ) -> None:
         for waiter, answer in zip(batch, answers, strict=True):
-            if isinstance(answer, Busy) and answer is not client._NOT_SENT:
+            if isinstance(answer, TurnedAway) and answer is not client._NOT_SENT:
                 waiter.is_uncertain = False
         deliver(self, lane, list(batch), list(answers))
 
@@ -193,7 +195,7 @@ def copies_of_the_undone_are_done(patch: pytest.MonkeyPatch) -> None:
     """What was told is forgotten."""
 
     def put(self: LruCache[Key, Value], key: Key, value: Value) -> None:
-        if not isinstance(value, Refused | Busy | Indefinite):
+        if not isinstance(value, Refusal | TurnedAway | Indefinite):
             _put(self, key, value)
 
     _put = LruCache.put
@@ -203,12 +205,12 @@ def copies_of_the_undone_are_done(patch: pytest.MonkeyPatch) -> None:
 def keys_of_the_same_batch_are_unknown(patch: pytest.MonkeyPatch) -> None:
     """Keys are looked up in the database, where those of this batch are not yet."""
 
-    def add(self: Workspace, part: Commit) -> None:
+    def add(self: SpeculativeState, part: Commit) -> None:
         _add(self, replace(part, operations=[]))
         self._new_operations.extend(part.operations)
 
-    _add = Workspace._add
-    patch.setattr(Workspace, "_add", add)
+    _add = SpeculativeState._add
+    patch.setattr(SpeculativeState, "_add", add)
 
 
 def eviction_loses_updates(patch: pytest.MonkeyPatch) -> None:
@@ -224,7 +226,7 @@ def eviction_loses_updates(patch: pytest.MonkeyPatch) -> None:
 def the_cancelled_disturb(patch: pytest.MonkeyPatch) -> None:
     """Answers are delivered to everybody, and the first who has gone ends it."""
 
-    def deliver(waiters: Sequence[shard._Waiter], answers: Sequence[Answer]) -> None:
+    def deliver(waiters: Sequence[shard._Waiter], answers: Sequence[OrderOutcome]) -> None:
         for waiter, answer in zip(waiters, answers, strict=True):
             waiter.answer.set_result(answer)
 
@@ -234,20 +236,20 @@ def the_cancelled_disturb(patch: pytest.MonkeyPatch) -> None:
 def replays_are_made_anew(patch: pytest.MonkeyPatch) -> None:
     """The stored operation tells that it was done; what was answered then is not kept."""
 
-    def earlier(self: Workspace, order: Order) -> Answer | None:
+    def earlier(self: SpeculativeState, order: Order) -> OrderOutcome | None:
         answer = _earlier(self, order)
         if isinstance(answer, Done) and answer.is_replay:
             return replace(answer, body=answer.body.replace(b'"', b' "', 1))
         return answer
 
-    _earlier = Workspace.earlier
-    patch.setattr(Workspace, "earlier", earlier)
+    _earlier = SpeculativeState.earlier
+    patch.setattr(SpeculativeState, "earlier", earlier)
 
 
 def orders_of_a_batch_ignore_each_other(patch: pytest.MonkeyPatch) -> None:
     """Orders of a batch are decided against what was loaded, not against each other."""
 
-    def decide(self: Workspace, order: Order, now_ms: int) -> Answer:
+    def decide(self: SpeculativeState, order: Order, now_ms: int) -> OrderOutcome:
         entities = dict(self.entities)
         answer = _decide(self, order, now_ms)
         self.entities = entities | {
@@ -255,8 +257,8 @@ def orders_of_a_batch_ignore_each_other(patch: pytest.MonkeyPatch) -> None:
         }
         return answer
 
-    _decide = Workspace.decide
-    patch.setattr(Workspace, "decide", decide)
+    _decide = SpeculativeState.decide
+    patch.setattr(SpeculativeState, "decide", decide)
 
 
 BUGS: Collection[Plant] = (

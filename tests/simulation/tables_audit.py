@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.simulation.auditor import Account, BookAuditor
-from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.replay import replay
+from tollgate.actors.ledger.book.replay import replay_entry
 from tollgate.actors.ledger.law.rows import EntityRow, HeadRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.memory_store import MemoryTables
@@ -98,10 +98,10 @@ def check_replay(tables: MemoryTables) -> None:
         head: Head | None = None
         entities: dict[EntityId, Entity | None] = {}
         for entry in entries:
-            head, changed = replay(head, entities, entry)
+            head, changed = replay_entry(head, entities, entry)
             entities.update(changed)
-        assert head == head_from(tables.heads[book]), "C5: the head, replayed"
+        assert head == head_of_row(tables.heads[book]), "C5: the head, replayed"
         for each, entity in entities.items():
             row = tables.entities.get(EntityId(each))
-            stored = None if row is None else entity_from(row)
+            stored = None if row is None else entity_of_row(row)
             assert stored == entity, f"C5: {each}, replayed"

@@ -21,13 +21,13 @@ from tollgate.actors.ledger.law.commands import (
     Refund,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import Busy, Done, RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import Done, Refusal, RefusalReason, TurnedAway
 from tollgate.actors.ledger.storage.memory_store import MemoryTables
 from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
 
 # Few captures of such amounts fill a book.
 HUGE = 10**12
-NOT_HERE = (RefusalKind.NOT_FOUND, RefusalKind.PROCESSING)
+NOT_HERE = (RefusalReason.NOT_FOUND, RefusalReason.PROCESSING)
 
 
 def check(testimony: Testimony) -> None:
@@ -108,21 +108,21 @@ def _check_told(deed: Deed, tables: MemoryTables, book: BookAuditor, *, is_last:
                 assert answer.is_replay, f"C2: {order.operation} was done by another, unmarked"
             assert row is not None, f"C4: {order.operation} was told and is lost"
             assert (answer.status, answer.body) == (row.status, row.body), "C2: byte for byte"
-        case Refused(kind=RefusalKind.KEY_REUSED):
+        case Refusal(kind=RefusalReason.KEY_REUSED):
             key = (order.origin.app, order.book, order.idempotency_key)
             assert tables.by_key[key].fingerprint != order.fingerprint, "C2: it was the same one"
             assert row is None, f"T8: {order.operation} was refused and happened"
-        case Refused():
+        case Refusal():
             assert row is None, f"T8: {order.operation} was refused and happened"
             _check_reason(deed, answer, book)
-        case Busy() if is_last:
+        case TurnedAway() if is_last:
             assert row is None, f"F11: {order.operation} was turned away and happened"
 
 
-def _check_reason(deed: Deed, refused: Refused, book: BookAuditor) -> None:
+def _check_reason(deed: Deed, refused: Refusal, book: BookAuditor) -> None:
     """There was a moment between asking and telling when this was the right answer."""
     order = deed.order
-    if refused.kind is RefusalKind.FORBIDDEN:
+    if refused.kind is RefusalReason.FORBIDDEN:
         since = [m for seq, m in book.membership if seq <= deed.asked_seq][-1:]
         moments = since + [m for seq, m in book.membership if deed.asked_seq < seq <= deed.told_seq]
         is_right = any(order.origin.app not in members for members in moments)

@@ -27,6 +27,7 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.values import (
     OPERATOR,
     BookId,
+    CardBrand,
     CardSummary,
     Currency,
     EntityId,
@@ -35,7 +36,6 @@ from tollgate.actors.ledger.law.values import (
     Pricing,
     ProcessingError,
     Rate,
-    Scheme,
 )
 
 PATIENCE_S = 4.0
@@ -53,7 +53,7 @@ _RATES = {
 }
 RENAMING = ChangeMerchant(name="Shop 2")
 AMOUNTS = (1, 50, 100, 100, 300, 995, 1_000, 3_000, 10**14, 10**15)
-CARD = CardSummary("410000", "0000", 4_102_444_799_999, Scheme.VISA, True)
+CARD = CardSummary("410000", "0000", 4_102_444_799_999, CardBrand.VISA, True)
 DECLINED = ProcessingError(7, "insufficient funds", is_client=True, is_merchant=False)
 PRICINGS = {
     "EUR": Pricing(12_500, Price(Currency("EUR"), 25), Price(Currency("EUR"), 1_500)),

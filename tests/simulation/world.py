@@ -30,7 +30,7 @@ from tollgate.actors.ledger.law.commands import (
     ReportFraud,
     ReserveMerchant,
 )
-from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite
+from tollgate.actors.ledger.law.outcomes import Done, Indefinite, OrderOutcome, TurnedAway
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId
 from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient
 from tollgate.actors.ledger.shard.routing import ShardMap
@@ -52,7 +52,7 @@ class Deed:
     order: Order
     asked_seq: int
     told_seq: int = 0
-    answer: Answer | None = None
+    answer: OrderOutcome | None = None
     was_durable: bool = False
 
 
@@ -200,7 +200,7 @@ class World:
             answers = await asyncio.gather(
                 *(self._place(place, copy) for place, copy in zip(places, copies, strict=True))
             )
-            if isinstance(answers[0], Indefinite | Busy | None) and chance.random() < 0.6:
+            if isinstance(answers[0], Indefinite | TurnedAway | None) and chance.random() < 0.6:
                 again = self._once_more(order, clock.now_s())
                 answers.append(await self._place(home, again))
             for answer in answers:
@@ -211,7 +211,7 @@ class World:
         deadline_ms = order.deadline_ms if now_s is None else int((now_s + PATIENCE_S) * 1000)
         return replace(order, operation=self._workload.operation(), deadline_ms=deadline_ms)
 
-    async def _place(self, client: LedgerClient, order: Order) -> Answer | None:
+    async def _place(self, client: LedgerClient, order: Order) -> OrderOutcome | None:
         disk, chance = self.testimony.disk, self._chance
         deed = Deed(order, len(disk.tables.entries[order.book]))
         self.testimony.deeds.append(deed)
@@ -244,7 +244,7 @@ class World:
             assert not isinstance(answer, Indefinite), "in the calm, everybody is told"
 
 
-def _learn(shop: Shop, order: Order, answer: Answer | None) -> None:
+def _learn(shop: Shop, order: Order, answer: OrderOutcome | None) -> None:
     if not isinstance(answer, Done) or answer.status != 201:
         return
     match order.command:

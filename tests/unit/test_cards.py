@@ -6,7 +6,7 @@ from dataclasses import astuple
 
 import pytest
 
-from tollgate.actors.ledger.law.values import Scheme
+from tollgate.actors.ledger.law.values import CardBrand
 from tollgate.serve.payments.network.card import CardProblem, PlainCard, end_of_month_ms, read_card
 
 NUMBER = "4100000000000000"
@@ -73,12 +73,12 @@ def test_a_problem_has_its_code(fields: tuple[object, ...], code: int, field: st
 def test_a_card_without_a_code_is_read_where_none_is_needed() -> None:
     found = read_card(NUMBER, 8, 2066, None, needs_code=False)
     assert isinstance(found, PlainCard)
-    assert not found.summary(Scheme.VISA, "").has_code
+    assert not found.summary(CardBrand.VISA, "").has_code
 
 
 def test_a_summary_keeps_what_may_be_kept() -> None:
-    summary = card().summary(Scheme.VISA, "token")
-    assert astuple(summary) == ("410000", "0000", AUGUST_2066_MS, Scheme.VISA, True, "token")
+    summary = card().summary(CardBrand.VISA, "token")
+    assert astuple(summary) == ("410000", "0000", AUGUST_2066_MS, CardBrand.VISA, True, "token")
     assert NUMBER not in repr(summary)
     assert CODE not in repr(summary)
 

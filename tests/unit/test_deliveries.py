@@ -8,13 +8,13 @@ from tollgate.actors.ledger.delivery.schedule import (
     FIRST_PAUSE_MS,
     GIVE_UP_AFTER_MS,
     PAUSE_MAX_MS,
-    Batch,
-    Letter,
-    Outcome,
-    Progress,
-    after,
+    DeliveryBatch,
+    DeliveryOutcome,
+    DeliveryProgress,
+    EventLetter,
     dead_up_to,
     pause_ms,
+    progress_after,
 )
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
@@ -26,14 +26,16 @@ def event(number: int) -> EntityId:
     return EntityId(f"65000000000000000a1{number:05x}")
 
 
-def batch(progress: Progress, letters: int = 3, again: int = 0) -> Batch:
-    young = [Letter(event(number), "{}") for number in range(letters)]
-    old = [Letter(event(900 + number), "{}", is_again=True) for number in range(again)]
-    return Batch(HOOK, BookId("b"), "https://x", "s", "lease", progress, (*young, *old))
+def batch(progress: DeliveryProgress, letters: int = 3, again: int = 0) -> DeliveryBatch:
+    young = [EventLetter(event(number), "{}") for number in range(letters)]
+    old = [EventLetter(event(900 + number), "{}", is_again=True) for number in range(again)]
+    return DeliveryBatch(HOOK, BookId("b"), "https://x", "s", "lease", progress, (*young, *old))
 
 
-FRESH = Progress(HOOK)
-FAILING = Progress(HOOK, failures=4, failing_since_ms=NOW_MS - 60_000, next_attempt_ms=NOW_MS)
+FRESH = DeliveryProgress(HOOK)
+FAILING = DeliveryProgress(
+    HOOK, failures=4, failing_since_ms=NOW_MS - 60_000, next_attempt_ms=NOW_MS
+)
 
 
 def test_pauses_double_up_to_an_hour_less_a_jitter() -> None:
@@ -57,34 +59,38 @@ def test_in_three_days_it_is_tried_often_enough() -> None:
 
 
 @pytest.mark.parametrize("before", [FRESH, FAILING])
-def test_what_is_delivered_moves_the_cursor_and_forgets_failures(before: Progress) -> None:
-    assert after(batch(before), Outcome(3), NOW_MS) == Progress(event(2))
-    assert after(batch(before), Outcome(2), NOW_MS) == Progress(event(1))
+def test_what_is_delivered_moves_the_cursor_and_forgets_failures(before: DeliveryProgress) -> None:
+    assert progress_after(batch(before), DeliveryOutcome(3), NOW_MS) == DeliveryProgress(event(2))
+    assert progress_after(batch(before), DeliveryOutcome(2), NOW_MS) == DeliveryProgress(event(1))
 
 
 def test_a_batch_without_letters_changes_nothing_but_the_failures() -> None:
-    assert after(batch(FAILING, letters=0), Outcome(0), NOW_MS) == Progress(HOOK)
+    assert progress_after(
+        batch(FAILING, letters=0), DeliveryOutcome(0), NOW_MS
+    ) == DeliveryProgress(HOOK)
 
 
 def test_a_failure_waits() -> None:
-    found = after(batch(FRESH), Outcome(0, "HTTP status 500"), NOW_MS)
-    assert found == Progress(HOOK, 1, NOW_MS, NOW_MS + pause_ms(HOOK, 1))
+    found = progress_after(batch(FRESH), DeliveryOutcome(0, "HTTP status 500"), NOW_MS)
+    assert found == DeliveryProgress(HOOK, 1, NOW_MS, NOW_MS + pause_ms(HOOK, 1))
 
 
 def test_failures_in_a_row_count_from_the_first() -> None:
-    found = after(batch(FAILING), Outcome(0, "refused"), NOW_MS)
+    found = progress_after(batch(FAILING), DeliveryOutcome(0, "refused"), NOW_MS)
     assert found == replace(FAILING, failures=5, next_attempt_ms=NOW_MS + pause_ms(HOOK, 5))
 
 
 def test_a_delivery_in_between_begins_a_new_row() -> None:
-    found = after(batch(FAILING), Outcome(1, "refused"), NOW_MS)
-    assert found == Progress(event(0), 1, NOW_MS, NOW_MS + pause_ms(HOOK, 1))
+    found = progress_after(batch(FAILING), DeliveryOutcome(1, "refused"), NOW_MS)
+    assert found == DeliveryProgress(event(0), 1, NOW_MS, NOW_MS + pause_ms(HOOK, 1))
 
 
 def test_what_is_sent_again_does_not_move_the_cursor() -> None:
-    assert after(batch(FRESH, letters=0, again=2), Outcome(2), NOW_MS) == FRESH
-    assert after(batch(FRESH, letters=1, again=2), Outcome(3), NOW_MS) == Progress(event(0))
-    found = after(batch(FRESH, letters=0, again=2), Outcome(0, "no"), NOW_MS)
+    assert progress_after(batch(FRESH, letters=0, again=2), DeliveryOutcome(2), NOW_MS) == FRESH
+    assert progress_after(
+        batch(FRESH, letters=1, again=2), DeliveryOutcome(3), NOW_MS
+    ) == DeliveryProgress(event(0))
+    found = progress_after(batch(FRESH, letters=0, again=2), DeliveryOutcome(0, "no"), NOW_MS)
     assert found.cursor == HOOK
 
 

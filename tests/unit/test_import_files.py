@@ -3,7 +3,7 @@
 import pytest
 
 from tests.ledger_books import DECLINED, DKK, EUR
-from tollgate.actors.ledger.law.values import Price, Pricing, Scheme
+from tollgate.actors.ledger.law.values import CardBrand, Price, Pricing
 from tollgate.serve.payments.imports.drafts import ImportDraft
 from tollgate.serve.payments.imports.files import ENTITIES_MAX, read_import
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
@@ -74,7 +74,7 @@ def test_a_whole_file() -> None:
     assert failed.custom == '{"a":[1,true,null,"x"]}'
     assert (failed.card.bin, failed.card.scheme, failed.card.has_code) == (
         "410000",
-        Scheme.VISA,
+        CardBrand.VISA,
         True,
     )
     assert good.error is None

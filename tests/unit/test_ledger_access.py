@@ -15,7 +15,7 @@ from tests.ledger_books import (
     open_shop,
     opening,
 )
-from tollgate.actors.ledger.book.machine import Step
+from tollgate.actors.ledger.book.machine import OrderEffect
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
@@ -38,7 +38,7 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.outcomes import RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
 
 STRANGER = EntityId("a" * 24)
@@ -69,7 +69,7 @@ ALL = [*MEMBERS, *OPERATORS, authorise(1)]
 def may(shop: Shop, command: Command, app: EntityId) -> bool:
     """Whether access is given, whatever else comes of the order."""
     answer = shop.books.attempt(shop.book, command, app)
-    return isinstance(answer, Step) or answer.kind is not RefusalKind.FORBIDDEN
+    return isinstance(answer, OrderEffect) or answer.kind is not RefusalReason.FORBIDDEN
 
 
 @pytest.mark.parametrize("command", ALL, ids=lambda command: type(command).__name__)
@@ -101,8 +101,8 @@ def test_an_app_rotates_its_own_key_only() -> None:
     (app,) = (EntityId(document["id"]) for document in books.documents("app"))
     for stranger in (NOBODY, STRANGER):
         refused = books.attempt(DIRECTORY, RotateKey(app, "new", "cd34"), stranger)
-        assert not isinstance(refused, Step)
-        assert refused.kind is RefusalKind.FORBIDDEN
+        assert not isinstance(refused, OrderEffect)
+        assert refused.kind is RefusalReason.FORBIDDEN
     books.do(DIRECTORY, RotateKey(app, "new", "cd34"), app)
     books.do(DIRECTORY, RotateKey(app, "newer", "cd34"), OPERATOR)
 
@@ -110,8 +110,8 @@ def test_an_app_rotates_its_own_key_only() -> None:
 def test_a_merchant_is_reserved_by_an_app() -> None:
     books = Books()
     refused = books.attempt(DIRECTORY, ReserveMerchant())
-    assert not isinstance(refused, Step)
-    assert refused.kind is RefusalKind.FORBIDDEN
+    assert not isinstance(refused, OrderEffect)
+    assert refused.kind is RefusalReason.FORBIDDEN
     books.do(DIRECTORY, ReserveMerchant(), STRANGER)
 
 
@@ -122,8 +122,8 @@ def test_a_merchant_is_opened_by_its_creator(app: EntityId) -> None:
     book = BookId(json.loads(step.reply.body)["merchant"]["id"])
     command = opening(STRANGER, EUR, PRICING, is_test=False)
     refused = books.attempt(book, command, app)
-    assert not isinstance(refused, Step)
-    assert refused.kind is RefusalKind.FORBIDDEN
+    assert not isinstance(refused, OrderEffect)
+    assert refused.kind is RefusalReason.FORBIDDEN
     books.do(book, command, OPERATOR)
     assert books.documents("membership", book)[0]["id"] == STRANGER
 
@@ -132,9 +132,9 @@ def test_a_revoked_app_is_refused_at_once() -> None:
     shop = open_shop()
     shop.do(AddApp(STRANGER, "Second", NOW_MS))
     shop.do(RevokeApp(shop.app), STRANGER)
-    assert shop.refusal(ChangeMerchant(name="x")).kind is RefusalKind.FORBIDDEN
+    assert shop.refusal(ChangeMerchant(name="x")).kind is RefusalReason.FORBIDDEN
     shop.do(RevokeApp(STRANGER), STRANGER)  # an app may revoke itself, the last one too
-    assert shop.refusal(ChangeMerchant(name="x"), STRANGER).kind is RefusalKind.FORBIDDEN
+    assert shop.refusal(ChangeMerchant(name="x"), STRANGER).kind is RefusalReason.FORBIDDEN
 
 
 @pytest.mark.parametrize("command", ALL, ids=lambda command: type(command).__name__)
@@ -142,8 +142,8 @@ def test_a_merchant_that_is_not_open_is_not_found(command: Command) -> None:
     books = Books()
     for app in (STRANGER, NOBODY, OPERATOR):
         refused = books.attempt(BookId("b" * 24), command, app)
-        assert not isinstance(refused, Step)
-        assert refused.kind is RefusalKind.NOT_FOUND
+        assert not isinstance(refused, OrderEffect)
+        assert refused.kind is RefusalReason.NOT_FOUND
 
 
 @pytest.mark.parametrize(
@@ -160,6 +160,6 @@ def test_each_book_has_its_own_commands(is_directory: bool, command: Command) ->
     shop = open_shop()
     book = DIRECTORY if is_directory else shop.book
     refused = shop.books.attempt(book, command, OPERATOR)
-    assert not isinstance(refused, Step)
-    assert refused.kind is RefusalKind.FORBIDDEN
+    assert not isinstance(refused, OrderEffect)
+    assert refused.kind is RefusalReason.FORBIDDEN
     assert refused.message == f"{type(command).__name__} is not for the book {book}"

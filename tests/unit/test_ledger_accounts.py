@@ -23,8 +23,7 @@ from tollgate.actors.ledger.law.commands import (
     Refund,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalKind
-from tollgate.actors.ledger.law.refusals import ErrorCode
+from tollgate.actors.ledger.law.outcomes import ErrorCode, RefusalReason
 from tollgate.actors.ledger.law.rows import Posting
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, OPERATOR, Price, Pricing, Rate
 
@@ -127,7 +126,7 @@ def test_a_void_moves_no_money() -> None:
 def test_without_its_rate_nothing_is_converted(wrong: Rate | None) -> None:
     shop = open_shop()
     refused = shop.refusal(Capture(shop.authorised(10, USD), 10, None, "", wrong, None))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "currency")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "currency")
     assert refused.code == ErrorCode.INVALID_CURRENCY
     assert refused.message == "there is no exchange rate from USD to EUR"
 
@@ -172,7 +171,7 @@ def test_a_book_holds_no_more_than_json_can_say() -> None:
     shop.captured(AMOUNT_MAX - 1)
     shop.captured(1)
     refused = shop.refusal(Capture(shop.authorised(1), 1, None, "", None, None))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "amount")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "amount")
     assert str(AMOUNT_MAX) in refused.message
     assert shop.balance == AMOUNT_MAX
 
@@ -190,4 +189,4 @@ def test_a_conversion_gives_no_more_than_json_can_say() -> None:
 def test_what_is_no_amount_is_not_authorised(amount: int) -> None:
     shop = open_shop()
     refused = shop.refusal(authorise(amount))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "amount")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "amount")

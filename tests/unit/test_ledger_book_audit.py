@@ -11,7 +11,7 @@ import pytest
 from tests.ledger_story import tell
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.replay import replay, replayed_rows
+from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.proof.document_audit import BookAudit
 from tollgate.actors.ledger.proof.table_rebuild import Replayed
@@ -27,7 +27,7 @@ def books() -> list[list[Replayed]]:
     entities: dict[Any, Any] = {}
     for entry in tell().log:
         known: Entities = entities
-        head, changed = replay(heads.get(entry.book), known, entry)
+        head, changed = replay_entry(heads.get(entry.book), known, entry)
         rows, keys = replayed_rows(known, head, changed, entry)
         made.setdefault(entry.book, []).append(Replayed(entry, head, rows, keys))
         heads[entry.book] = head

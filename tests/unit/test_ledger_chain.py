@@ -11,7 +11,7 @@ from tollgate.actors.ledger.book.chain import BrokenJournal, event_of, hash_of
 from tollgate.actors.ledger.book.entities import Entity
 from tollgate.actors.ledger.book.head import GENESIS_HASH, Head
 from tollgate.actors.ledger.book.machine import execute
-from tollgate.actors.ledger.book.replay import replay
+from tollgate.actors.ledger.book.replay import replay_entry
 from tollgate.actors.ledger.law.commands import Refund
 from tollgate.actors.ledger.law.rows import Entry, Posting
 from tollgate.actors.ledger.law.values import EntityId
@@ -32,7 +32,7 @@ def replayed(log: list[Entry]) -> Head:
     head: Head | None = None
     entities: dict[EntityId, Entity | None] = {}
     for entry in log:
-        head, changed = replay(head, entities, entry)
+        head, changed = replay_entry(head, entities, entry)
         entities |= changed
     assert head is not None
     return head

@@ -8,17 +8,24 @@ import pytest
 
 from tests.simulation.virtual_loop import VirtualLoop
 from tollgate.actors.ledger.law.commands import CreateApp, Order
-from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import (
+    Done,
+    Indefinite,
+    OrderOutcome,
+    Refusal,
+    RefusalReason,
+    TurnedAway,
+)
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, Origin
 from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient, NotSent, Unanswered
 from tollgate.actors.ledger.shard.routing import ShardMap
 
 DONE = Done(201, b"{}")
-REFUSED = Refused(RefusalKind.CONSTRAINT, "no")
+REFUSED = Refusal(RefusalReason.CONSTRAINT, "no")
 LOST, UNSENT = Unanswered("lost"), NotSent("full")
 DEADLINE_S = 10.0
 
-Reply = Answer | Exception
+Reply = OrderOutcome | Exception
 
 
 class LoopClock:
@@ -42,7 +49,7 @@ class Line:
         self.in_flight = 0
         self.in_flight_max = 0
 
-    async def call(self, orders: Sequence[Order]) -> list[Answer]:
+    async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         self.calls.append([order.operation for order in orders])
         self.at_s.append(asyncio.get_running_loop().time())
         self.in_flight += 1
@@ -74,8 +81,8 @@ def client(*lines: Line, **bounds: int) -> LedgerClient:
     return LedgerClient(lines, LoopClock(), ClientBounds(**bounds))
 
 
-@pytest.mark.parametrize("answer", [DONE, REFUSED, Busy(1)])
-def test_an_answer_is_passed_on(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [DONE, REFUSED, TurnedAway(1)])
+def test_an_answer_is_passed_on(answer: OrderOutcome) -> None:
     async def scenario() -> None:
         line = Line(answer)
         assert await client(line).execute([order()]) == [answer]
@@ -147,7 +154,7 @@ def test_an_order_that_got_lost_is_asked_again_with_its_operation(trouble: Reply
 
 
 @pytest.mark.parametrize("answer", [DONE, REFUSED])
-def test_what_is_known_in_the_end_is_told(answer: Answer) -> None:
+def test_what_is_known_in_the_end_is_told(answer: OrderOutcome) -> None:
     async def scenario() -> None:
         assert await client(Line(LOST, answer)).execute([order()]) == [answer]
 
@@ -156,9 +163,9 @@ def test_what_is_known_in_the_end_is_told(answer: Answer) -> None:
 
 def test_busy_is_no_answer_to_an_order_that_may_have_been_done() -> None:
     async def scenario() -> None:
-        line = Line(LOST, Busy(1), Busy(1), DONE)
+        line = Line(LOST, TurnedAway(1), TurnedAway(1), DONE)
         assert await client(line).execute([order()]) == [DONE]
-        lost_for_good = await client(Line(LOST, Busy(1))).execute([order()])
+        lost_for_good = await client(Line(LOST, TurnedAway(1))).execute([order()])
         assert isinstance(lost_for_good[0], Indefinite)
         assert asyncio.get_running_loop().time() == DEADLINE_S
 
@@ -167,7 +174,7 @@ def test_busy_is_no_answer_to_an_order_that_may_have_been_done() -> None:
 
 def test_busy_is_the_answer_to_an_order_that_never_left() -> None:
     async def scenario() -> None:
-        assert await client(Line(UNSENT)).execute([order()]) == [Busy(1)]
+        assert await client(Line(UNSENT)).execute([order()]) == [TurnedAway(1)]
         assert asyncio.get_running_loop().time() == DEADLINE_S
 
     run(scenario)
@@ -189,7 +196,7 @@ def test_an_order_behind_a_lost_call_was_never_sent() -> None:
         ledger = client(line, calls_max=1)
         first = asyncio.create_task(ledger.execute([order(1)]))
         await asyncio.sleep(0.001)
-        assert await ledger.execute([order(2)]) == [Busy(1)]
+        assert await ledger.execute([order(2)]) == [TurnedAway(1)]
         assert isinstance((await first)[0], Indefinite)
 
     run(scenario)
@@ -199,7 +206,7 @@ def test_an_order_past_its_deadline_is_not_sent() -> None:
     async def scenario() -> None:
         line = Line(DONE)
         await asyncio.sleep(DEADLINE_S)
-        assert await client(line).execute([order()]) == [Busy(1)]
+        assert await client(line).execute([order()]) == [TurnedAway(1)]
         assert line.calls == []
 
     run(scenario)
@@ -209,7 +216,7 @@ def test_who_waits_has_room_for_so_many() -> None:
     async def scenario() -> None:
         ledger = client(Line(DONE), waiting_max=2)
         answers = await asyncio.gather(*(ledger.execute([order(n)]) for n in range(3)))
-        assert answers == [[DONE], [DONE], [Busy(1)]]
+        assert answers == [[DONE], [DONE], [TurnedAway(1)]]
 
     run(scenario)
 
@@ -257,7 +264,7 @@ def test_while_a_shard_does_not_answer_one_call_asks() -> None:
 class BrokenLine(Line):
     """Fails in a way that nobody foresaw, once."""
 
-    async def call(self, orders: Sequence[Order]) -> list[Answer]:
+    async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         if not self.calls:
             self.calls.append([])
             raise ValueError("a bug")

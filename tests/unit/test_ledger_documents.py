@@ -37,12 +37,12 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.values import (
     OPERATOR,
     Advice,
+    CardBrand,
     CardSummary,
     EntityId,
     Price,
     Pricing,
     ProcessingError,
-    Scheme,
 )
 
 CREATED = "2026-01-01T00:00:00.000Z"
@@ -204,7 +204,7 @@ def entry(
 
 
 def test_a_failed_attempt(shop: Shop) -> None:
-    card = CardSummary("420000", "1111", CARD.expiry_ms, Scheme.MASTERCARD, has_code=False)
+    card = CardSummary("420000", "1111", CARD.expiry_ms, CardBrand.MASTERCARD, has_code=False)
     (transaction,) = shop.do(authorise(700, error=DECLINED, card=card)).entities
     document = shop.books.document("transaction", transaction)
     assert document["successful"] is False

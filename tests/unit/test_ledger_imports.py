@@ -15,7 +15,7 @@ from tollgate.actors.ledger.law.commands import (
     Refund,
     SaveCard,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import Refusal, RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, OPERATOR, BookId, EntityId
 
 APP = EntityId("555eca95ed59804d2cf12b11")
@@ -56,8 +56,8 @@ def with_transaction() -> Books:
     return found
 
 
-def refusal(found: object) -> Refused:
-    assert isinstance(found, Refused), found
+def refusal(found: object) -> Refusal:
+    assert isinstance(found, Refusal), found
     return found
 
 
@@ -107,14 +107,14 @@ def test_nobody_but_the_operator_imports(app: EntityId) -> None:
     found = books()
     before = found.head(BOOK)
     refused = refusal(found.attempt(BOOK, Import(AUTHORISE, TRANSACTION), app))
-    assert refused.kind is RefusalKind.FORBIDDEN
+    assert refused.kind is RefusalReason.FORBIDDEN
     assert found.head(BOOK) == before
 
 
 def test_nothing_is_imported_into_a_live_merchants_book() -> None:
     found = books(is_test=False)
     refused = refusal(found.attempt(BOOK, Import(AUTHORISE, TRANSACTION), OPERATOR))
-    assert refused.kind is RefusalKind.FORBIDDEN
+    assert refused.kind is RefusalReason.FORBIDDEN
     assert len(found.log) == 1
 
 
@@ -131,7 +131,7 @@ def test_an_id_that_cannot_be_given_is_refused(given: EntityId, why: str) -> Non
     found = with_transaction()
     entries = len(found.log)
     refused = refusal(found.attempt(BOOK, Import(AUTHORISE, given), OPERATOR))
-    assert refused.kind is RefusalKind.CONSTRAINT
+    assert refused.kind is RefusalReason.CONSTRAINT
     assert refused.field == "id"
     assert why in refused.message
     assert len(found.log) == entries
@@ -145,4 +145,4 @@ def test_what_the_law_refuses_is_refused_in_an_import_too() -> None:
     for command in (AUTHORISE, CreateApp("", "digest", "2923")):
         other = DIRECTORY if command is AUTHORISE else BOOK
         refused = refusal(found.attempt(other, Import(command, CARD_ID), OPERATOR))
-        assert refused.kind is RefusalKind.FORBIDDEN
+        assert refused.kind is RefusalReason.FORBIDDEN

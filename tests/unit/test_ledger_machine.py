@@ -17,7 +17,7 @@ from tests.ledger_books import (
     open_shop,
     opening,
 )
-from tollgate.actors.ledger.book.machine import Step, execute, needs, rows
+from tollgate.actors.ledger.book.machine import OrderEffect, execute, needs, rows
 from tollgate.actors.ledger.law.commands import (
     AddWebhook,
     Authorise,
@@ -33,15 +33,14 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalKind
-from tollgate.actors.ledger.law.refusals import ErrorCode
+from tollgate.actors.ledger.law.outcomes import ErrorCode, RefusalReason
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.law.values import (
     OPERATOR,
+    CardBrand,
     CardSummary,
     EntityId,
     ProcessingError,
-    Scheme,
 )
 
 
@@ -71,7 +70,7 @@ def test_the_same_order_gives_the_same_step(shop: Shop) -> None:
     entities = {transaction: shop.books.entity(transaction)}
     head = shop.books.head(shop.book)
     first, second = (execute(head, entities, order, NOW_MS) for _ in range(2))
-    assert isinstance(first, Step)
+    assert isinstance(first, OrderEffect)
     assert first == second
     assert entities == {transaction: shop.books.entity(transaction)}
     assert head == shop.books.head(shop.book)
@@ -86,7 +85,7 @@ def test_what_a_commit_writes(shop: Shop) -> None:
     entities = {transaction: shop.books.entity(transaction)}
     head = shop.books.head(shop.book)
     step = execute(head, entities, order, NOW_MS)
-    assert isinstance(step, Step)
+    assert isinstance(step, OrderEffect)
     commit = rows(order, step)
     (entry,) = commit.entries
     assert head is not None
@@ -123,7 +122,7 @@ def test_what_was_so_already_writes_its_operation_only(shop: Shop) -> None:
     shop.do(InviteUser("ann@example.com"))
     order = shop.books.order(shop.book, InviteUser("ann@example.com"), shop.app)
     step = execute(shop.books.head(shop.book), {}, order, NOW_MS + 1_000)
-    assert isinstance(step, Step)
+    assert isinstance(step, OrderEffect)
     commit = rows(order, step)
     (operation,) = commit.operations
     assert commit == Commit(operations=[operation])
@@ -175,12 +174,12 @@ def test_a_checked_order_has_lost_a_race(shop: Shop) -> None:
     transaction = shop.authorised(300)
     command = Capture(transaction, 300, None, "", None, None)
     shop.do(command, is_checked=True)
-    assert shop.refusal(command).kind is RefusalKind.CONSTRAINT
+    assert shop.refusal(command).kind is RefusalReason.CONSTRAINT
     lost = shop.refusal(command, is_checked=True)
-    assert lost.kind is RefusalKind.LOST_RACE
+    assert lost.kind is RefusalReason.LOST_RACE
     assert lost.message == "300 is more than the 0 that may still be captured"
     absent = Capture(ABSENT, 300, None, "", None, None)
-    assert shop.refusal(absent, is_checked=True).kind is RefusalKind.NOT_FOUND
+    assert shop.refusal(absent, is_checked=True).kind is RefusalReason.NOT_FOUND
 
 
 @pytest.mark.parametrize(
@@ -260,24 +259,24 @@ def test_a_source_is_of_this_merchant(shop: Shop, is_source_card: bool, field: s
     mine = shop.authorised(300)
     for source in (transaction, card, ABSENT, mine if is_source_card else ABSENT):
         refused = shop.refusal(authorise(1, source=source, is_source_card=is_source_card))
-        assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, field)
+        assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, field)
         assert "is not one of this merchant's" in refused.message
 
 
 def test_a_failed_transaction_is_no_source(shop: Shop) -> None:
     failed = shop.authorised(300, error=DECLINED)
     refused = shop.refusal(authorise(1, source=failed))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "transactionId")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "transactionId")
     assert "was not successful" in refused.message
     refused = shop.refusal(SaveCard(failed, ""))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "transactionId")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "transactionId")
     assert shop.refusal(SaveCard(ABSENT, "")).field == "transactionId"
 
 
 def test_a_source_is_charged_with_its_own_card(shop: Shop) -> None:
-    other = CardSummary("420000", "1111", CARD.expiry_ms, Scheme.MASTERCARD, has_code=False)
+    other = CardSummary("420000", "1111", CARD.expiry_ms, CardBrand.MASTERCARD, has_code=False)
     refused = shop.refusal(authorise(1, source=shop.authorised(300), card=other))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "transactionId")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "transactionId")
 
 
 def test_an_expired_card_is_not_charged_again(shop: Shop) -> None:
@@ -285,7 +284,7 @@ def test_an_expired_card_is_not_charged_again(shop: Shop) -> None:
     shop.books.now_ms = CARD.expiry_ms
     shop.do(authorise(1, source=original))
     refused = shop.refusal(authorise(1, source=original))  # a millisecond later
-    assert (refused.kind, refused.code) == (RefusalKind.PROCESSING, ErrorCode.CARD_EXPIRED)
+    assert (refused.kind, refused.code) == (RefusalReason.PROCESSING, ErrorCode.CARD_EXPIRED)
     expired = ProcessingError(6, "Card expired", True, False)
     assert shop.do(authorise(1, source=original, error=expired)).reply.status == 400
 
@@ -320,8 +319,8 @@ def test_a_fraud_has_a_reason_of_the_table(shop: Shop, reason: int | None) -> No
     assert document == shop.books.document("fraud", document["id"])
     for wrong in (-1, 9):
         refused = shop.refusal(ReportFraud(transaction, None, wrong))
-        assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "reason")
-    assert shop.refusal(ReportFraud(ABSENT, None, None)).kind is RefusalKind.NOT_FOUND
+        assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "reason")
+    assert shop.refusal(ReportFraud(ABSENT, None, None)).kind is RefusalReason.NOT_FOUND
 
 
 def test_an_order_goes_to_its_own_book(shop: Shop) -> None:

@@ -18,7 +18,7 @@ from tests.ledger_books import (
 )
 from tollgate.actors.ledger.book.entities import Webhook
 from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, User
-from tollgate.actors.ledger.book.machine import Step, execute
+from tollgate.actors.ledger.book.machine import OrderEffect, execute
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
@@ -32,7 +32,7 @@ from tollgate.actors.ledger.law.commands import (
     RevokeUser,
     RotateKey,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalKind
+from tollgate.actors.ledger.law.outcomes import RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
 
 SECOND = EntityId("a" * 24)
@@ -45,7 +45,7 @@ def shop() -> Shop:
 
 def test_a_merchant_is_opened_once(shop: Shop) -> None:
     refused = shop.refusal(opening(shop.app, DKK, PRICING, is_test=False))
-    assert refused.kind is RefusalKind.CONSTRAINT
+    assert refused.kind is RefusalReason.CONSTRAINT
     assert "is open already" in refused.message
 
 
@@ -54,15 +54,15 @@ def test_a_merchant_is_opened_for_an_app(creator: EntityId) -> None:
     books = Books()
     command = opening(creator, EUR, PRICING, is_test=True)
     refused = books.attempt(BookId("b" * 24), command, OPERATOR)
-    assert not isinstance(refused, Step)
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "creator")
+    assert not isinstance(refused, OrderEffect)
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "creator")
 
 
 @pytest.mark.parametrize("book", ["", "b" * 23, "B" * 24, "b" * 8 + "0" * 16])
 def test_a_merchant_has_a_merchants_id(book: str) -> None:
     command = opening(SECOND, EUR, PRICING, is_test=True)
     refused = Books().attempt(BookId(book), command, SECOND)
-    assert not isinstance(refused, Step)
+    assert not isinstance(refused, OrderEffect)
     assert "is no merchant's id" in refused.message
 
 
@@ -120,7 +120,7 @@ def test_a_revoked_app_is_out(shop: Shop) -> None:
     step = shop.do(RevokeApp(SECOND))
     assert (step.reply.status, step.reply.body) == (204, b"")
     assert [app["id"] for app in shop.books.documents("membership", shop.book)] == [shop.app]
-    assert shop.refusal(RevokeApp(SECOND)).kind is RefusalKind.NOT_FOUND
+    assert shop.refusal(RevokeApp(SECOND)).kind is RefusalReason.NOT_FOUND
 
 
 def test_a_user_is_invited_once(shop: Shop) -> None:
@@ -137,7 +137,7 @@ def test_a_user_is_invited_once(shop: Shop) -> None:
     step = shop.do(RevokeUser(EntityId(user["id"])))
     assert (step.reply.status, step.reply.body) == (204, b"")
     assert shop.books.documents("user", shop.book) == []
-    assert shop.refusal(RevokeUser(EntityId(user["id"]))).kind is RefusalKind.NOT_FOUND
+    assert shop.refusal(RevokeUser(EntityId(user["id"]))).kind is RefusalReason.NOT_FOUND
     assert shop.do(InviteUser("ann@example.com")).reply.body == b'{"isMember":false}'
 
 
@@ -153,7 +153,7 @@ def test_a_webhook_comes_and_goes(shop: Shop) -> None:
     step = shop.do(RemoveWebhook(document["id"]))
     assert (step.reply.status, step.entities) == (204, {document["id"]: None})
     assert shop.books.documents("webhook") == []
-    assert shop.refusal(RemoveWebhook(document["id"])).kind is RefusalKind.NOT_FOUND
+    assert shop.refusal(RemoveWebhook(document["id"])).kind is RefusalReason.NOT_FOUND
     assert "sealed" not in json.dumps(shop.books.documents("event"))
 
 
@@ -172,9 +172,9 @@ def test_of_two_who_replace_a_secret_one_is_told(shop: Shop) -> None:
     (webhook,) = shop.do(AddWebhook("https://hooks.example/a", "sealed")).entities
     late = ReplaceWebhookSecret(webhook, "sealed 3", replaces="sealed")
     shop.do(ReplaceWebhookSecret(webhook, "sealed 2", replaces="sealed"))
-    assert shop.refusal(late).kind is RefusalKind.CONSTRAINT
+    assert shop.refusal(late).kind is RefusalReason.CONSTRAINT
     missing = ReplaceWebhookSecret(ABSENT, "sealed 3", replaces="sealed")
-    assert shop.refusal(missing).kind is RefusalKind.NOT_FOUND
+    assert shop.refusal(missing).kind is RefusalReason.NOT_FOUND
     found = shop.books.entity(webhook)
     assert isinstance(found, Webhook)
     assert found.secret == "sealed 2"
@@ -197,7 +197,7 @@ def test_what_a_head_lists_has_an_end(shop: Shop) -> None:
         (AddWebhook("https://hooks.example", ""), WEBHOOKS_MAX),
     ):
         refused = execute(full, {}, shop.books.order(shop.book, command, shop.app), NOW_MS)
-        assert not isinstance(refused, Step)
+        assert not isinstance(refused, OrderEffect)
         assert f"at most {count} " in refused.message
 
 
@@ -243,5 +243,5 @@ def test_two_keys_are_live_during_a_rotation() -> None:
 
 def test_an_app_that_is_not_there_has_no_key_to_rotate() -> None:
     refused = Books().attempt(DIRECTORY, RotateKey(ABSENT, "digest", "cd34"), ABSENT)
-    assert not isinstance(refused, Step)
-    assert refused.kind is RefusalKind.NOT_FOUND
+    assert not isinstance(refused, OrderEffect)
+    assert refused.kind is RefusalReason.NOT_FOUND

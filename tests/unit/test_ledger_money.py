@@ -8,8 +8,8 @@ from tests.ledger_books import DKK, EUR, FREE, JPY, KWD, PRICING, USD, rate
 from tollgate.actors.ledger.law.money import (
     HALF_EVEN,
     Fee,
+    convert,
     divide_half_even,
-    exchange,
     is_rate_of,
     rate_fee,
 )
@@ -59,7 +59,7 @@ def test_what_is_below_zero_is_no_amount() -> None:
 def test_a_conversion_tells_how_it_was_rounded(
     amount: int, of: Rate, converted: int, remainder: int
 ) -> None:
-    how = exchange(amount, of)
+    how = convert(amount, of)
     assert (how.amount, how.remainder) == (converted, remainder)
     assert (how.rate, how.rounding) == (of, HALF_EVEN)
     exact = Fraction(amount * of.numerator, of.denominator)

@@ -22,8 +22,7 @@ from tollgate.actors.ledger.law.commands import (
     Refund,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalKind, Refused
-from tollgate.actors.ledger.law.refusals import ErrorCode
+from tollgate.actors.ledger.law.outcomes import ErrorCode, Refusal, RefusalReason
 from tollgate.actors.ledger.law.transaction import TRAIL_LENGTH_MAX, ActionKind
 from tollgate.actors.ledger.law.values import EntityId
 
@@ -96,7 +95,7 @@ def test_what_is_pending_may_be_captured_or_voided(
     shop.capture(transaction, 150)
     shop.do(Void(transaction, 50))
     refused = shop.refusal(act(transaction, amount))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "amount")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "amount")
     assert refused.code == error[0]
     assert error[1] in refused.message
     shop.do(act(transaction, 100))
@@ -119,7 +118,7 @@ def test_what_is_captured_may_be_refunded_or_disputed_once(
         return dispute(transaction, amount) if is_dispute else Refund(transaction, amount, "")
 
     refused = shop.refusal(act(0 if beyond is None else left + beyond))
-    assert (refused.kind, refused.field) == (RefusalKind.CONSTRAINT, "amount")
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "amount")
     assert refused.code == error[0]
     assert error[1] in refused.message
     shop.do(act(left))
@@ -148,9 +147,9 @@ def test_a_failed_attempt_allows_nothing(shop: Shop, act: type[Void]) -> None:
     assert amounts(shop, transaction) == (0, 0, 0, 0, 0)
     assert shop.transaction(transaction).amount == 300
     refused = shop.refusal(act(transaction, 1))
-    assert refused.kind is RefusalKind.CONSTRAINT
+    assert refused.kind is RefusalReason.CONSTRAINT
     assert "was not successful (Declined by the cardholder's bank)" in refused.message
-    assert shop.refusal(dispute(transaction, 1)).kind is RefusalKind.CONSTRAINT
+    assert shop.refusal(dispute(transaction, 1)).kind is RefusalReason.CONSTRAINT
 
 
 @pytest.mark.parametrize("is_won", [False, True])
@@ -159,7 +158,7 @@ def test_a_dispute_is_decided_once(shop: Shop, is_won: bool) -> None:
     shop.do(DecideDispute(opened, is_won))
     for again in (False, True):
         refused = shop.refusal(DecideDispute(opened, again))
-        assert refused.kind is RefusalKind.CONSTRAINT
+        assert refused.kind is RefusalReason.CONSTRAINT
         assert ("was won already" if is_won else "was lost already") in refused.message
 
 
@@ -175,7 +174,7 @@ def test_a_dispute_is_decided_once(shop: Shop, is_won: bool) -> None:
 )
 def test_what_is_not_there_is_not_found(shop: Shop, command: Command) -> None:
     refused = shop.refusal(command)
-    assert refused.kind is RefusalKind.NOT_FOUND
+    assert refused.kind is RefusalReason.NOT_FOUND
     assert ABSENT in refused.message
 
 
@@ -185,7 +184,7 @@ def test_other_books_are_not_seen(shop: Shop) -> None:
     opened = other.disputed(transaction, 100)
     commands: list[Command] = [Refund(transaction, 1, ""), DecideDispute(opened, is_won=True)]
     for command in commands:
-        assert shop.refusal(command).kind is RefusalKind.NOT_FOUND
+        assert shop.refusal(command).kind is RefusalReason.NOT_FOUND
         other.do(command)
 
 
@@ -194,8 +193,8 @@ def test_an_id_of_another_kind_is_not_found(shop: Shop) -> None:
     opened = shop.disputed(transaction, 100)
     (line, _) = shop.lines
     for wrong in (opened, EntityId(line["id"])):
-        assert shop.refusal(Refund(wrong, 1, "")).kind is RefusalKind.NOT_FOUND
-    assert shop.refusal(DecideDispute(transaction, True)).kind is RefusalKind.NOT_FOUND
+        assert shop.refusal(Refund(wrong, 1, "")).kind is RefusalReason.NOT_FOUND
+    assert shop.refusal(DecideDispute(transaction, True)).kind is RefusalReason.NOT_FOUND
 
 
 def test_a_trail_has_an_end_for_all_but_disputes(shop: Shop) -> None:
@@ -208,7 +207,7 @@ def test_a_trail_has_an_end_for_all_but_disputes(shop: Shop) -> None:
         almost.refuse_capture(1, None) is almost.refuse_void(1) is almost.refuse_refund(1) is None
     )
     for refused in (full.refuse_capture(1, None), full.refuse_void(1), full.refuse_refund(1)):
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, Refusal)
         assert "trail is full: 1000 actions" in refused.message
     assert full.refuse_dispute(1) is None
 

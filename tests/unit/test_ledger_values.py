@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollgate.actors.ledger.book.entities import AppKey, Entity
 from tollgate.actors.ledger.book.head import Head, Member, Merchant, User
 from tollgate.actors.ledger.law.commands import Command
-from tollgate.actors.ledger.law.events import Event, Sum
+from tollgate.actors.ledger.law.events import Event, SettledAmount
 from tollgate.actors.ledger.law.lots import Lot, Taking
 from tollgate.actors.ledger.law.money import Exchange, Fee
 from tollgate.actors.ledger.law.transaction import Action
@@ -17,7 +17,7 @@ from tollgate.actors.ledger.law.transaction import Action
 STRUCTS: list[type[Struct]] = [
     *get_args(Event),
     *get_args(Entity),
-    *(Action, AppKey, Exchange, Fee, Head, Lot, Member, Merchant, Sum, Taking, User),
+    *(Action, AppKey, Exchange, Fee, Head, Lot, Member, Merchant, SettledAmount, Taking, User),
 ]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tollgate.actors.ledger.law.values import EntityId
-from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.paging import LIMIT_MAX, ListQuery, read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest
@@ -19,39 +19,39 @@ def asked(query: str, filters: frozenset[str] = ALL) -> ListQuery:
 @pytest.mark.parametrize(
     ("query", "page"),
     [
-        ("limit=1", Page(1)),
-        (f"limit={LIMIT_MAX}", Page(LIMIT_MAX)),
-        ("limit=0010", Page(10)),
-        (f"limit=5&before={NEW}", Page(5, before=NEW)),
-        (f"limit=5&after={OLD}", Page(5, after=OLD, is_ascending=True)),
-        (f"limit=5&before={NEW}&after={OLD}", Page(5, NEW, OLD)),
-        (f"limit=5&before={NEW}&sort=id", Page(5, before=NEW, is_ascending=True)),
-        (f"limit=5&after={OLD}&sort=-id", Page(5, after=OLD)),
-        ("limit=5&before=&after=&sort=", Page(5)),
+        ("limit=1", PageBounds(1)),
+        (f"limit={LIMIT_MAX}", PageBounds(LIMIT_MAX)),
+        ("limit=0010", PageBounds(10)),
+        (f"limit=5&before={NEW}", PageBounds(5, before=NEW)),
+        (f"limit=5&after={OLD}", PageBounds(5, after=OLD, is_ascending=True)),
+        (f"limit=5&before={NEW}&after={OLD}", PageBounds(5, NEW, OLD)),
+        (f"limit=5&before={NEW}&sort=id", PageBounds(5, before=NEW, is_ascending=True)),
+        (f"limit=5&after={OLD}&sort=-id", PageBounds(5, after=OLD)),
+        ("limit=5&before=&after=&sort=", PageBounds(5)),
     ],
 )
-def test_bounds_and_order(query: str, page: Page) -> None:
+def test_bounds_and_order(query: str, page: PageBounds) -> None:
     assert asked(query).page == page
 
 
 @pytest.mark.parametrize(
     ("query", "wanted"),
     [
-        ("limit=5", Filter()),
-        (f"limit=5&filter[transactionId]={OLD}", Filter(transaction=OLD)),
-        ("limit=5&filter[test]=true&filter[successful]=false", Filter(None, True, False)),
-        ("limit=5&filter[test]=", Filter()),
-        ("limit=5&filter=", Filter()),
+        ("limit=5", ListFilter()),
+        (f"limit=5&filter[transactionId]={OLD}", ListFilter(transaction=OLD)),
+        ("limit=5&filter[test]=true&filter[successful]=false", ListFilter(None, True, False)),
+        ("limit=5&filter[test]=", ListFilter()),
+        ("limit=5&filter=", ListFilter()),
     ],
 )
-def test_filters(query: str, wanted: Filter) -> None:
+def test_filters(query: str, wanted: ListFilter) -> None:
     assert asked(query).wanted == wanted
 
 
 def test_a_merchant_is_told_apart_from_the_filters_of_the_store() -> None:
     query = asked(f"limit=5&filter[merchantId]={OLD}")
     assert query.merchant == OLD
-    assert query.wanted == Filter()
+    assert query.wanted == ListFilter()
 
 
 @pytest.mark.parametrize(

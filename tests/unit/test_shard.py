@@ -8,7 +8,7 @@ import pytest
 from tests.ledger_books import FREE, Books, authorise, open_shop
 from tests.ledger_shard import Writer, authorised, capture, quiet, run, void
 from tollgate.actors.ledger.law.commands import Refund
-from tollgate.actors.ledger.law.outcomes import Done, RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import Done, Refusal, RefusalReason
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 
 # Durable, then told
@@ -51,8 +51,8 @@ def test_a_refusal_that_rests_on_an_effect_waits_for_it() -> None:
         writer.store.disk.set()
         done, refused = await asked
         assert isinstance(done, Done)
-        assert isinstance(refused, Refused)
-        assert refused.kind is RefusalKind.CONSTRAINT
+        assert isinstance(refused, Refusal)
+        assert refused.kind is RefusalReason.CONSTRAINT
 
     run(scenario)
 
@@ -152,8 +152,8 @@ def test_a_key_for_another_request_is_refused(is_one_batch: bool) -> None:
         else:
             await writer.ask(first)
             (refused,) = await writer.ask(other)
-        assert isinstance(refused, Refused)
-        assert refused.kind is RefusalKind.KEY_REUSED
+        assert isinstance(refused, Refusal)
+        assert refused.kind is RefusalReason.KEY_REUSED
         assert other.operation not in writer.tables.operations
 
     run(scenario)
@@ -184,7 +184,7 @@ def test_a_refusal_is_not_stored_under_its_key() -> None:
     async def scenario(writer: Writer) -> None:
         transaction = await authorised(writer)
         refund = Refund(transaction, 100, "")
-        assert isinstance(await writer.do(refund, key="k"), Refused)
+        assert isinstance(await writer.do(refund, key="k"), Refusal)
         assert isinstance(await writer.do(capture(transaction, 500)), Done)
         answer = await writer.do(refund, key="k")
         assert isinstance(answer, Done)
@@ -198,7 +198,7 @@ def test_a_late_copy_of_a_refused_order_is_not_done() -> None:
         transaction = await authorised(writer)
         refund = writer.order(Refund(transaction, 100, ""))
         (refused,) = await writer.ask(refund)
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, Refusal)
         await writer.do(capture(transaction, 500))
         assert await writer.ask(refund) == [refused]
         assert isinstance(await writer.do(refund.command), Done)

@@ -9,7 +9,7 @@ import pytest
 from tests.ledger_books import ABSENT, Books, authorise, open_shop
 from tests.ledger_shard import Writer, authorised, quiet, run, void
 from tollgate.actors.ledger.law.commands import AddWebhook, Order, Refund, RemoveWebhook
-from tollgate.actors.ledger.law.outcomes import Busy, Done, Indefinite, RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import Done, Indefinite, Refusal, RefusalReason, TurnedAway
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
@@ -22,7 +22,13 @@ def test_a_full_mailbox_turns_away_before_any_effect() -> None:
         transaction = await authorised(writer)
         orders = [writer.order(void(transaction)) for _ in range(5)]
         answers = await writer.ask(*orders)
-        assert [type(answer) for answer in answers] == [Done, Done, Busy, Busy, Busy]
+        assert [type(answer) for answer in answers] == [
+            Done,
+            Done,
+            TurnedAway,
+            TurnedAway,
+            TurnedAway,
+        ]
         assert writer.shard.figures.turned_away == 3
         # A copy that comes late is told the same.
         assert await writer.ask(orders[4]) == [answers[4]]
@@ -47,7 +53,7 @@ def test_an_expired_order_is_dropped_undecided() -> None:
         before = writer.store.calls.total()
         writer.clock.advance(10)
         (answer,) = await writer.ask(order)
-        assert isinstance(answer, Busy)
+        assert isinstance(answer, TurnedAway)
         assert writer.store.calls.total() == before
         assert writer.shard.figures.expired == 1
 
@@ -91,8 +97,8 @@ def test_what_is_gone_is_gone_from_memory_too() -> None:
         webhook = EntityId(json.loads(answer.body)["webhook"]["id"])
         assert isinstance(await writer.do(RemoveWebhook(webhook)), Done)
         refused = await writer.do(RemoveWebhook(webhook))
-        assert isinstance(refused, Refused)
-        assert refused.kind is RefusalKind.NOT_FOUND
+        assert isinstance(refused, Refusal)
+        assert refused.kind is RefusalReason.NOT_FOUND
 
     run(scenario)
 
@@ -105,8 +111,8 @@ def test_an_entity_of_another_book_is_not_here() -> None:
     async def scenario(writer: Writer) -> None:
         for transaction in (theirs, ABSENT):
             refused = await writer.do(Refund(transaction, 100, ""))
-            assert isinstance(refused, Refused)
-            assert refused.kind is RefusalKind.NOT_FOUND
+            assert isinstance(refused, Refusal)
+            assert refused.kind is RefusalReason.NOT_FOUND
         # It is not kept: this shard need not be the one that writes it.
         assert writer.store.calls["entities"] == 2
         await writer.do(Refund(theirs, 100, ""))
@@ -187,7 +193,7 @@ def test_a_shard_that_was_replaced_neither_writes_nor_refuses() -> None:
         hopeless: Order = older.order(Refund(transaction, 100, ""))
         assert isinstance((await older.ask(hopeless))[0], Indefinite)
         assert [type(end) for end in older.ends] == [Fenced]
-        assert isinstance((await writer.ask(hopeless))[0], Refused)
+        assert isinstance((await writer.ask(hopeless))[0], Refusal)
         assert isinstance((await older.ask(older.order(void(transaction))))[0], Indefinite)
         assert isinstance(await writer.do(void(transaction)), Done)
 

@@ -10,9 +10,15 @@ from tests.ledger_books import authorise
 from tests.ledger_shard import SteeredStore, Writer, authorised, capture, quiet, run
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.machine import Step, execute
+from tollgate.actors.ledger.book.machine import OrderEffect, execute
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import (
+    Done,
+    OrderOutcome,
+    Refusal,
+    RefusalReason,
+    TurnedAway,
+)
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.shard import batch as speculation
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
@@ -29,7 +35,9 @@ def amount_of(order: Order) -> int:
 def poisoned_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deciding an order of a certain amount breaks an invariant."""
 
-    def broken(head: Head | None, entities: Entities, order: Order, now_ms: int) -> Step | Refused:
+    def broken(
+        head: Head | None, entities: Entities, order: Order, now_ms: int
+    ) -> OrderEffect | Refusal:
         assert amount_of(order) != POISON, "sums differ"
         return execute(head, entities, order, now_ms)
 
@@ -58,8 +66,8 @@ def poisoned(request: pytest.FixtureRequest) -> None:
 either = pytest.mark.parametrize("poisoned", ["poisoned_rules", "poisoned_tables"], indirect=True)
 
 
-def is_broken(answer: Answer) -> bool:
-    return isinstance(answer, Refused) and answer.kind is RefusalKind.BROKEN
+def is_broken(answer: OrderOutcome) -> bool:
+    return isinstance(answer, Refusal) and answer.kind is RefusalReason.BROKEN
 
 
 @either
@@ -108,7 +116,7 @@ def test_the_orders_of_its_batch_are_done_each_once() -> None:
         assert is_broken(answers.pop(4))
         # In the order in which they came; two of them found nothing left.
         kinds = [type(answer) for answer in answers]
-        assert kinds == [Done] * 10 + [Refused] * 2
+        assert kinds == [Done] * 10 + [Refusal] * 2
         captured = [
             json.loads(answer.body)["transaction"]["capturedAmount"]
             for answer in answers
@@ -136,8 +144,8 @@ def test_what_was_decided_on_a_refused_commit_is_decided_anew() -> None:
         assert is_broken(broken)
         assert isinstance(done, Done)
         (refused,) = await second
-        assert isinstance(refused, Refused)
-        assert refused.kind is RefusalKind.CONSTRAINT
+        assert isinstance(refused, Refusal)
+        assert refused.kind is RefusalReason.CONSTRAINT
         await authorised(writer)
         assert writer.ends == []
 
@@ -152,7 +160,7 @@ def test_what_had_been_told_before_stays_told() -> None:
         late = writer.order(authorise(5))
         writer.clock.advance(11)
         (told,) = await writer.ask(late)
-        assert isinstance(told, Busy)
+        assert isinstance(told, TurnedAway)
         copy = replace(late, deadline_ms=late.deadline_ms + 20_000)
         broken, again = await writer.ask(writer.order(authorise(POISON)), copy)
         assert is_broken(broken)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tollgate.actors.ledger.law.values import CardSummary, Currency, ProcessingError, Scheme
+from tollgate.actors.ledger.law.values import CardBrand, CardSummary, Currency, ProcessingError
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.network.card import PlainCard, read_card
 from tollgate.serve.payments.network.port import Authorisation, CardNetworks, Charge, PaymentRefused
@@ -74,12 +74,12 @@ def known(test: Any = None) -> CardSummary:
 @pytest.mark.parametrize(
     ("number", "scheme"),
     [
-        ("4100000000000000", Scheme.VISA),
-        ("1000000000000000", Scheme.VISA),
-        ("5100000000000000", Scheme.MASTERCARD),
+        ("4100000000000000", CardBrand.VISA),
+        ("1000000000000000", CardBrand.VISA),
+        ("5100000000000000", CardBrand.MASTERCARD),
     ],
 )
-def test_a_good_card_is_good(number: str, scheme: Scheme) -> None:
+def test_a_good_card_is_good(number: str, scheme: CardBrand) -> None:
     found = authorise(card=plain(number))
     assert isinstance(found, Authorisation)
     assert (found.error, found.tds) == (None, "")

@@ -20,11 +20,11 @@ from tollgate.actors.ledger.backup.segments import (
     FORMAT,
     LINE_BYTES_MAX,
     NO_SEGMENT,
-    Header,
-    Position,
-    Record,
+    BookPosition,
+    SegmentHeader,
+    SegmentRecord,
     SegmentText,
-    decoded,
+    segment_records,
 )
 from tollgate.actors.ledger.backup.shipment import ship
 from tollgate.actors.ledger.law.values import BookId
@@ -59,12 +59,12 @@ class LedgerArchive:
                 raise ArchiveError(f"{self._file(number)}: is missing, and later ones are there")
         return files
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[SegmentRecord]:
         """Everything, segment by segment. Raises ArchiveError, BrokenSegment."""
         previous = NO_SEGMENT
         for number, file in enumerate(self.segments(), start=1):
             with file.open("rb") as lines:
-                yield from decoded(str(file), _lines(lines), number, previous)
+                yield from segment_records(str(file), _lines(lines), number, previous)
             previous = _digest(file)
 
     async def add(
@@ -79,7 +79,7 @@ class LedgerArchive:
             files = self.segments()
             number = len(files) + 1
             previous = _digest(files[-1]) if files else NO_SEGMENT
-            header = Header(FORMAT, number, previous, newest_revision(), now_ms)
+            header = SegmentHeader(FORMAT, number, previous, newest_revision(), now_ms)
             draft = self._folder / f".segment-{number:06}.draft"
             draft.unlink(missing_ok=True)
             entries, books = await self._write(draft, header, database, progress)
@@ -91,12 +91,16 @@ class LedgerArchive:
             return Shipment(self._file(number), entries, books)
 
     async def _write(
-        self, draft: Path, header: Header, database: Database, progress: Callable[[int], None]
+        self,
+        draft: Path,
+        header: SegmentHeader,
+        database: Database,
+        progress: Callable[[int], None],
     ) -> tuple[int, int]:
         """How many entries, of how many books."""
         text, entries, books = SegmentText(), 0, 0
         with open(draft, "wb", opener=_private) as file:
-            file.write(text.line(Record(header=header)))
+            file.write(text.line(SegmentRecord(header=header)))
             async with aclosing(ship(database, self._positions(), progress)) as records:
                 async for record in records:
                     file.write(text.line(record))
@@ -107,12 +111,12 @@ class LedgerArchive:
             os.fsync(file.fileno())
         return entries, books
 
-    def _positions(self) -> dict[BookId, Position]:
+    def _positions(self) -> dict[BookId, BookPosition]:
         """Where the segments have got to: their heads stand before everything else."""
-        positions: dict[BookId, Position] = {}
+        positions: dict[BookId, BookPosition] = {}
         for number, file in enumerate(self.segments(), start=1):
             with file.open("rb") as lines:
-                for record in decoded(str(file), _lines(lines), number, previous=None):
+                for record in segment_records(str(file), _lines(lines), number, previous=None):
                     if record.head is not None:
                         positions[record.head.book] = record.head
                     elif record.header is None:

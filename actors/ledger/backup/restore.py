@@ -10,17 +10,23 @@ from typing import Any
 
 from sqlalchemy import Boolean, Column, func, select
 
-from tollgate.actors.ledger.backup.segments import BrokenSegment, Position, Record, Scalar, StateRow
+from tollgate.actors.ledger.backup.segments import (
+    BookPosition,
+    BrokenSegment,
+    Scalar,
+    SegmentRecord,
+    StateRow,
+)
 from tollgate.actors.ledger.backup.shipment import STATE_TABLES
 from tollgate.actors.ledger.law.rows import Entry, OperationRow
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.actors.ledger.proof.table_rebuild import Rebuilder
 from tollgate.actors.ledger.storage import tables as schema
-from tollgate.actors.ledger.storage.connections.connection import Connection, Tuple, transaction
+from tollgate.actors.ledger.storage.connections.connection import Connection, RowValues, transaction
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import insert, query
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
-from tollgate.actors.ledger.storage.location import shown
+from tollgate.actors.ledger.storage.location import shown_url
 
 BATCH_MAX = 500
 
@@ -31,11 +37,11 @@ class Restored:
 
     entries: int = 0
     operations: int = 0
-    heads: dict[BookId, Position] = field(default_factory=dict)
+    heads: dict[BookId, BookPosition] = field(default_factory=dict)
 
 
-async def restore(
-    database: Database, records: AsyncIterator[Record], progress: Callable[[int], None]
+async def restore_records(
+    database: Database, records: AsyncIterator[SegmentRecord], progress: Callable[[int], None]
 ) -> Restored:
     """All that the records say, of whatever segments, in their order.
 
@@ -58,7 +64,7 @@ async def restore(
         is_sound = True
     except FAILURES as failure:
         raise StorageError(
-            f"{shown(database.url)}: nothing was restored: {reason(failure)}"
+            f"{shown_url(database.url)}: nothing was restored: {reason(failure)}"
         ) from failure
     finally:
         await taken.give_back(is_sound=is_sound)
@@ -71,7 +77,7 @@ async def _refuse_if_used(database: Database, connection: Connection) -> None:
         (count,) = await counted.first(connection)
         if count:
             raise StorageError(
-                f"{shown(database.url)}: is not empty (table {table.name} has {count} rows): "
+                f"{shown_url(database.url)}: is not empty (table {table.name} has {count} rows): "
                 "restore into another, and set TOLLGATE_STORAGE_URL to it"
             )
 
@@ -89,7 +95,7 @@ class _Restoring:
         self._rows: list[StateRow] = []
         self._restored = Restored()
 
-    async def take(self, record: Record) -> None:
+    async def take(self, record: SegmentRecord) -> None:
         if record.entry is not None:
             if self._entries and self._entries[-1].book != record.entry.book:
                 await self.flush()
@@ -110,7 +116,7 @@ class _Restoring:
         await self.flush()
         await self._check_heads()
         for table in STATE_TABLES:
-            rows: list[Tuple] = [
+            rows: list[RowValues] = [
                 tuple(_value(column, row.values.get(column.name)) for column in table.columns)
                 for row in self._rows
                 if row.table == table.name
@@ -133,7 +139,7 @@ class _Restoring:
         rows = await query(self._dialect, select(table.c.book, table.c.seq, table.c.hash)).rows(
             self._connection
         )
-        found = {BookId(book): Position(BookId(book), seq, hash_) for book, seq, hash_ in rows}
+        found = {BookId(book): BookPosition(BookId(book), seq, hash_) for book, seq, hash_ in rows}
         for book in sorted(found.keys() | self._restored.heads.keys()):
             is_, must = found.get(book), self._restored.heads.get(book)
             if is_ != must:
@@ -148,5 +154,5 @@ def _value(column: Column[Any], value: Scalar) -> Scalar:
     return bool(value) if isinstance(column.type, Boolean) and value is not None else value
 
 
-def _named(position: Position | None) -> str:
+def _named(position: BookPosition | None) -> str:
     return "nothing" if position is None else f"entry {position.seq}, hash {position.hash}"

@@ -29,7 +29,7 @@ LINE_BYTES_MAX = 8 * 2**20
 Scalar = str | int | bool | None
 
 
-class Header(Struct, frozen=True):
+class SegmentHeader(Struct, frozen=True):
     """`previous`: the SHA-256 of the whole segment before; `tables`: their version."""
 
     format: int
@@ -46,7 +46,7 @@ class StateRow(Struct, frozen=True):
     values: dict[str, Scalar]
 
 
-class Position(Struct, frozen=True):
+class BookPosition(Struct, frozen=True):
     """A book after its entry `seq`."""
 
     book: BookId
@@ -54,20 +54,20 @@ class Position(Struct, frozen=True):
     hash: str
 
 
-class End(Struct, frozen=True):
+class SegmentEnd(Struct, frozen=True):
     lines: int
     sha256: str
 
 
-class Record(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class SegmentRecord(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A line: exactly one of these."""
 
-    header: Header | None = None
+    header: SegmentHeader | None = None
     entry: Entry | None = None
     operation: OperationRow | None = None
     row: StateRow | None = None
-    head: Position | None = None
-    end: End | None = None
+    head: BookPosition | None = None
+    end: SegmentEnd | None = None
 
 
 class BrokenSegment(Exception):  # noqa: N818 - what was found, not what went wrong
@@ -75,7 +75,7 @@ class BrokenSegment(Exception):  # noqa: N818 - what was found, not what went wr
 
 
 _encode = Encoder().encode
-_decode = Decoder(Record).decode
+_decode = Decoder(SegmentRecord).decode
 
 
 class SegmentText:
@@ -85,19 +85,19 @@ class SegmentText:
         self._digest = sha256()
         self._lines = 0
 
-    def line(self, record: Record) -> bytes:
+    def line(self, record: SegmentRecord) -> bytes:
         line = _encode(record) + b"\n"
         self._digest.update(line)
         self._lines += 1
         return line
 
     def end(self) -> bytes:
-        return _encode(Record(end=End(self._lines, self._digest.hexdigest()))) + b"\n"
+        return _encode(SegmentRecord(end=SegmentEnd(self._lines, self._digest.hexdigest()))) + b"\n"
 
 
-def decoded(
+def segment_records(
     name: str, lines: Iterable[bytes], number: int, previous: str | None
-) -> Iterator[Record]:
+) -> Iterator[SegmentRecord]:
     """The records of a segment, its header first, which must have this number and predecessor.
 
     `previous` None: whichever segment came before.
@@ -111,7 +111,7 @@ def decoded(
         if record.header is not None:
             _check_header(name, record.header, number, previous)
         if record.end is not None:
-            if record.end != End(count, digest.hexdigest()):
+            if record.end != SegmentEnd(count, digest.hexdigest()):
                 raise BrokenSegment(f"{name}: it was changed: its end does not fit what it holds")
             return
         digest.update(line)
@@ -120,7 +120,7 @@ def decoded(
     raise BrokenSegment(f"{name}: it has no end: it was cut off after line {count}")
 
 
-def _record(name: str, number: int, line: bytes) -> Record:
+def _record(name: str, number: int, line: bytes) -> SegmentRecord:
     if len(line) > LINE_BYTES_MAX:
         raise BrokenSegment(f"{name}, line {number}: is longer than any line of a segment")
     try:
@@ -133,7 +133,7 @@ def _record(name: str, number: int, line: bytes) -> Record:
     return record
 
 
-def _check_header(name: str, header: Header, number: int, previous: str | None) -> None:
+def _check_header(name: str, header: SegmentHeader, number: int, previous: str | None) -> None:
     if header.format != FORMAT:
         raise BrokenSegment(
             f"{name}: has format {header.format}, and this Tollgate reads {FORMAT}: use a newer one"

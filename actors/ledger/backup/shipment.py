@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from sqlalchemy import Table, bindparam, select
 from sqlalchemy.engine import Dialect
 
-from tollgate.actors.ledger.backup.segments import Position, Record, StateRow
+from tollgate.actors.ledger.backup.segments import BookPosition, SegmentRecord, StateRow
 from tollgate.actors.ledger.book.chain import hash_of
 from tollgate.actors.ledger.book.head import GENESIS_HASH
 from tollgate.actors.ledger.law.rows import Entry
@@ -35,8 +35,8 @@ STATE_TABLES: tuple[Table, ...] = (
 
 
 async def ship(
-    database: Database, shipped: Mapping[BookId, Position], progress: Callable[[int], None]
-) -> AsyncGenerator[Record, None]:
+    database: Database, shipped: Mapping[BookId, BookPosition], progress: Callable[[int], None]
+) -> AsyncGenerator[SegmentRecord, None]:
     """The records of the next segment, of one moment; `progress` gets the entries so far.
 
     Raises StorageError when the journal is not the one that `shipped` comes from, or is broken.
@@ -45,7 +45,7 @@ async def ship(
         shipper = _Shipper(database.dialect, connection)
         heads = [head async for head in shipper.heads_behind(shipped)]
         for head in heads:
-            yield Record(head=head)
+            yield SegmentRecord(head=head)
         count = 0
         for head in heads:
             async for record in shipper.book(head, shipped.get(head.book)):
@@ -57,7 +57,7 @@ async def ship(
             names = [str(column.name) for column in table.columns]
             async for row in Tables(database.dialect, connection).rows(table):
                 values = dict(zip(names, row, strict=True))
-                yield Record(row=StateRow(str(table.name), values))
+                yield SegmentRecord(row=StateRow(str(table.name), values))
 
 
 class _Shipper:
@@ -74,7 +74,9 @@ class _Shipper:
             .limit(HEADS_PER_PIECE),
         )
 
-    async def heads_behind(self, shipped: Mapping[BookId, Position]) -> AsyncIterator[Position]:
+    async def heads_behind(
+        self, shipped: Mapping[BookId, BookPosition]
+    ) -> AsyncIterator[BookPosition]:
         """Of the books with entries that are not shipped, in order."""
         last, found = "", set()
         while piece := await self._heads.rows(self._connection, after=last):
@@ -83,26 +85,28 @@ class _Shipper:
                 if seq < before:
                     raise _foreign(book, before, f"here it ends with entry {seq}")
                 if seq > before:
-                    yield Position(book, seq, hash_)
+                    yield BookPosition(book, seq, hash_)
                 found.add(book)
             last = piece[-1][0]
         for book in sorted(shipped.keys() - found):
             raise _foreign(book, shipped[book].seq, "here there is no such book")
 
-    async def book(self, head: Position, shipped: Position | None) -> AsyncIterator[Record]:
+    async def book(
+        self, head: BookPosition, shipped: BookPosition | None
+    ) -> AsyncIterator[SegmentRecord]:
         """Its entries behind a position, and their operations."""
         book = head.book
-        place = shipped or Position(book, 0, GENESIS_HASH)
+        place = shipped or BookPosition(book, 0, GENESIS_HASH)
         told: set[str] = set()
         async for piece in self._journal.pieces(self._connection, book, place.seq):
             for entry in piece:
                 place = _following(place, entry)
-                yield Record(entry=entry)
+                yield SegmentRecord(entry=entry)
             operations = {entry.operation for entry in piece}
             for row in await self._state.operations(
                 self._connection, sorted(operations - told), []
             ):
-                yield Record(operation=row)
+                yield SegmentRecord(operation=row)
             told = operations
         if place != head:
             raise StorageError(
@@ -111,14 +115,14 @@ class _Shipper:
             )
 
 
-def _following(place: Position, entry: Entry) -> Position:
+def _following(place: BookPosition, entry: Entry) -> BookPosition:
     if entry.seq != place.seq + 1 or hash_of(place.hash, entry) != entry.hash:
         raise StorageError(
             f"entry {entry.seq} of book {entry.book} does not follow entry {place.seq} with hash "
             f"{place.hash}: the journal was changed, or the backup is of another one. Run "
             "`tollgate ledger verify`"
         )
-    return Position(entry.book, entry.seq, entry.hash)
+    return BookPosition(entry.book, entry.seq, entry.hash)
 
 
 def _foreign(book: BookId, seq: int, instead: str) -> StorageError:

@@ -7,12 +7,12 @@ from tollgate.actors.ledger.book.entities import Dispute, Entity, SavedCard, Web
 from tollgate.actors.ledger.book.head import Head, Merchant
 from tollgate.actors.ledger.law.events import Event
 from tollgate.actors.ledger.law.ids import next_id
-from tollgate.actors.ledger.law.outcomes import Refused
+from tollgate.actors.ledger.law.outcomes import Refusal
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import EntityId
 
 Entities = Mapping[EntityId, Entity | None]
-Decision = tuple[Event, ...] | Refused
+BookDecision = tuple[Event, ...] | Refusal
 """What is to happen, which is nothing when all is so already; or why it must not."""
 
 

@@ -32,7 +32,7 @@ class BrokenJournal(Exception):  # noqa: N818 - what was found, not what went wr
 _KINDS = {kind: str(kind.__struct_config__.tag).partition("/")[0] for kind in get_args(Event)}
 
 
-def kind_of(event: Event) -> str:
+def event_kind(event: Event) -> str:
     """The event's type without its schema version: `transaction.captured`."""
     return _KINDS[type(event)]
 
@@ -51,7 +51,7 @@ def entry_of(
         book=head.book,
         seq=seq,
         at_ms=at_ms,
-        kind=kind_of(event),
+        kind=event_kind(event),
         event=event_json.decode(),
         origin=origin_json.decode(),
         operation=order.operation,
@@ -110,9 +110,9 @@ def event_of(entry: Entry) -> Event:
         event: Event = _decode(entry.event)
     except ValidationError as error:
         raise BrokenJournal(f"{_name(entry.book, entry.seq)}: not an event: {error}") from error
-    if kind_of(event) != entry.kind:
+    if event_kind(event) != entry.kind:
         raise BrokenJournal(
-            f"{_name(entry.book, entry.seq)}: filed as {entry.kind}, but is {kind_of(event)}"
+            f"{_name(entry.book, entry.seq)}: filed as {entry.kind}, but is {event_kind(event)}"
         )
     return event
 

@@ -17,7 +17,7 @@ from tollgate.actors.ledger.law.events import FraudReported
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
 from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId, Price, ProcessingError
 
-Document = Mapping[str, object]
+JsonDocument = Mapping[str, object]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENTS_KEPT_MAX = 65_536
@@ -26,7 +26,7 @@ _HOUR_MS = 3_600_000
 _encode = Encoder().encode
 
 
-def text_of(document: Document) -> str:
+def text_of(document: JsonDocument) -> str:
     """A document as it is stored and sent."""
     return _encode(document).decode()
 
@@ -38,7 +38,7 @@ def moment(at_ms: int) -> str:
     return f"{at.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
-def app_document(app: App | Member) -> Document:
+def app_document(app: App | Member) -> JsonDocument:
     """An app in a list, or as the identity of /me: never its key."""
     return {
         "id": app.id if isinstance(app, App) else app.app,
@@ -47,11 +47,11 @@ def app_document(app: App | Member) -> Document:
     }
 
 
-def user_document(user: User) -> Document:
+def user_document(user: User) -> JsonDocument:
     return {"id": user.id, "email": user.email, "created": moment(user.created_ms)}
 
 
-def merchant_document(book: BookId, merchant: Merchant, balance: int) -> Document:
+def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDocument:
     """`balance` in minor units of the funding currency."""
     pricing = merchant.pricing
     return {
@@ -93,7 +93,7 @@ _CLAIM = {
 _TDS = {"mode": "attempt"}
 
 
-def _price(price: Price) -> Document:
+def _price(price: Price) -> JsonDocument:
     return {"currency": price.currency, "amount": price.amount}
 
 
@@ -102,7 +102,7 @@ def _present(**texts: str) -> dict[str, str]:
     return {name: value for name, value in texts.items() if value}
 
 
-def transaction_document(transaction: Transaction) -> Document:
+def transaction_document(transaction: Transaction) -> JsonDocument:
     document: dict[str, object] = {
         "id": transaction.id,
         "merchantId": transaction.book,
@@ -131,7 +131,7 @@ def transaction_document(transaction: Transaction) -> Document:
     return document
 
 
-def _trail_entry(action: Action) -> Document:
+def _trail_entry(action: Action) -> JsonDocument:
     entry: dict[str, object] = {
         "created": moment(action.at_ms),
         "amount": action.amount,
@@ -157,7 +157,7 @@ def _trail_entry(action: Action) -> Document:
     return entry
 
 
-def _advice(transaction: Transaction) -> Document | None:
+def _advice(transaction: Transaction) -> JsonDocument | None:
     """On a failed attempt of a server: whether another one makes sense, and from when (part C)."""
     error = transaction.error
     if error is None or error.advice is None or transaction.source is None:
@@ -173,7 +173,7 @@ def _advice(transaction: Transaction) -> Document | None:
     return document
 
 
-def error_document(error: ProcessingError) -> Document:
+def error_document(error: ProcessingError) -> JsonDocument:
     """The error of a stored attempt."""
     return {
         "code": error.code,
@@ -183,7 +183,7 @@ def error_document(error: ProcessingError) -> Document:
     }
 
 
-def processing_document(transaction: EntityId, error: ProcessingError) -> Document:
+def processing_document(transaction: EntityId, error: ProcessingError) -> JsonDocument:
     """The reply to an attempt that failed."""
     return {
         **error_document(error),
@@ -192,7 +192,7 @@ def processing_document(transaction: EntityId, error: ProcessingError) -> Docume
     }
 
 
-def _card(card: CardSummary) -> Document:
+def _card(card: CardSummary) -> JsonDocument:
     return {
         "bin": card.bin,
         "last4": card.last4,
@@ -201,7 +201,7 @@ def _card(card: CardSummary) -> Document:
     }
 
 
-def card_document(card: SavedCard) -> Document:
+def card_document(card: SavedCard) -> JsonDocument:
     return {
         "id": card.id,
         "merchantId": card.book,
@@ -212,7 +212,7 @@ def card_document(card: SavedCard) -> Document:
     }
 
 
-def dispute_document(dispute: Dispute) -> Document:
+def dispute_document(dispute: Dispute) -> JsonDocument:
     """Once it is decided it says so, as its trail entry does."""
     document = {
         "id": dispute.id,
@@ -228,7 +228,7 @@ def dispute_document(dispute: Dispute) -> Document:
     return document
 
 
-def fraud_document(book: BookId, event: FraudReported, at_ms: int) -> Document:
+def fraud_document(book: BookId, event: FraudReported, at_ms: int) -> JsonDocument:
     document: dict[str, object] = {
         "id": event.fraud,
         "merchantId": book,
@@ -242,6 +242,6 @@ def fraud_document(book: BookId, event: FraudReported, at_ms: int) -> Document:
     return document
 
 
-def webhook_document(webhook: Webhook) -> Document:
+def webhook_document(webhook: Webhook) -> JsonDocument:
     """Its secret is shown to nobody."""
     return {"id": webhook.id, "url": webhook.url, "created": moment(webhook.created_ms)}

@@ -92,18 +92,18 @@ def state_of(entity: Entity) -> str:
     return _encode(entity).decode()
 
 
-def entity_from(row: EntityRow) -> Entity | None:
+def entity_of_row(row: EntityRow) -> Entity | None:
     """The entity of a stored row; None for rows that are only there to be read."""
     decoder = _decoders.get(row.kind)
     return None if decoder is None else decoder.decode(row.state)
 
 
-def head_row(head: Head) -> HeadRow:
+def row_of_head(head: Head) -> HeadRow:
     """What is stored of a head."""
     return HeadRow(head.book, head.seq, head.hash, _encode(head).decode())
 
 
-def head_from(row: HeadRow) -> Head:
+def head_of_row(row: HeadRow) -> Head:
     """The head of a stored row."""
     head = _decode_head(row.state)
     assert (head.book, head.seq, head.hash) == (row.book, row.seq, row.hash), "a head's row agrees"

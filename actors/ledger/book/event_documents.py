@@ -5,8 +5,8 @@ A line is never changed: when a dispute is decided, it gets another line that sa
 
 from typing import assert_never
 
-from tollgate.actors.ledger.book.chain import kind_of
-from tollgate.actors.ledger.book.documents import Document, error_document, moment
+from tollgate.actors.ledger.book.chain import event_kind
+from tollgate.actors.ledger.book.documents import JsonDocument, error_document, moment
 from tollgate.actors.ledger.law.accounts import balance_of
 from tollgate.actors.ledger.law.events import (
     AppAdded,
@@ -40,7 +40,7 @@ from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId
 
 
-def line_document(book: BookId, is_test: bool, event: Booked, at_ms: int) -> Document:
+def line_document(book: BookId, is_test: bool, event: Booked, at_ms: int) -> JsonDocument:
     """`balance` and `fee` in the funding currency, `amount` in the transaction's (M1, M3)."""
     document: dict[str, object] = {
         "id": event.line,
@@ -78,7 +78,7 @@ def _fee_of(event: Booked) -> int:
     return event.fee.total if isinstance(event, Captured | DisputeOpened) else 0
 
 
-def _exchange(exchange: Exchange) -> Document:
+def _exchange(exchange: Exchange) -> JsonDocument:
     """The exact amount was the converted one plus `remainder` / `denominator`."""
     rate = exchange.rate
     return {
@@ -93,18 +93,18 @@ def _exchange(exchange: Exchange) -> Document:
     }
 
 
-def event_document(event: Event, entry: Entry) -> Document:
+def event_document(event: Event, entry: Entry) -> JsonDocument:
     """An event in a merchant's list, and in a webhook's body."""
     return {
         "id": event.id,
         "seq": entry.seq,
-        "type": kind_of(event),
+        "type": event_kind(event),
         "created": moment(entry.at_ms),
         "data": _data_of(event),
     }
 
 
-def _data_of(event: Event) -> Document:
+def _data_of(event: Event) -> JsonDocument:
     """What an event is about: ids to read the rest by, and amounts. No keys, no secrets."""
     match event:
         case Captured() | Refunded():
@@ -170,7 +170,7 @@ def _data_of(event: Event) -> Document:
             assert_never(event)
 
 
-def _booked(event: Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost) -> Document:
+def _booked(event: Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost) -> JsonDocument:
     return {
         "transactionId": event.transaction,
         "lineId": event.line,

@@ -13,7 +13,12 @@ from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.decisions.directory import rotated
 from tollgate.actors.ledger.book.entities import App, AppKey, SavedCard, Webhook
 from tollgate.actors.ledger.book.head import Head, Member, Merchant, User
-from tollgate.actors.ledger.book.transitions import Changed, created, disputed, moved
+from tollgate.actors.ledger.book.transitions import (
+    Changed,
+    after_authorisation,
+    after_dispute,
+    after_move,
+)
 from tollgate.actors.ledger.law.accounts import posted
 from tollgate.actors.ledger.law.events import (
     AppAdded,
@@ -118,11 +123,11 @@ def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
 def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) -> Changed:
     match event:
         case Captured() | Refunded() | Voided():
-            return moved(entities, event, at_ms)
+            return after_move(entities, event, at_ms)
         case TransactionCreated():
-            return created(head, entities, event, at_ms)
+            return after_authorisation(head, entities, event, at_ms)
         case DisputeOpened() | DisputeWon() | DisputeLost():
-            return disputed(head, entities, event, at_ms)
+            return after_dispute(head, entities, event, at_ms)
         case CardSaved():
             card = SavedCard(
                 id=event.card,

@@ -17,7 +17,7 @@ from tollgate.actors.ledger.law.rows import Entry, Posting
 from tollgate.actors.ledger.law.transaction import Transaction
 
 
-def check(
+def check_invariants(
     before: Head, loaded: Entities, after: Head, changed: Entities, entries: Sequence[Entry]
 ) -> None:
     """Assert the invariants of a step that led from `before` and `loaded` to `after` and

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.chain import entry_of
 from tollgate.actors.ledger.book.decisions.dispatch import decide
-from tollgate.actors.ledger.book.entities import Dispute, head_row
+from tollgate.actors.ledger.book.entities import Dispute, row_of_head
 from tollgate.actors.ledger.book.evolution import evolve
 from tollgate.actors.ledger.book.head import Head, genesis
-from tollgate.actors.ledger.book.invariants import check
-from tollgate.actors.ledger.book.projection import key_rows_of, rows_of
+from tollgate.actors.ledger.book.invariants import check_invariants
+from tollgate.actors.ledger.book.projection import entity_rows_of, key_rows_of
 from tollgate.actors.ledger.book.replies import reply_to
 from tollgate.actors.ledger.book.transitions import Changed
 from tollgate.actors.ledger.law.accounts import overflows, postings_of
@@ -40,14 +40,13 @@ from tollgate.actors.ledger.law.commands import (
     Void,
 )
 from tollgate.actors.ledger.law.events import Event
-from tollgate.actors.ledger.law.outcomes import Done, RefusalKind, Refused
-from tollgate.actors.ledger.law.refusals import ErrorCode, constraint
+from tollgate.actors.ledger.law.outcomes import Done, ErrorCode, Refusal, RefusalReason, constraint
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, KeyRow, OperationRow
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OrderEffect:
     """What an order does: `head` after it, the entities it changed (None: gone), its events with
     their entries and rows, and the reply. Without events, all was so already."""
 
@@ -87,14 +86,16 @@ def _wanted(command: Command, known: Entities) -> Sequence[EntityId]:
             return ()
 
 
-def execute(head: Head | None, entities: Entities, order: Order, now_ms: int) -> Step | Refused:
+def execute(
+    head: Head | None, entities: Entities, order: Order, now_ms: int
+) -> OrderEffect | Refusal:
     """One order on its book; `head` is None when there is no such book yet. `entities` hold what
     the command needs, and may hold more."""
     before = genesis(order.book) if head is None else head
     assert before.book == order.book, "an order is executed on its own book"
     loaded = {wanted: entities[wanted] for wanted in _wanted(order.command, entities)}
     events = decide(before, loaded, order, _next_ms(before, now_ms))
-    if isinstance(events, Refused):
+    if isinstance(events, Refusal):
         return _lost_race(events) if order.is_checked else events
     after, known = before, loaded
     changed: Changed = {}
@@ -112,11 +113,11 @@ def execute(head: Head | None, entities: Entities, order: Order, now_ms: int) ->
                 ErrorCode.AMOUNT_TOO_HIGH,
             )
         entries.append(entry)
-        written += rows_of(after, moved, event, entry)
+        written += entity_rows_of(after, moved, event, entry)
         keys += key_rows_of(known, moved)
         known, changed = known | moved, changed | moved
-    check(before, loaded, after, changed, entries)
-    return Step(
+    check_invariants(before, loaded, after, changed, entries)
+    return OrderEffect(
         head=after,
         entities=changed,
         events=events,
@@ -132,14 +133,14 @@ def _next_ms(head: Head, now_ms: int) -> int:
     return max(now_ms, head.at_ms + 1)
 
 
-def _lost_race(refused: Refused) -> Refused:
+def _lost_race(refused: Refusal) -> Refusal:
     """The door saw that it was allowed: so another order came first (C1)."""
-    if refused.kind is not RefusalKind.CONSTRAINT:
+    if refused.kind is not RefusalReason.CONSTRAINT:
         return refused
-    return replace(refused, kind=RefusalKind.LOST_RACE)
+    return replace(refused, kind=RefusalReason.LOST_RACE)
 
 
-def rows(order: Order, step: Step) -> Commit:
+def rows(order: Order, step: OrderEffect) -> Commit:
     """A step's part of a commit. In a batch, a later row takes the place of an earlier one with
     the same kind, id and book, and so do heads of the same book."""
     operation = OperationRow(
@@ -156,6 +157,6 @@ def rows(order: Order, step: Step) -> Commit:
         entries=list(step.entries),
         entities=list(step.rows),
         keys=list(step.keys),
-        heads=[head_row(step.head)] if step.entries else [],
+        heads=[row_of_head(step.head)] if step.entries else [],
         operations=[operation],
     )

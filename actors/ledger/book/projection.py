@@ -10,7 +10,7 @@ from typing import assert_never
 
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.documents import (
-    Document,
+    JsonDocument,
     app_document,
     card_document,
     dispute_document,
@@ -34,7 +34,7 @@ from tollgate.actors.ledger.book.entities import (
 from tollgate.actors.ledger.book.event_documents import event_document, line_document
 from tollgate.actors.ledger.book.head import Head, Merchant
 from tollgate.actors.ledger.book.transitions import Changed
-from tollgate.actors.ledger.law.accounts import balance
+from tollgate.actors.ledger.law.accounts import merchant_balance
 from tollgate.actors.ledger.law.events import (
     AppAdded,
     AppRevoked,
@@ -57,7 +57,7 @@ from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
 
-def rows_of(head: Head, changed: Changed, event: Event, entry: Entry) -> list[EntityRow]:
+def entity_rows_of(head: Head, changed: Changed, event: Event, entry: Entry) -> list[EntityRow]:
     """The rows to write for an event; `head` and `changed` are after it."""
     rows = [_entity_row(entity) for entity in changed.values() if entity is not None]
     if head.merchant is not None:
@@ -90,7 +90,7 @@ def _entity_row(entity: Entity) -> EntityRow:
 
 def _row(
     entity: Entity,
-    document: Document,
+    document: JsonDocument,
     transaction: EntityId | None = None,
     is_test: bool | None = None,
     is_successful: bool | None = None,
@@ -140,7 +140,9 @@ def _merchant_rows(head: Head, merchant: Merchant, event: Event, entry: Entry) -
 
 
 def _merchant_row(head: Head, merchant: Merchant) -> EntityRow:
-    document = merchant_document(head.book, merchant, balance(head.accounts, merchant.currency))
+    document = merchant_document(
+        head.book, merchant, merchant_balance(head.accounts, merchant.currency)
+    )
     return EntityRow(
         kind="merchant",
         id=EntityId(head.book),

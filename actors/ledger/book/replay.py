@@ -8,14 +8,14 @@ from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.chain import BrokenJournal, check_chain, event_of
 from tollgate.actors.ledger.book.evolution import evolve
 from tollgate.actors.ledger.book.head import Head, genesis
-from tollgate.actors.ledger.book.invariants import check
-from tollgate.actors.ledger.book.projection import key_rows_of, rows_of
+from tollgate.actors.ledger.book.invariants import check_invariants
+from tollgate.actors.ledger.book.projection import entity_rows_of, key_rows_of
 from tollgate.actors.ledger.book.transitions import Changed
 from tollgate.actors.ledger.law.accounts import postings_of
 from tollgate.actors.ledger.law.rows import EntityRow, Entry, KeyRow
 
 
-def replay(head: Head | None, entities: Entities, entry: Entry) -> tuple[Head, Changed]:
+def replay_entry(head: Head | None, entities: Entities, entry: Entry) -> tuple[Head, Changed]:
     """The head after a stored entry, and the entities it changed; `head` None: its book's first.
     `entities` hold those that earlier entries made. Raises BrokenJournal."""
     before = genesis(entry.book) if head is None else head
@@ -26,7 +26,7 @@ def replay(head: Head | None, entities: Entities, entry: Entry) -> tuple[Head, C
             f"entry {entry.seq} of book {entry.book}: its postings are not those of its event"
         )
     after, changed = evolve(before, entities, event, entry)
-    check(before, entities, after, changed, (entry,))
+    check_invariants(before, entities, after, changed, (entry,))
     return after, changed
 
 
@@ -34,4 +34,4 @@ def replayed_rows(
     entities: Entities, head: Head, changed: Changed, entry: Entry
 ) -> tuple[list[EntityRow], list[KeyRow]]:
     """The rows that an entry wrote: `entities` before it, `head` and `changed` after it."""
-    return rows_of(head, changed, event_of(entry), entry), key_rows_of(entities, changed)
+    return entity_rows_of(head, changed, event_of(entry), entry), key_rows_of(entities, changed)

@@ -7,7 +7,7 @@ without their key, which the books never see: the door that made it adds it.
 from collections.abc import Sequence
 from typing import assert_never
 
-from tollgate.actors.ledger.book.documents import Document, processing_document, text_of
+from tollgate.actors.ledger.book.documents import JsonDocument, processing_document, text_of
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
@@ -73,7 +73,7 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
             assert_never(command)
 
 
-def _body(document: Document) -> bytes:
+def _body(document: JsonDocument) -> bytes:
     return text_of(document).encode()
 
 

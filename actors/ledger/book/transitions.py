@@ -23,7 +23,7 @@ Changed = dict[EntityId, Entity | None]
 """Entities after an event; None: it is gone."""
 
 
-def moved(entities: Entities, event: Captured | Refunded | Voided, at_ms: int) -> Changed:
+def after_move(entities: Entities, event: Captured | Refunded | Voided, at_ms: int) -> Changed:
     """By its merchant."""
     before = _transaction(entities, event.transaction)
     match event:
@@ -55,7 +55,9 @@ def moved(entities: Entities, event: Captured | Refunded | Voided, at_ms: int) -
     return {after.id: after}
 
 
-def created(head: Head, entities: Entities, event: TransactionCreated, at_ms: int) -> Changed:
+def after_authorisation(
+    head: Head, entities: Entities, event: TransactionCreated, at_ms: int
+) -> Changed:
     """Of itself, or from a source, which counts the attempts that fail."""
     changed: Changed = {}
     transaction = Transaction(
@@ -84,7 +86,7 @@ def created(head: Head, entities: Entities, event: TransactionCreated, at_ms: in
     return changed
 
 
-def disputed(
+def after_dispute(
     head: Head, entities: Entities, event: DisputeOpened | DisputeWon | DisputeLost, at_ms: int
 ) -> Changed:
     """By its cardholder: with the dispute, which keeps what goes back when it is won."""

@@ -32,7 +32,7 @@ class DeliveriesDown(Exception):  # noqa: N818 - a state of the world
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DeliveryProgress:
     """How far a webhook has come. `failures`: in a row, the first at `failing_since_ms`.
     `next_attempt_ms`: not before."""
 
@@ -43,7 +43,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class EventLetter:
     """An event on its way: `body` is its document. `is_again`: a dead letter sent again."""
 
     event: EntityId
@@ -52,7 +52,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DeliveryBatch:
     """Letters for one webhook, in the order in which they must go out, under a lease. `secret` is
     sealed as it was when the webhook was added."""
 
@@ -61,12 +61,12 @@ class Batch:
     url: str
     secret: str
     lease: str
-    progress: Progress
-    letters: tuple[Letter, ...]
+    progress: DeliveryProgress
+    letters: tuple[EventLetter, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """What became of a batch: so many letters from its beginning were delivered, and the next one
     failed for this reason, if there is one."""
 
@@ -89,10 +89,10 @@ class DeliveryStore(Protocol):
 
     async def claim(
         self, now_ms: int, lease_ms: int, batches_max: int, letters_max: int
-    ) -> list[Batch]:
+    ) -> list[DeliveryBatch]:
         """Batches of webhooks that nobody else has claimed, and that are due."""
 
-    async def settle(self, batch: Batch, outcome: Outcome, now_ms: int) -> bool:
+    async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
         """Write down what became of a batch. False: its lease had run out, nothing was written."""
 
     async def dead_letters(
@@ -109,21 +109,21 @@ class DeliveryStore(Protocol):
         """Drop what is kept of webhooks that are no more; how many."""
 
 
-def after(batch: Batch, outcome: Outcome, now_ms: int) -> Progress:
+def progress_after(batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> DeliveryProgress:
     """The progress once a batch has come to its end."""
     before = batch.progress
     done = [letter for letter in batch.letters[: outcome.delivered] if not letter.is_again]
     cursor = done[-1].event if done else before.cursor
     if outcome.reason is None:
-        return Progress(cursor)
+        return DeliveryProgress(cursor)
     failures = 1 if outcome.delivered else before.failures + 1
     since = before.failing_since_ms
     if since is None or outcome.delivered:
         since = now_ms
-    return Progress(cursor, failures, since, now_ms + pause_ms(batch.webhook, failures))
+    return DeliveryProgress(cursor, failures, since, now_ms + pause_ms(batch.webhook, failures))
 
 
-def dead_up_to(progress: Progress, now_ms: int) -> EntityId | None:
+def dead_up_to(progress: DeliveryProgress, now_ms: int) -> EntityId | None:
     """Events of a failing webhook below this id are dead; None: none are."""
     limit_ms = now_ms - GIVE_UP_AFTER_MS
     if progress.failing_since_ms is None or progress.failing_since_ms > limit_ms:

@@ -24,7 +24,7 @@ from tollgate.actors.ledger.law.events import (
     Event,
     PaidOut,
     Refunded,
-    Sum,
+    SettledAmount,
 )
 from tollgate.actors.ledger.law.rows import Posting
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
@@ -73,7 +73,7 @@ def balance_of(event: Booked) -> int:
             return -event.amount
 
 
-def _settled(sum_: Sum, sign: int, fee: int) -> tuple[Posting, ...]:
+def _settled(sum_: SettledAmount, sign: int, fee: int) -> tuple[Posting, ...]:
     amount, worth = sign * sum_.amount, sign * sum_.worth
     legs = [Posting(CLEARING, sum_.currency, -amount)]
     if sum_.currency != sum_.funding:
@@ -105,6 +105,6 @@ def overflows(accounts: Mapping[str, int], postings: tuple[Posting, ...]) -> boo
     )
 
 
-def balance(accounts: Mapping[str, int], funding: Currency) -> int:
+def merchant_balance(accounts: Mapping[str, int], funding: Currency) -> int:
     """The merchant's balance, in minor units of the funding currency."""
     return accounts.get(f"{MERCHANT}:{funding}", 0)

@@ -24,7 +24,7 @@ from tollgate.actors.ledger.law.values import (
 )
 
 
-class Sum(Struct, frozen=True):
+class SettledAmount(Struct, frozen=True):
     """An amount of a transaction, and what it is worth in the merchant's funding currency."""
 
     currency: Currency
@@ -137,7 +137,7 @@ class Captured(Happening, frozen=True, tag="transaction.captured/1"):
 
     transaction: EntityId
     line: EntityId
-    sum: Sum
+    sum: SettledAmount
     fee: Fee
     descriptor: str
     exchange: Exchange | None
@@ -147,7 +147,7 @@ class Captured(Happening, frozen=True, tag="transaction.captured/1"):
 class Refunded(Happening, frozen=True, tag="transaction.refunded/1"):
     transaction: EntityId
     line: EntityId
-    sum: Sum
+    sum: SettledAmount
     takings: tuple[Taking, ...]
     descriptor: str
 
@@ -181,7 +181,7 @@ class DisputeOpened(Happening, frozen=True, tag="dispute.opened/1"):
     dispute: EntityId
     transaction: EntityId
     line: EntityId
-    sum: Sum
+    sum: SettledAmount
     takings: tuple[Taking, ...]
     fee: Fee
     fee_exchange: Exchange | None
@@ -194,7 +194,7 @@ class DisputeWon(Happening, frozen=True, tag="dispute.won/1"):
     dispute: EntityId
     transaction: EntityId
     line: EntityId
-    sum: Sum
+    sum: SettledAmount
 
 
 class DisputeLost(Happening, frozen=True, tag="dispute.lost/1"):
@@ -203,7 +203,7 @@ class DisputeLost(Happening, frozen=True, tag="dispute.lost/1"):
     dispute: EntityId
     transaction: EntityId
     line: EntityId
-    sum: Sum
+    sum: SettledAmount
 
 
 class FraudReported(Happening, frozen=True, tag="fraud.reported/1"):

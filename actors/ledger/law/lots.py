@@ -31,7 +31,7 @@ class Taking(Struct, frozen=True):
     worth: int
 
 
-def take(lots: tuple[Lot, ...], amount: int) -> tuple[Taking, ...]:
+def take_from_lots(lots: tuple[Lot, ...], amount: int) -> tuple[Taking, ...]:
     """Which parts of the lots an amount takes; at most what is left of all of them."""
     takings = []
     for index, lot in enumerate(lots):
@@ -47,12 +47,12 @@ def take(lots: tuple[Lot, ...], amount: int) -> tuple[Taking, ...]:
     return tuple(takings)
 
 
-def without(lots: tuple[Lot, ...], takings: tuple[Taking, ...]) -> tuple[Lot, ...]:
+def lots_without(lots: tuple[Lot, ...], takings: tuple[Taking, ...]) -> tuple[Lot, ...]:
     """The lots after the takings."""
     return _moved(lots, takings, -1)
 
 
-def given_back(lots: tuple[Lot, ...], takings: tuple[Taking, ...]) -> tuple[Lot, ...]:
+def lots_with(lots: tuple[Lot, ...], takings: tuple[Taking, ...]) -> tuple[Lot, ...]:
     """The lots with the takings in them again."""
     return _moved(lots, takings, 1)
 
@@ -69,6 +69,6 @@ def _moved(lots: tuple[Lot, ...], takings: tuple[Taking, ...], sign: int) -> tup
     return tuple(moved)
 
 
-def total(takings: tuple[Taking, ...]) -> int:
+def worth_of(takings: tuple[Taking, ...]) -> int:
     """What takings are worth, in the funding currency."""
     return sum(taking.worth for taking in takings)

@@ -39,7 +39,7 @@ class Exchange(Struct, frozen=True):
     rounding: str = HALF_EVEN
 
 
-def exchange(amount: int, rate: Rate) -> Exchange:
+def convert(amount: int, rate: Rate) -> Exchange:
     """`amount` minor units of the rate's source in those of its target."""
     converted, remainder = divide_half_even(amount * rate.numerator, rate.denominator)
     return Exchange(converted, rate, remainder)

@@ -1,16 +1,16 @@
-"""What becomes of an order: a closed set.
+"""The outcome of an order: a closed set, and the refusals that the law of the books makes.
 
 Done        it is durable; `body` is the reply's JSON, `is_replay` when it was done before
-Refused     nothing changed; the caller is told why
-Busy        nothing changed; ask again later (mailbox full, deadline passed)
+Refusal     nothing changed; the caller is told why, in words for a developer
+TurnedAway  nothing changed; ask again later (mailbox full, deadline passed)
 Indefinite  it may or may not have been done: ask again with the same operation id
 """
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 
 
-class RefusalKind(Enum):
+class RefusalReason(Enum):
     """Why a valid command is refused; doors turn it into their statuses (part A)."""
 
     CONSTRAINT = "the state of the book does not allow it"
@@ -32,17 +32,17 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """`field`: the dotted path of what is wrong, or empty. `code`: of part C, or 0."""
 
-    kind: RefusalKind
+    kind: RefusalReason
     message: str
     field: str = ""
     code: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class TurnedAway:
     retry_after_s: int
 
 
@@ -51,4 +51,46 @@ class Indefinite:
     message: str
 
 
-Answer = Done | Refused | Busy | Indefinite
+OrderOutcome = Done | Refusal | TurnedAway | Indefinite
+
+
+class ErrorCode(IntEnum):
+    """The processing errors of part C that the books themselves can find."""
+
+    NONE = 0
+    INVALID_CURRENCY = 1
+    CARD_EXPIRED = 6
+    INVALID_AMOUNT = 14
+    AMOUNT_TOO_HIGH = 22
+
+
+def constraint(message: str, field: str = "", code: ErrorCode = ErrorCode.NONE) -> Refusal:
+    """The state of the book does not allow it."""
+    return Refusal(RefusalReason.CONSTRAINT, message, field, int(code))
+
+
+def absent(message: str) -> Refusal:
+    """What the command is about is not in this book."""
+    return Refusal(RefusalReason.NOT_FOUND, message)
+
+
+def forbidden(message: str) -> Refusal:
+    """Whoever asks has no access."""
+    return Refusal(RefusalReason.FORBIDDEN, message)
+
+
+def bad_amount(amount: int, amount_max: int, what_is_there: str) -> Refusal | None:
+    """None when `amount` is above 0 and at most `amount_max`, of which there is so much."""
+    if amount <= 0:
+        return constraint(
+            f"{amount} is no amount: give minor units, 1 or more",
+            "amount",
+            ErrorCode.INVALID_AMOUNT,
+        )
+    if amount > amount_max:
+        return constraint(
+            f"{amount} is more than the {amount_max} that {what_is_there}",
+            "amount",
+            ErrorCode.AMOUNT_TOO_HIGH,
+        )
+    return None

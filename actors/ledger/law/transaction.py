@@ -21,10 +21,9 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.actors.ledger.law.lots import Lot, Taking, given_back, without
+from tollgate.actors.ledger.law.lots import Lot, Taking, lots_with, lots_without
 from tollgate.actors.ledger.law.money import NO_FEE, Fee
-from tollgate.actors.ledger.law.outcomes import Refused
-from tollgate.actors.ledger.law.refusals import ErrorCode, bad_amount, constraint
+from tollgate.actors.ledger.law.outcomes import ErrorCode, Refusal, bad_amount, constraint
 from tollgate.actors.ledger.law.values import (
     BookId,
     CardSummary,
@@ -96,7 +95,7 @@ class Transaction(Struct, frozen=True):
     def refundable(self) -> int:
         return self.captured - self.refunded - self.disputed
 
-    def refuse_capture(self, amount: int, currency: Currency | None) -> Refused | None:
+    def refuse_capture(self, amount: int, currency: Currency | None) -> Refusal | None:
         """T5. The currency guards against one that was changed during the authorisation."""
         if currency is not None and currency != self.currency:
             return constraint(
@@ -106,19 +105,19 @@ class Transaction(Struct, frozen=True):
             )
         return self._refuse(amount, self.pending, "may still be captured")
 
-    def refuse_void(self, amount: int) -> Refused | None:
+    def refuse_void(self, amount: int) -> Refusal | None:
         """T7."""
         return self._refuse(amount, self.pending, "may still be voided")
 
-    def refuse_refund(self, amount: int) -> Refused | None:
+    def refuse_refund(self, amount: int) -> Refusal | None:
         """T6."""
         return self._refuse(amount, self.refundable, "may still be refunded")
 
-    def refuse_dispute(self, amount: int) -> Refused | None:
+    def refuse_dispute(self, amount: int) -> Refusal | None:
         """T2. The card network opens disputes, so a long trail does not keep them out."""
         return bad_amount(amount, self.refundable, "may still be disputed")
 
-    def _refuse(self, amount: int, amount_max: int, what_is_there: str) -> Refused | None:
+    def _refuse(self, amount: int, amount_max: int, what_is_there: str) -> Refusal | None:
         if self.error is not None:
             return constraint(
                 f"the transaction was not successful ({self.error.message}): nothing to act on"
@@ -149,7 +148,7 @@ class Transaction(Struct, frozen=True):
             self,
             refunded=self.refunded + action.amount,
             trail=(*self.trail, action),
-            lots=without(self.lots, takings),
+            lots=lots_without(self.lots, takings),
         )
 
     def with_dispute(self, action: Action, takings: tuple[Taking, ...]) -> "Transaction":
@@ -157,7 +156,7 @@ class Transaction(Struct, frozen=True):
             self,
             disputed=self.disputed + action.amount,
             trail=(*self.trail, action),
-            lots=without(self.lots, takings),
+            lots=lots_without(self.lots, takings),
         )
 
     def with_dispute_won(self, action: Action, takings: tuple[Taking, ...]) -> "Transaction":
@@ -165,7 +164,7 @@ class Transaction(Struct, frozen=True):
             self,
             disputed=self.disputed - action.amount,
             trail=(*self.trail, action),
-            lots=given_back(self.lots, takings),
+            lots=lots_with(self.lots, takings),
         )
 
     def with_dispute_lost(self, action: Action) -> "Transaction":

@@ -21,7 +21,7 @@ OPERATOR = EntityId("operator")
 AMOUNT_MAX = 2**53 - 1
 
 
-class Scheme(Enum):
+class CardBrand(Enum):
     """Card schemes."""
 
     VISA = "visa"
@@ -39,7 +39,7 @@ class CardSummary:
     bin: str
     last4: str
     expiry_ms: int
-    scheme: Scheme
+    scheme: CardBrand
     has_code: bool
     network_token: str = ""
 

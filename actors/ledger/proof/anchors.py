@@ -8,10 +8,10 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.law.rows import Entry
-from tollgate.actors.ledger.proof.merkle import Tree
+from tollgate.actors.ledger.proof.merkle import MerkleTree
 from tollgate.actors.ledger.storage.connections.connection import Connection, transaction
 from tollgate.actors.ledger.storage.connections.engine import Database
-from tollgate.actors.ledger.storage.connections.statements import Query, insert, query
+from tollgate.actors.ledger.storage.connections.statements import QueryStatement, insert, query
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
 from tollgate.actors.ledger.storage.tables import anchors, entries, heads
 
@@ -42,7 +42,7 @@ def last_settled_day(now_ms: int) -> date:
     return settled.date() - timedelta(days=1)
 
 
-async def anchor(database: Database, day: date, now_ms: int) -> Anchor:
+async def anchor_day(database: Database, day: date, now_ms: int) -> Anchor:
     """The anchor of a day, kept from now on.
 
     Raises StorageError when the day is not over, or when its anchor was another one before: then
@@ -75,7 +75,7 @@ class AnchorTrees:
 
     def __init__(self, kept: Sequence[Anchor]) -> None:
         self._kept = sorted(kept, key=lambda each: each.at_ms)
-        self._trees = [Tree() for _ in kept]
+        self._trees = [MerkleTree() for _ in kept]
         self._last: Entry | None = None
         self._next = 0
 
@@ -113,7 +113,7 @@ class AnchorTrees:
 
 
 async def _anchor_of(connection: Connection, dialect: Dialect, day: date) -> Anchor:
-    end_ms, tree = end_of(day), Tree()
+    end_ms, tree = end_of(day), MerkleTree()
     wanted = _last_entries(dialect)
     last = ""
     while rows := await wanted.rows(connection, after=last, end_ms=end_ms):
@@ -124,7 +124,7 @@ async def _anchor_of(connection: Connection, dialect: Dialect, day: date) -> Anc
     return Anchor(day.isoformat(), end_ms, tree.leaves, tree.root)
 
 
-def _last_entries(dialect: Dialect) -> Query:
+def _last_entries(dialect: Dialect) -> QueryStatement:
     """(book, seq, hash) of each book's last entry before a time, None where there was none."""
     earlier = entries.alias("earlier")
     last_seq = (

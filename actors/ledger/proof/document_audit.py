@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.json import Decoder
 
 from tollgate.actors.ledger.book.documents import moment
-from tollgate.actors.ledger.law.accounts import balance
+from tollgate.actors.ledger.law.accounts import merchant_balance
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.proof.table_rebuild import Replayed
 
@@ -63,7 +63,7 @@ class BookAudit:
             if (shown := _decode_merchant(row.document).balance) != self._balance:
                 yield f"the balance is {shown}, the sum of the lines is {self._balance} (M2)"
         merchant = made.head.merchant
-        account = balance(made.head.accounts, merchant.currency) if merchant else 0
+        account = merchant_balance(made.head.accounts, merchant.currency) if merchant else 0
         if account != self._balance:
             yield f"the account holds {account}, the sum of the lines is {self._balance} (M2)"
 

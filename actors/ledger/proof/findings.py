@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 FINDINGS_SHOWN_MAX = 100
 
 # (account, currency, minor units)
-Total = tuple[str, str, int]
+AccountTotal = tuple[str, str, int]
 
 
 @dataclass(slots=True)
@@ -23,12 +23,12 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerificationReport:
     """`totals`: the trial balance. `findings`: what is wrong, of `findings_count` in all."""
 
     books: int
     entries: int
-    totals: tuple[Total, ...]
+    totals: tuple[AccountTotal, ...]
     findings: tuple[str, ...]
     findings_count: int
 
@@ -37,7 +37,7 @@ class Report:
         return self.findings_count == 0
 
 
-def unbalanced(totals: tuple[Total, ...]) -> list[str]:
+def unbalanced(totals: tuple[AccountTotal, ...]) -> list[str]:
     """Currencies in which all accounts of all books together are not zero (M8)."""
     sums: dict[str, int] = {}
     for _, currency, amount in totals:

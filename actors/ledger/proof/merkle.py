@@ -18,7 +18,7 @@ from tollgate.actors.ledger.law.values import BookId
 DAY_MS = 86_400_000
 
 
-class Tree:
+class MerkleTree:
     """Grows by leaves; `root` at any time."""
 
     def __init__(self) -> None:

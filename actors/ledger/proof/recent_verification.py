@@ -16,12 +16,12 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.book.chain import hash_of
-from tollgate.actors.ledger.book.entities import head_from
+from tollgate.actors.ledger.book.entities import head_of_row
 from tollgate.actors.ledger.book.head import GENESIS_HASH
 from tollgate.actors.ledger.law.rows import Entry, HeadRow
 from tollgate.actors.ledger.law.values import BookId
-from tollgate.actors.ledger.proof.findings import Findings, Report, unbalanced
-from tollgate.actors.ledger.storage.balances import Balances, decode
+from tollgate.actors.ledger.proof.findings import Findings, VerificationReport, unbalanced
+from tollgate.actors.ledger.storage.balances import Balances, balances_of_text
 from tollgate.actors.ledger.storage.checkpoints import Checkpoint, CheckpointReader
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.engine import Database
@@ -43,7 +43,9 @@ class _Place:
     balances: Balances
 
 
-async def verify_recent(database: Database, progress: Callable[[int, int], None]) -> Report:
+async def verify_recent(
+    database: Database, progress: Callable[[int, int], None]
+) -> VerificationReport:
     """What came since the checkpoints; `progress` gets books. Raises StorageDown."""
     async with database.snapshot() as connection:
         return await _Tails(database.dialect, connection).run(progress)
@@ -64,7 +66,7 @@ class _Tails:
         self._findings = Findings()
         self._entries = 0
 
-    async def run(self, progress: Callable[[int, int], None]) -> Report:
+    async def run(self, progress: Callable[[int, int], None]) -> VerificationReport:
         totals, books = Balances(), 0
         async for head, of_how_many in self._heads():
             totals.update(await self._check(head))
@@ -73,7 +75,7 @@ class _Tails:
         shown = tuple(sorted((*account, amount) for account, amount in totals.items()))
         for line in unbalanced(shown):
             self._findings.add(line)
-        return Report(
+        return VerificationReport(
             books, self._entries, shown, tuple(self._findings.shown), self._findings.count
         )
 
@@ -107,7 +109,7 @@ class _Tails:
                 f"book {head.book}: its head says entry {head.seq}, hash {head.hash}; its journal "
                 f"ends with entry {place.seq}, hash {place.hash}"
             )
-        elif dict(head_from(head).accounts) != _by_name(place.balances):
+        elif dict(head_of_row(head).accounts) != _by_name(place.balances):
             self._findings.add(
                 f"book {head.book}: the balances of its head are not those of its postings (M2)"
             )
@@ -116,7 +118,7 @@ class _Tails:
     async def _start(self, book: BookId) -> _Place:
         for each in await self._checkpoints.newest_first(self._connection, book):
             if await self._is_sound(each):
-                return _Place(each.seq, each.at_ms, each.hash, decode(each.balances))
+                return _Place(each.seq, each.at_ms, each.hash, balances_of_text(each.balances))
             self._findings.add(
                 f"the checkpoint at entry {each.seq} of book {book} is not as it was written (F6)"
             )

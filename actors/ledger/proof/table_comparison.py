@@ -12,7 +12,7 @@ from tollgate.actors.ledger.storage.connections.statements import query
 
 ROWS_PER_PIECE = 1_000
 
-Record = tuple[Any, ...]
+TableRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Tables:
     dialect: Dialect
     connection: Connection
 
-    async def rows(self, table: Table) -> AsyncIterator[Record]:
+    async def rows(self, table: Table) -> AsyncIterator[TableRow]:
         """Every row, in the order of the primary key."""
         key = list(table.primary_key.columns)
         after = tuple_(*(bindparam(column.name, type_=column.type) for column in key))
@@ -42,8 +42,8 @@ class Tables:
 class Difference:
     """`columns` of a row that differ; none when it is missing on one side. Either may be None."""
 
-    found: Record | None
-    expected: Record | None
+    found: TableRow | None
+    expected: TableRow | None
     columns: tuple[str, ...]
 
 
@@ -65,7 +65,7 @@ async def differences(table: Table, found: Tables, expected: Tables) -> AsyncIte
             have, want = await anext(one, None), await anext(other, None)
 
 
-def _unequal(table: Table, have: Record, want: Record) -> Iterator[str]:
+def _unequal(table: Table, have: TableRow, want: TableRow) -> Iterator[str]:
     for column, one, other in zip(table.columns, have, want, strict=True):
         # (truth is a number in SQLite, and equal to it)
         if one != other:
@@ -78,5 +78,5 @@ def _places(table: Table) -> tuple[int, ...]:
     return tuple(names.index(column.name) for column in table.primary_key.columns)
 
 
-def _key(row: Record, places: tuple[int, ...]) -> Record:
+def _key(row: TableRow, places: tuple[int, ...]) -> TableRow:
     return tuple(row[place] for place in places)

@@ -11,9 +11,9 @@ from sqlalchemy.engine import Dialect
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.ledger.book.chain import BrokenJournal, event_of
-from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from, head_row
+from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row, row_of_head
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.replay import replay, replayed_rows
+from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, KeyRow, OperationRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
@@ -56,7 +56,7 @@ class Rebuilder:
         made: list[Replayed] = []
         for entry in entries:
             try:
-                head, changed = replay(head, entities, entry)
+                head, changed = replay_entry(head, entities, entry)
                 made.append(Replayed(entry, head, *replayed_rows(entities, head, changed, entry)))
             except (AssertionError, LookupError) as error:
                 raise BrokenJournal(
@@ -82,7 +82,7 @@ class Rebuilder:
         commit = Commit(
             entities=[row for each in made for row in each.rows],
             keys=[key for each in made for key in each.keys],
-            heads=[head_row(made[-1].head)] if made else [],
+            heads=[row_of_head(made[-1].head)] if made else [],
             operations=list(operations),
         )
         if has_journal:
@@ -94,7 +94,7 @@ class Rebuilder:
     async def _head_of(self, book: BookId) -> Head | None:
         if self._head is None or self._head.book != book:
             stored = await self._state.heads(self._connection, [book])
-            self._head = head_from(stored[book]) if book in stored else None
+            self._head = head_of_row(stored[book]) if book in stored else None
         return self._head
 
     async def _entities_for(self, entries: Sequence[Entry]) -> dict[EntityId, Entity | None]:
@@ -109,7 +109,7 @@ class Rebuilder:
                 absent.append(each)
         if absent:
             stored = await self._state.entities(self._connection, absent)
-            found.update((each, entity_from(row)) for each, row in stored.items())
+            found.update((each, entity_of_row(row)) for each, row in stored.items())
         return found
 
 

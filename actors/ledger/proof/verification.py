@@ -24,16 +24,21 @@ from sqlalchemy import Table, func, select
 from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.book.chain import BrokenJournal
-from tollgate.actors.ledger.book.entities import head_row
+from tollgate.actors.ledger.book.entities import row_of_head
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId
 from tollgate.actors.ledger.proof.anchors import AnchorTrees, kept_anchors
 from tollgate.actors.ledger.proof.document_audit import BookAudit
-from tollgate.actors.ledger.proof.findings import Findings, Report, Total, unbalanced
+from tollgate.actors.ledger.proof.findings import (
+    AccountTotal,
+    Findings,
+    VerificationReport,
+    unbalanced,
+)
 from tollgate.actors.ledger.proof.table_comparison import Difference, Tables, differences
 from tollgate.actors.ledger.proof.table_rebuild import Rebuilder, Replayed
 from tollgate.actors.ledger.storage import tables as schema
-from tollgate.actors.ledger.storage.balances import decode, read_sums, sums
+from tollgate.actors.ledger.storage.balances import balances_of_text, read_sums, sums
 from tollgate.actors.ledger.storage.checkpoints import Checkpoint, CheckpointReader
 from tollgate.actors.ledger.storage.connections.connection import Connection, transaction
 from tollgate.actors.ledger.storage.connections.engine import Database
@@ -43,13 +48,13 @@ from tollgate.actors.ledger.storage.reading.journal import JournalReader
 from tollgate.actors.ledger.storage.reading.shard_state import StateReader
 
 # Entries gone through, of how many.
-Progress = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 # Tables that a replay makes anew.
 REBUILT = (schema.heads, schema.entities, schema.memberships, schema.keys)
 
 
-async def verify(database: Database, progress: Progress) -> Report:
+async def verify_all(database: Database, progress: ReportProgress) -> VerificationReport:
     """Everything, from the first entry on. Raises StorageDown, StorageError."""
     async with database.snapshot() as found, empty_tables() as expected:
         return await _Verification(database.dialect, found, expected, progress).run()
@@ -76,7 +81,7 @@ class _Verification:
     """One run. `_broken`: books whose journal cannot be replayed to its end."""
 
     def __init__(
-        self, dialect: Dialect, found: Connection, expected: Tables, progress: Progress
+        self, dialect: Dialect, found: Connection, expected: Tables, progress: ReportProgress
     ) -> None:
         self._found = Tables(dialect, found)
         self._expected = expected
@@ -91,14 +96,14 @@ class _Verification:
         self._book: BookId | None = None
         self._audit = BookAudit()
 
-    async def run(self) -> Report:
+    async def run(self) -> VerificationReport:
         await self._go_through_journal()
         for table in REBUILT:
             await self._compare(table)
         totals = await self._totals()
         for line in unbalanced(totals):
             self._findings.add(line)
-        return Report(
+        return VerificationReport(
             books=self._books,
             entries=self._entries,
             totals=totals,
@@ -175,7 +180,7 @@ class _Verification:
             if book not in self._broken:
                 self._findings.add(_told(table, row, difference))
 
-    async def _totals(self) -> tuple[Total, ...]:
+    async def _totals(self) -> tuple[AccountTotal, ...]:
         rows = await query(self._found.dialect, sums()).rows(self._found.connection)
         return tuple(sorted((*account, amount) for account, amount in read_sums(rows).items()))
 
@@ -183,13 +188,13 @@ class _Verification:
 def _is_true(checkpoint: Checkpoint, made: Replayed) -> bool:
     accounts = {
         f"{account}:{currency}": amount
-        for (account, currency), amount in decode(checkpoint.balances).items()
+        for (account, currency), amount in balances_of_text(checkpoint.balances).items()
     }
     return (
         checkpoint.is_sealed
         and checkpoint.hash == made.entry.hash
         and checkpoint.at_ms == made.entry.at_ms
-        and checkpoint.state == head_row(made.head).state
+        and checkpoint.state == row_of_head(made.head).state
         and accounts == dict(made.head.accounts)
     )
 

@@ -24,7 +24,7 @@ from ray.exceptions import ActorDiedError, PendingCallsLimitExceeded, RayError
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Answer
+from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.client import NotSent, Unanswered
 from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
@@ -147,12 +147,14 @@ class RayShardLine:
         self._handle = handle
         self._timeout_s = timeout_s
 
-    async def call(self, orders: Sequence[Order]) -> list[Answer]:
+    async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """See ShardLine."""
         payload = pickle.dumps(list(orders), pickle.HIGHEST_PROTOCOL)
         try:
             async with asyncio.timeout(self._timeout_s):
-                answers: list[Answer] = pickle.loads(await self._handle.execute.remote(payload))
+                answers: list[OrderOutcome] = pickle.loads(
+                    await self._handle.execute.remote(payload)
+                )
                 return answers
         except PendingCallsLimitExceeded as error:
             raise NotSent("too many calls are waiting for the shard") from error

@@ -19,18 +19,18 @@ from tollgate.actors.ledger.book.entities import Entity
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import execute, rows
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Done, RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import Done, Refusal, RefusalReason
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow, OperationRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
 IdempotencyKey = tuple[EntityId, BookId, str]
 
 
-class Workspace:
+class SpeculativeState:
     """What one batch works on. `heads`, `entities`: None for what is known not to exist. `before`:
     the workspace of the batch before, closed; None when all it made can be read elsewhere."""
 
-    def __init__(self, before: "Workspace | None" = None) -> None:
+    def __init__(self, before: "SpeculativeState | None" = None) -> None:
         self.before = before
         self.heads: dict[BookId, Head | None] = {}
         self.entities: dict[EntityId, Entity | None] = {}
@@ -49,7 +49,7 @@ class Workspace:
             if row.key:
                 self._by_key[row.app, row.book, row.key] = row
 
-    def earlier(self, order: Order) -> Done | Refused | None:
+    def earlier(self, order: Order) -> Done | Refusal | None:
         """The answer to an order that was done before; None: it was not.
 
         A replay is marked when another request did it: asking again with the operation id of one
@@ -61,8 +61,8 @@ class Workspace:
         if row is None:
             return None
         if (row.fingerprint, row.book) != (order.fingerprint, order.book):
-            return Refused(
-                RefusalKind.KEY_REUSED,
+            return Refusal(
+                RefusalReason.KEY_REUSED,
                 "the idempotency key was used for another request: take a new one for this one",
             )
         return Done(row.status, row.body, is_replay=row.operation != order.operation)
@@ -81,10 +81,10 @@ class Workspace:
         self.heads.update((book, heads[book]) for book in books if book in heads)
         self.entities.update((each, made[each]) for each in entities if each in made)
 
-    def decide(self, order: Order, now_ms: int) -> Done | Refused:
+    def decide(self, order: Order, now_ms: int) -> Done | Refusal:
         """Decide an order that is new, whose head and entities are here; its effect stays here."""
         step = execute(self.heads[order.book], self.entities, order, now_ms)
-        if isinstance(step, Refused):
+        if isinstance(step, Refusal):
             return step
         self._add(rows(order, step))
         if step.entries:

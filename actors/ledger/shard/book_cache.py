@@ -8,16 +8,16 @@ what is stored, as long as its epoch is the newest.
 from collections.abc import Iterable, Sequence
 
 from tollgate.actors.kernel.bounded_cache import LruCache
-from tollgate.actors.ledger.book.entities import Entity, entity_from, head_from
+from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import needs
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.shard.batch import Workspace, idempotency_key
+from tollgate.actors.ledger.shard.batch import SpeculativeState, idempotency_key
 from tollgate.actors.ledger.storage.store import JournalStore
 
 
-class Bookshelf:
+class BookCache:
     """Fills workspaces, and keeps what they leave."""
 
     def __init__(self, store: JournalStore, books_max: int, entities_max: int) -> None:
@@ -30,7 +30,7 @@ class Bookshelf:
         """Books whose heads are in memory."""
         return len(self._heads)
 
-    async def load(self, orders: Sequence[Order], workspace: Workspace) -> None:
+    async def load(self, orders: Sequence[Order], workspace: SpeculativeState) -> None:
         """What deciding these orders takes: one query each for operations, heads and entities, as
         far as they are not here."""
         keys = {idempotency_key(order): None for order in orders if order.idempotency_key}
@@ -40,7 +40,7 @@ class Bookshelf:
         await self._load_heads({order.book for order in new}, workspace)
         await self.load_entities(new, workspace)
 
-    async def _load_heads(self, books: set[BookId], workspace: Workspace) -> None:
+    async def _load_heads(self, books: set[BookId], workspace: SpeculativeState) -> None:
         wanted = sorted(books - workspace.heads.keys())
         workspace.inherit(wanted, ())
         absent = []
@@ -51,9 +51,9 @@ class Bookshelf:
                     absent.append(book)
         if absent:
             stored = await self._store.heads(absent)
-            workspace.heads.update((book, head_from(row)) for book, row in stored.items())
+            workspace.heads.update((book, head_of_row(row)) for book, row in stored.items())
 
-    async def load_entities(self, orders: Iterable[Order], workspace: Workspace) -> None:
+    async def load_entities(self, orders: Iterable[Order], workspace: SpeculativeState) -> None:
         """What the commands need, and what they turn out to need once that is known."""
         known = workspace.entities
         while wanted := {each for order in orders for each in needs(order.command, known)}:
@@ -66,9 +66,9 @@ class Bookshelf:
                         absent.append(each)
             if absent:
                 stored = await self._store.entities(absent)
-                known.update((each, entity_from(row)) for each, row in stored.items())
+                known.update((each, entity_of_row(row)) for each, row in stored.items())
 
-    def apply(self, workspace: Workspace) -> None:
+    def apply(self, workspace: SpeculativeState) -> None:
         """The workspace's state is durable now. What was only read is kept as well, if it is of the
         books at hand: of others this shard is not the writer."""
         for book, head in workspace.heads.items():

@@ -6,13 +6,13 @@ not, so each of its orders is asked again, with the same operation id, until the
 became of it (F4); its deadline ends that:
 
     waiting --sent--> asked --Done, Refused--> answered
-                      asked --Busy----------> answered, if no earlier call got lost
+                      asked --TurnedAway----> answered, if no earlier call got lost
                       asked --no answer, Indefinite--> uncertain, waiting again
-    at its deadline: Indefinite if it was ever sent, Busy if it never was
+    at its deadline: Indefinite if it was ever sent, TurnedAway if it never was
 
-`Busy` promises that nothing was done, and so it never answers an uncertain order: the call that got
-lost may still have done it. After a call without an answer the next one waits a little, longer each
-time, and there is only one of them until the shard answers.
+`TurnedAway` promises that nothing was done, and so it never answers an uncertain order: the call
+that got lost may still have done it. After a call without an answer the next one waits a little,
+longer each time, and there is only one of them until the shard answers.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Answer, Busy, Indefinite
+from tollgate.actors.ledger.law.outcomes import Indefinite, OrderOutcome, TurnedAway
 from tollgate.actors.ledger.shard.routing import ShardMap
 
 RETRY_AFTER_S = 1
-_NOT_SENT = Busy(0)
+_NOT_SENT = TurnedAway(0)
 
 
 class Unanswered(Exception):  # noqa: N818 - a state of the world, not a mistake
@@ -41,7 +41,7 @@ class NotSent(Exception):  # noqa: N818 - likewise
 class ShardLine(Protocol):
     """One shard, as it is reached from here."""
 
-    async def call(self, orders: Sequence[Order]) -> list[Answer]:
+    async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """The answers, in order. Raises Unanswered, NotSent."""
 
 
@@ -64,7 +64,7 @@ class _Waiter:
     """`is_asked`: a call with it is in flight, or got lost; `is_uncertain`: one got lost."""
 
     order: Order
-    answer: asyncio.Future[Answer]
+    answer: asyncio.Future[OrderOutcome]
     is_asked: bool = False
     is_uncertain: bool = False
     deadline: asyncio.TimerHandle | None = None
@@ -96,7 +96,7 @@ class LedgerClient:
         self._clock = clock
         self._bounds = bounds
 
-    async def execute(self, orders: Sequence[Order]) -> list[Answer]:
+    async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """What becomes of each order, in order; at the latest at its deadline."""
         admitted = [self._admit(order) for order in orders]
         try:
@@ -110,11 +110,11 @@ class LedgerClient:
                     place.deadline.cancel()
                     place.answer.cancel()
 
-    def _admit(self, order: Order) -> _Waiter | Answer:
+    def _admit(self, order: Order) -> _Waiter | OrderOutcome:
         lane = self._lanes[self._shards.shard_of(order.book)]
         left_s = order.deadline_ms / 1000 - self._clock.now_s()
         if len(lane.waiting) >= self._bounds.waiting_max or left_s <= 0:
-            return Busy(RETRY_AFTER_S)
+            return TurnedAway(RETRY_AFTER_S)
         loop = asyncio.get_running_loop()
         waiter = _Waiter(order, loop.create_future())
         waiter.deadline = loop.call_later(left_s, _expire, waiter)
@@ -152,7 +152,7 @@ class LedgerClient:
     async def _ask(self, lane: _Lane, batch: list[_Waiter]) -> None:
         for waiter in batch:
             waiter.is_asked = True
-        answers: list[Answer] = [Indefinite("no answer")] * len(batch)
+        answers: list[OrderOutcome] = [Indefinite("no answer")] * len(batch)
         try:
             answers = await lane.line.call([waiter.order for waiter in batch])
             assert len(answers) == len(batch), "a shard gives one answer per order"
@@ -165,7 +165,7 @@ class LedgerClient:
             self._deliver(lane, batch, answers)
             self._send(lane)
 
-    def _deliver(self, lane: _Lane, batch: list[_Waiter], answers: list[Answer]) -> None:
+    def _deliver(self, lane: _Lane, batch: list[_Waiter], answers: list[OrderOutcome]) -> None:
         """Answers whom it is an answer for; the others ask again."""
         again = []
         for waiter, answer in zip(batch, answers, strict=True):
@@ -177,7 +177,7 @@ class LedgerClient:
                 again.append(waiter)
             elif waiter.answer.done():
                 continue
-            elif isinstance(answer, Busy) and waiter.is_uncertain:
+            elif isinstance(answer, TurnedAway) and waiter.is_uncertain:
                 # The shard answers, so the others need not wait with this one.
                 loop = asyncio.get_running_loop()
                 loop.call_later(self._bounds.backoff_first_s, self._again, lane, waiter)
@@ -213,4 +213,4 @@ def _expire(waiter: _Waiter) -> None:
             Indefinite("the ledger did not tell in time: ask again with the same key")
         )
     else:
-        waiter.answer.set_result(Busy(RETRY_AFTER_S))
+        waiter.answer.set_result(TurnedAway(RETRY_AFTER_S))

@@ -39,9 +39,16 @@ from dataclasses import dataclass, field
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, RefusalKind, Refused
-from tollgate.actors.ledger.shard.batch import Workspace
-from tollgate.actors.ledger.shard.book_cache import Bookshelf
+from tollgate.actors.ledger.law.outcomes import (
+    Done,
+    Indefinite,
+    OrderOutcome,
+    Refusal,
+    RefusalReason,
+    TurnedAway,
+)
+from tollgate.actors.ledger.shard.batch import SpeculativeState
+from tollgate.actors.ledger.shard.book_cache import BookCache
 from tollgate.actors.ledger.storage.store import BrokenCommit, JournalStore
 
 LOG = logging.getLogger("tollgate.ledger")
@@ -62,7 +69,7 @@ class ShardBounds:
 
 
 @dataclass(slots=True)
-class Figures:
+class ShardFigures:
     """What a shard has done since it began."""
 
     orders: int = 0
@@ -78,7 +85,7 @@ class Figures:
 @dataclass(frozen=True, slots=True)
 class _Waiter:
     order: Order
-    answer: asyncio.Future[Answer]
+    answer: asyncio.Future[OrderOutcome]
 
 
 @dataclass(slots=True)
@@ -86,9 +93,9 @@ class _Batch:
     """`answers`: of the waiters that were decided, in their order. `told`: operations of which it
     is remembered what this batch will tell."""
 
-    workspace: Workspace
+    workspace: SpeculativeState
     waiters: list[_Waiter] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[OrderOutcome] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
 
@@ -107,7 +114,7 @@ class Shard:
         self._on_end = on_end
         self._bounds = bounds
         self._mailbox: deque[_Waiter] = deque()
-        self._open = _Batch(Workspace())
+        self._open = _Batch(SpeculativeState())
         self._committing: _Batch | None = None
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -116,9 +123,9 @@ class Shard:
         self._alone = 0
         self._refused_commit: BrokenCommit | None = None
         self._end: BaseException | None = None
-        self._shelf = Bookshelf(store, bounds.books_max, bounds.entities_max)
-        self._told: LruCache[str, Answer] = LruCache(bounds.told_max)
-        self.figures = Figures()
+        self._shelf = BookCache(store, bounds.books_max, bounds.entities_max)
+        self._told: LruCache[str, OrderOutcome] = LruCache(bounds.told_max)
+        self.figures = ShardFigures()
 
     @property
     def depth(self) -> int:
@@ -130,7 +137,7 @@ class Shard:
         """Books whose heads are in memory."""
         return self._shelf.books
 
-    async def execute(self, orders: Sequence[Order]) -> list[Answer]:
+    async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """What becomes of each order, in order, once that is durable."""
         admitted = [self._admit(order) for order in orders]
         try:
@@ -143,7 +150,7 @@ class Shard:
                 if isinstance(place, _Waiter):
                     place.answer.cancel()
 
-    def _admit(self, order: Order) -> _Waiter | Answer:
+    def _admit(self, order: Order) -> _Waiter | OrderOutcome:
         self.figures.orders += 1
         if self._end is not None:
             return _indefinite(self._end)
@@ -158,10 +165,10 @@ class Shard:
             self._start(self._write())
         return waiter
 
-    def _turned_away(self, order: Order) -> Answer:
+    def _turned_away(self, order: Order) -> OrderOutcome:
         told = self._told.get(order.operation)
         if told is None:
-            told = Busy(RETRY_AFTER_S)
+            told = TurnedAway(RETRY_AFTER_S)
             self._told.put(order.operation, told)
         return told
 
@@ -178,7 +185,7 @@ class Shard:
             elif not taken:
                 await self._wake.wait()
         # Nothing is on its way any more: all that was made can be read.
-        self._open = _Batch(Workspace())
+        self._open = _Batch(SpeculativeState())
         self._is_writing = False
 
     def _take(self) -> list[_Waiter]:
@@ -221,7 +228,7 @@ class Shard:
             return
         batch = self._committing = self._open
         batch.workspace.before = None
-        self._open = _Batch(Workspace(before=batch.workspace))
+        self._open = _Batch(SpeculativeState(before=batch.workspace))
         self._start(self._commit(batch))
 
     async def _commit(self, batch: _Batch) -> None:
@@ -240,7 +247,7 @@ class Shard:
         self._wake.set()
         _deliver(batch.waiters, batch.answers)
 
-    async def _answer(self, order: Order, batch: _Batch, now_ms: int) -> Answer:
+    async def _answer(self, order: Order, batch: _Batch, now_ms: int) -> OrderOutcome:
         """To be told once the batch is durable."""
         workspace = batch.workspace
         if (earlier := workspace.earlier(order)) is not None:
@@ -251,7 +258,7 @@ class Shard:
         # An order of this batch may have changed what this one needs.
         await self._shelf.load_entities((order,), workspace)
         try:
-            answer: Answer = workspace.decide(order, now_ms)
+            answer: OrderOutcome = workspace.decide(order, now_ms)
         except (AssertionError, LookupError) as error:
             # A writer that was replaced may see newer entities beside its older head.
             await self._store.check_epoch()
@@ -265,7 +272,7 @@ class Shard:
             self._told.put(order.operation, answer)
         return answer
 
-    def _broken(self, order: Order, error: Exception) -> Refused:
+    def _broken(self, order: Order, error: Exception) -> Refusal:
         """An order that no shard may try again: it would end each of them."""
         self.figures.broken += 1
         LOG.critical(
@@ -276,7 +283,7 @@ class Shard:
             error,
             exc_info=error,
         )
-        return Refused(RefusalKind.BROKEN, "it breaks a rule of the books: nothing was done")
+        return Refusal(RefusalReason.BROKEN, "it breaks a rule of the books: nothing was done")
 
     def _begin_again(self, error: BrokenCommit) -> None:
         """After a commit that the tables refused: of one order, it is answered; of several, each is
@@ -291,7 +298,7 @@ class Shard:
             answer = self._broken(guilty.order, error)
             self._told.put(guilty.order.operation, answer)
             _deliver([guilty], [answer])
-        self._open = _Batch(Workspace())
+        self._open = _Batch(SpeculativeState())
         self._mailbox.extendleft(reversed(dropped))
         self._alone = max(self._alone, len(dropped))
 
@@ -320,7 +327,7 @@ class Shard:
         return int(self._clock.now_s() * 1000)
 
 
-def _deliver(waiters: Sequence[_Waiter], answers: Sequence[Answer]) -> None:
+def _deliver(waiters: Sequence[_Waiter], answers: Sequence[OrderOutcome]) -> None:
     for waiter, answer in zip(waiters, answers, strict=True):
         if not waiter.answer.done():
             waiter.answer.set_result(answer)

@@ -70,7 +70,7 @@ class BalanceReader:
 
     async def at(self, connection: Connection, book: BookId, seq: int) -> Balances:
         start = await self._start.first(connection, book=book, seq=seq)
-        balances = decode(start[1]) if start else Balances()
+        balances = balances_of_text(start[1]) if start else Balances()
         since = start[0] if start else 0
         rows = await self._since.rows(connection, book=book, seq=seq, start=since)
         # (adds up, and keeps what is negative)
@@ -78,12 +78,12 @@ class BalanceReader:
         return balances
 
 
-def encode(balances: Balances) -> str:
+def text_of_balances(balances: Balances) -> str:
     """Canonical JSON: [[account, currency, amount], …]."""
     rows = sorted((account, currency, amount) for (account, currency), amount in balances.items())
     return json.dumps(rows, separators=(",", ":"))
 
 
-def decode(text: str) -> Balances:
+def balances_of_text(text: str) -> Balances:
     rows: list[tuple[str, str, int]] = json.loads(text)
     return Counter({(account, currency): amount for account, currency, amount in rows})

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.law.values import BookId
-from tollgate.actors.ledger.storage.balances import BalanceReader, encode
+from tollgate.actors.ledger.storage.balances import BalanceReader, text_of_balances
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.statements import insert, query
 from tollgate.actors.ledger.storage.tables import checkpoints
@@ -41,7 +41,14 @@ class CheckpointWriter:
             if head.seq // ENTRIES_BETWEEN > before // ENTRIES_BETWEEN:
                 balances = await self._balances.at(connection, head.book, head.seq)
                 at_ms = last_ms[head.book]
-                row = (head.book, head.seq, at_ms, head.hash, head.state, encode(balances))
+                row = (
+                    head.book,
+                    head.seq,
+                    at_ms,
+                    head.hash,
+                    head.state,
+                    text_of_balances(balances),
+                )
                 await self._insert.run(connection, [(*row, seal(*row))])
 
 

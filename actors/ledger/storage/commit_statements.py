@@ -10,8 +10,13 @@ from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow, OperationRow
 from tollgate.actors.ledger.storage import tables as schema
-from tollgate.actors.ledger.storage.connections.connection import Connection, Tuple
-from tollgate.actors.ledger.storage.connections.statements import Batch, insert, removal, upsert
+from tollgate.actors.ledger.storage.connections.connection import Connection, RowValues
+from tollgate.actors.ledger.storage.connections.statements import (
+    BatchStatement,
+    insert,
+    removal,
+    upsert,
+)
 
 MEMBERSHIP = "membership"
 
@@ -40,7 +45,7 @@ class CommitWriter:
             [(batch.text, rows) for batch, rows in self._batches(commit) if rows]
         )
 
-    def _batches(self, commit: Commit) -> Iterable[tuple[Batch, list[Tuple]]]:
+    def _batches(self, commit: Commit) -> Iterable[tuple[BatchStatement, list[RowValues]]]:
         # What is written twice in one commit is written once: as it is in the end.
         entities = {(row.kind, row.id, row.book): row for row in commit.entities}.values()
         keys = {row.digest: row for row in commit.keys}.values()
@@ -62,7 +67,7 @@ class CommitWriter:
 # Each in the order of its table's columns.
 
 
-def _entry(entry: Entry) -> Tuple:
+def _entry(entry: Entry) -> RowValues:
     return (
         entry.book,
         entry.seq,
@@ -75,7 +80,7 @@ def _entry(entry: Entry) -> Tuple:
     )
 
 
-def _postings(entries: Iterable[Entry]) -> list[Tuple]:
+def _postings(entries: Iterable[Entry]) -> list[RowValues]:
     return [
         (entry.book, entry.seq, leg, posting.account, posting.currency, posting.amount)
         for entry in entries
@@ -83,7 +88,7 @@ def _postings(entries: Iterable[Entry]) -> list[Tuple]:
     ]
 
 
-def _entity(row: EntityRow) -> Tuple:
+def _entity(row: EntityRow) -> RowValues:
     assert row.is_successful is None or row.is_test is not None, "one index serves both marks"
     return (
         row.id,
@@ -98,19 +103,19 @@ def _entity(row: EntityRow) -> Tuple:
     )
 
 
-def _member(row: EntityRow) -> Tuple:
+def _member(row: EntityRow) -> RowValues:
     return row.id, row.book, row.document, row.state
 
 
-def _key(row: KeyRow) -> Tuple:
+def _key(row: KeyRow) -> RowValues:
     return row.digest, row.app, row.last4, row.created_ms
 
 
-def _head(row: HeadRow) -> Tuple:
+def _head(row: HeadRow) -> RowValues:
     return row.book, row.seq, row.hash, row.state
 
 
-def _operation(row: OperationRow) -> Tuple:
+def _operation(row: OperationRow) -> RowValues:
     return (
         row.operation,
         row.book,

@@ -16,14 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tollgate.actors.ledger.delivery.schedule import (
     DEAD_LETTERS_MAX,
     REASON_LENGTH_MAX,
-    Batch,
     DeadLetter,
     DeliveriesDown,
-    Letter,
-    Outcome,
-    Progress,
-    after,
+    DeliveryBatch,
+    DeliveryOutcome,
+    DeliveryProgress,
+    EventLetter,
     dead_up_to,
+    progress_after,
 )
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.connections.engine import Database
@@ -53,7 +53,7 @@ class SqlDeliveryStore:
 
     async def claim(
         self, now_ms: int, lease_ms: int, batches_max: int, letters_max: int
-    ) -> list[Batch]:
+    ) -> list[DeliveryBatch]:
         async with self._reading() as connection:
             found = await connection.execute(due_webhooks(now_ms).limit(batches_max))
             due = [due_of(*row) for row in found]
@@ -86,8 +86,8 @@ class SqlDeliveryStore:
         )
         return (await connection.execute(statement)).first() is not None
 
-    async def settle(self, batch: Batch, outcome: Outcome, now_ms: int) -> bool:
-        progress = after(batch, outcome, now_ms)
+    async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
+        progress = progress_after(batch, outcome, now_ms)
         reason = (outcome.reason or "")[:REASON_LENGTH_MAX]
         async with self._writing() as connection:
             given_up = await _given_up(connection, batch, progress, now_ms)
@@ -192,15 +192,15 @@ class SqlDeliveryStore:
 
 async def _batch(
     connection: AsyncConnection, due: DueWebhook, lease: str, letters_max: int
-) -> Batch:
+) -> DeliveryBatch:
     """New events first, and dead letters that are sent again in the room they leave."""
-    letters: list[Letter] = []
+    letters: list[EventLetter] = []
     for query, is_again in ((young_events(due), False), (queued_letters(due), True)):
         if room := letters_max - len(letters):
             found = await connection.execute(query.limit(room))
-            letters += [Letter(EntityId(event), body, is_again) for event, body in found]
+            letters += [EventLetter(EntityId(event), body, is_again) for event, body in found]
     webhook = due.webhook
-    return Batch(
+    return DeliveryBatch(
         webhook=webhook.id,
         book=webhook.book,
         url=webhook.url,
@@ -212,7 +212,7 @@ async def _batch(
 
 
 async def _given_up(
-    connection: AsyncConnection, batch: Batch, progress: Progress, now_ms: int
+    connection: AsyncConnection, batch: DeliveryBatch, progress: DeliveryProgress, now_ms: int
 ) -> list[str]:
     """The events that are dead now, in order."""
     limit = dead_up_to(progress, now_ms)
@@ -233,7 +233,11 @@ async def _given_up(
 
 
 async def _settle_again(
-    connection: AsyncConnection, batch: Batch, outcome: Outcome, reason: str, now_ms: int
+    connection: AsyncConnection,
+    batch: DeliveryBatch,
+    outcome: DeliveryOutcome,
+    reason: str,
+    now_ms: int,
 ) -> None:
     """Dead letters that were sent again: gone, or dead for another reason."""
     done = [letter.event for letter in batch.letters[: outcome.delivered] if letter.is_again]

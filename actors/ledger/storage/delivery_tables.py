@@ -21,29 +21,29 @@ from sqlalchemy import (
     select,
 )
 
-from tollgate.actors.ledger.book.entities import Webhook, entity_from
-from tollgate.actors.ledger.delivery.schedule import Progress
+from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
+from tollgate.actors.ledger.delivery.schedule import DeliveryProgress
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.storage.tables import Amount, Word, entities, metadata
+from tollgate.actors.ledger.storage.tables import ByteOrderedText, Integer64, entities, metadata
 
 cursors = Table(
     "webhook_cursors",
     metadata,
-    Column("webhook", Word, primary_key=True),
-    Column("cursor", Word, nullable=False),
+    Column("webhook", ByteOrderedText, primary_key=True),
+    Column("cursor", ByteOrderedText, nullable=False),
     Column("failures", Integer, nullable=False),
-    Column("failing_since_ms", Amount),
-    Column("next_attempt_ms", Amount, nullable=False),
+    Column("failing_since_ms", Integer64),
+    Column("next_attempt_ms", Integer64, nullable=False),
     Column("lease", Text, nullable=False),
-    Column("leased_until_ms", Amount, nullable=False),
+    Column("leased_until_ms", Integer64, nullable=False),
 )
 dead = Table(
     "webhook_dead_letters",
     metadata,
-    Column("webhook", Word, nullable=False),
-    Column("event", Word, nullable=False),
-    Column("at_ms", Amount, nullable=False),
+    Column("webhook", ByteOrderedText, nullable=False),
+    Column("event", ByteOrderedText, nullable=False),
+    Column("at_ms", Integer64, nullable=False),
     Column("reason", Text, nullable=False),
     Column("is_queued", Boolean, nullable=False),
     PrimaryKeyConstraint("webhook", "event"),
@@ -65,7 +65,7 @@ class DueWebhook:
     """A webhook for which there is something to do. Before it has begun, its cursor is its id."""
 
     webhook: Webhook
-    progress: Progress
+    progress: DeliveryProgress
 
 
 webhooks = entities.alias("webhooks")
@@ -113,9 +113,11 @@ def due_of(
     next_attempt_ms: int | None,
 ) -> DueWebhook:
     row = EntityRow("webhook", EntityId(webhook), BookId(book), document="", state=state)
-    found = entity_from(row)
+    found = entity_of_row(row)
     assert isinstance(found, Webhook), "a webhook's row holds a webhook"
-    progress = Progress(EntityId(cursor), failures or 0, failing_since_ms, next_attempt_ms or 0)
+    progress = DeliveryProgress(
+        EntityId(cursor), failures or 0, failing_since_ms, next_attempt_ms or 0
+    )
     return DueWebhook(found, progress)
 
 

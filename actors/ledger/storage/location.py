@@ -30,7 +30,7 @@ def is_sqlite(url: URL) -> bool:
     return url.drivername == SQLITE
 
 
-def shown(url: URL) -> str:
+def shown_url(url: URL) -> str:
     """As it may be printed: without the password, and as it would be set."""
     return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from tollgate.actors.ledger.storage.connections.engine import Database, connect
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
-from tollgate.actors.ledger.storage.location import is_sqlite, shown, storage_url
+from tollgate.actors.ledger.storage.location import is_sqlite, shown_url, storage_url
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 # Any number will do, as long as nobody else's is the same: one upgrade at a time on a server.
@@ -57,12 +57,12 @@ async def upgrade_tables(database: Database) -> None:
             await connection.run_sync(lambda bound: command.upgrade(_config(bound), "head"))
     except CommandError as error:
         raise StorageError(
-            f"{shown(database.url)}: the tables cannot be upgraded to {newest_revision()}: "
+            f"{shown_url(database.url)}: the tables cannot be upgraded to {newest_revision()}: "
             f"{reason(error)}. Were they written by a newer Tollgate?"
         ) from error
     except FAILURES as error:
         raise StorageError(
-            f"{shown(database.url)}: the tables cannot be upgraded: {reason(error)}"
+            f"{shown_url(database.url)}: the tables cannot be upgraded: {reason(error)}"
         ) from error
 
 
@@ -89,13 +89,13 @@ async def open_database(url: str) -> Database:
     except FAILURES as error:
         await database.close()
         raise StorageError(
-            f"{shown(database.url)}: the tables cannot be read: {reason(error)}"
+            f"{shown_url(database.url)}: the tables cannot be read: {reason(error)}"
         ) from error
     if found != newest_revision():
         await database.close()
         what = "there are no tables" if found is None else f"the tables are of version {found}"
         raise StorageError(
-            f"{shown(database.url)}: {what}, and this Tollgate works on version "
+            f"{shown_url(database.url)}: {what}, and this Tollgate works on version "
             f"{newest_revision()}: {_UPGRADE}"
         )
     return database

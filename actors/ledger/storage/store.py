@@ -54,7 +54,7 @@ class JournalStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageBounds:
     """Which part of a list: see part A, Lists. `is_ascending` when only `after` was given, or by
     `sort`. Bounds are exclusive and need not exist."""
 
@@ -65,7 +65,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ListFilter:
     """None: any."""
 
     transaction: EntityId | None = None
@@ -93,10 +93,12 @@ class ReadStore(Protocol):
 
     async def merchant_by_public_key(self, public_key: str) -> EntityRow | None: ...
 
-    async def page(self, kind: str, book: BookId, page: Page, wanted: Filter) -> list[str]:
+    async def page(
+        self, kind: str, book: BookId, page: PageBounds, wanted: ListFilter
+    ) -> list[str]:
         """Documents of a book's entities of a kind, in the order asked for."""
 
-    async def merchants_of(self, app: EntityId, page: Page, wanted: Filter) -> list[str]:
+    async def merchants_of(self, app: EntityId, page: PageBounds, wanted: ListFilter) -> list[str]:
         """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
 
     async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:

@@ -26,9 +26,9 @@ from sqlalchemy import (
 )
 
 # By bytes: in every other collation, indexes answer no comparison of ids, or a wrong one.
-Word = Text().with_variant(Text(collation="C"), "postgresql")
+ByteOrderedText = Text().with_variant(Text(collation="C"), "postgresql")
 # An INTEGER of SQLite has 64 bits by itself.
-Amount = BigInteger().with_variant(Integer(), "sqlite")
+Integer64 = BigInteger().with_variant(Integer(), "sqlite")
 
 metadata = MetaData(
     naming_convention={
@@ -41,8 +41,8 @@ metadata = MetaData(
 owners = Table(
     "owners",
     metadata,
-    Column("shard", Word, primary_key=True),
-    Column("epoch", Amount, nullable=False),
+    Column("shard", ByteOrderedText, primary_key=True),
+    Column("epoch", Integer64, nullable=False),
     Column("incarnation", Text, nullable=False),
 )
 
@@ -50,9 +50,9 @@ SEQ_RULE = "entries_pk"
 entries = Table(
     "entries",
     metadata,
-    Column("book", Word, nullable=False),
-    Column("seq", Amount, nullable=False),
-    Column("at_ms", Amount, nullable=False),
+    Column("book", ByteOrderedText, nullable=False),
+    Column("seq", Integer64, nullable=False),
+    Column("at_ms", Integer64, nullable=False),
     Column("kind", Text, nullable=False),
     Column("event", Text, nullable=False),
     Column("origin", Text, nullable=False),
@@ -64,12 +64,12 @@ entries = Table(
 postings = Table(
     "postings",
     metadata,
-    Column("book", Word, nullable=False),
-    Column("seq", Amount, nullable=False),
+    Column("book", ByteOrderedText, nullable=False),
+    Column("seq", Integer64, nullable=False),
     Column("leg", SmallInteger, nullable=False),
     Column("account", Text, nullable=False),
     Column("currency", Text, nullable=False),
-    Column("amount", Amount, nullable=False),
+    Column("amount", Integer64, nullable=False),
     PrimaryKeyConstraint("book", "seq", "leg"),
     # (no foreign key to the entry: it would halve the commits per second on PostgreSQL, and
     # verification finds what it would)
@@ -79,15 +79,15 @@ postings = Table(
 entities = Table(
     "entities",
     metadata,
-    Column("id", Word, primary_key=True),
-    Column("kind", Word, nullable=False),
-    Column("book", Word, nullable=False),
+    Column("id", ByteOrderedText, primary_key=True),
+    Column("kind", ByteOrderedText, nullable=False),
+    Column("book", ByteOrderedText, nullable=False),
     Column("document", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("transaction_id", Word),
+    Column("transaction_id", ByteOrderedText),
     Column("is_test", Boolean),
     Column("is_successful", Boolean),
-    Column("public_key", Word),
+    Column("public_key", ByteOrderedText),
 )
 # Lists, and each filter of lists, walk one index in the order of ids (L1 to L3). `is_successful` is
 # set only where `is_test` is, so that one index serves both.
@@ -122,8 +122,8 @@ Index(
 memberships = Table(
     "memberships",
     metadata,
-    Column("app", Word, nullable=False),
-    Column("book", Word, nullable=False),
+    Column("app", ByteOrderedText, nullable=False),
+    Column("book", ByteOrderedText, nullable=False),
     Column("document", Text, nullable=False),
     Column("state", Text, nullable=False),
     PrimaryKeyConstraint("app", "book"),
@@ -135,25 +135,25 @@ memberships = Table(
 keys = Table(
     "keys",
     metadata,
-    Column("digest", Word, primary_key=True),
-    Column("app", Word, nullable=False),
+    Column("digest", ByteOrderedText, primary_key=True),
+    Column("app", ByteOrderedText, nullable=False),
     Column("last4", Text, nullable=False),
-    Column("created_ms", Amount, nullable=False),
+    Column("created_ms", Integer64, nullable=False),
 )
 
 # When keys were used last: written beside the journal, and of no account to it.
 key_uses = Table(
     "key_uses",
     metadata,
-    Column("digest", Word, primary_key=True),
-    Column("used_ms", Amount, nullable=False),
+    Column("digest", ByteOrderedText, primary_key=True),
+    Column("used_ms", Integer64, nullable=False),
 )
 
 heads = Table(
     "heads",
     metadata,
-    Column("book", Word, primary_key=True),
-    Column("seq", Amount, nullable=False),
+    Column("book", ByteOrderedText, primary_key=True),
+    Column("seq", Integer64, nullable=False),
     Column("hash", Text, nullable=False),
     Column("state", Text, nullable=False),
 )
@@ -161,14 +161,14 @@ heads = Table(
 operations = Table(
     "operations",
     metadata,
-    Column("operation", Word, primary_key=True),
-    Column("book", Word, nullable=False),
-    Column("app", Word, nullable=False),
-    Column("key", Word, nullable=False),
+    Column("operation", ByteOrderedText, primary_key=True),
+    Column("book", ByteOrderedText, nullable=False),
+    Column("app", ByteOrderedText, nullable=False),
+    Column("key", ByteOrderedText, nullable=False),
     Column("fingerprint", Text, nullable=False),
     Column("status", SmallInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
-    Column("at_ms", Amount, nullable=False),
+    Column("at_ms", Integer64, nullable=False),
     Index("operations_age", "at_ms"),
 )
 Index(
@@ -184,9 +184,9 @@ Index(
 checkpoints = Table(
     "checkpoints",
     metadata,
-    Column("book", Word, nullable=False),
-    Column("seq", Amount, nullable=False),
-    Column("at_ms", Amount, nullable=False),
+    Column("book", ByteOrderedText, nullable=False),
+    Column("seq", Integer64, nullable=False),
+    Column("at_ms", Integer64, nullable=False),
     Column("hash", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("balances", Text, nullable=False),
@@ -198,8 +198,8 @@ checkpoints = Table(
 anchors = Table(
     "anchors",
     metadata,
-    Column("day", Word, primary_key=True),
-    Column("at_ms", Amount, nullable=False),
-    Column("books", Amount, nullable=False),
+    Column("day", ByteOrderedText, primary_key=True),
+    Column("at_ms", Integer64, nullable=False),
+    Column("books", Integer64, nullable=False),
     Column("root", Text, nullable=False),
 )

@@ -17,22 +17,22 @@ import click
 
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
-from tollgate.actors.ledger.backup.restore import restore as restore_records
-from tollgate.actors.ledger.backup.segments import BrokenSegment, Record
+from tollgate.actors.ledger.backup.restore import restore_records as restore_records
+from tollgate.actors.ledger.backup.segments import BrokenSegment, SegmentRecord
 from tollgate.actors.ledger.backup.shipment import ship
 from tollgate.actors.ledger.backup.sqlite_copy import copy_file
 from tollgate.actors.ledger.book.chain import BrokenJournal
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.proof import anchors as anchoring
-from tollgate.actors.ledger.proof.findings import Report, unbalanced
+from tollgate.actors.ledger.proof.findings import VerificationReport, unbalanced
 from tollgate.actors.ledger.proof.recent_verification import verify_recent
-from tollgate.actors.ledger.proof.verification import verify as verify_all
+from tollgate.actors.ledger.proof.verification import verify_all as verify_all
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
-from tollgate.actors.ledger.storage.store import Filter, Page, StorageDown
-from tollgate.serve.commands.ledger.reports import print_report, print_totals, progress
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, StorageDown
+from tollgate.serve.commands.ledger.reports import print_report, print_totals, progress_bar
 from tollgate.serve.node.run_record import running
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row
 from tollgate.serve.settings import Settings, SettingsError, process_environment
@@ -57,9 +57,9 @@ def verify(recent: bool, is_json: bool) -> None:
     Tollgate does; needs as much temporary space as the tables have. Each finding is one line.
     """
 
-    async def verified(database: Database) -> Report:
+    async def verified(database: Database) -> VerificationReport:
         check = verify_recent if recent else verify_all
-        with progress("books" if recent else "entries") as step:
+        with progress_bar("books" if recent else "entries") as step:
             return await check(database, step)
 
     report = _with_storage(verified)
@@ -96,7 +96,7 @@ def export(merchant: str, format_: str, output: Path | None) -> None:
         reads = SqlReadStore(database)
         if await reads.entity("merchant", EntityId(merchant)) is None:
             raise StorageError(f"{merchant}: there is no such merchant")
-        with _output(output) as file, progress("lines") as step:
+        with _output(output) as file, progress_bar("lines") as step:
             file.write(CSV_HEADER if is_csv else b"")
             count = 0
             async for document in _lines(reads, BookId(merchant)):
@@ -126,7 +126,7 @@ def backup(target: Path, is_copy: bool) -> None:
         if is_copy:
             await copy_file(database, target)
             return f"{target}: copied"
-        with progress("entries") as step:
+        with progress_bar("entries") as step:
             shipment = await LedgerArchive(target).add(
                 database, _now_ms(), lambda done: step(done, None)
             )
@@ -149,11 +149,11 @@ def restore(source: Path) -> None:
     if running(settings.process.data) is not None:
         _fail("Tollgate is running: stop it with `tollgate down`, and restore then")
 
-    async def restored(database: Database) -> tuple[int, Report]:
+    async def restored(database: Database) -> tuple[int, VerificationReport]:
         async with _records(source) as records:
-            with progress("entries restored") as step:
+            with progress_bar("entries restored") as step:
                 done = await restore_records(database, records, lambda count: step(count, None))
-        with progress("entries verified") as step:
+        with progress_bar("entries verified") as step:
             return done.entries, await verify_all(database, step)
 
     entries, report = _with_storage(restored, upgrades=True)
@@ -173,7 +173,7 @@ def anchor(day: datetime | None) -> None:
     """
     now_ms = _now_ms()
     of: date = day.date() if day else anchoring.last_settled_day(now_ms)
-    made = _with_storage(lambda database: anchoring.anchor(database, of, now_ms))
+    made = _with_storage(lambda database: anchoring.anchor_day(database, of, now_ms))
     click.echo(json.dumps({"day": made.day, "books": made.books, "root": made.root}))
 
 
@@ -210,7 +210,7 @@ def _with_storage(
 
 
 @asynccontextmanager
-async def _records(source: Path) -> AsyncIterator[AsyncIterator[Record]]:
+async def _records(source: Path) -> AsyncIterator[AsyncIterator[SegmentRecord]]:
     """What there is to restore: of a folder of segments, or of a copy of the tables."""
     if source.is_dir():
         archive = LedgerArchive(source)
@@ -227,7 +227,7 @@ async def _records(source: Path) -> AsyncIterator[AsyncIterator[Record]]:
         await copy.close()
 
 
-async def _each(records: Iterator[Record]) -> AsyncGenerator[Record, None]:
+async def _each(records: Iterator[SegmentRecord]) -> AsyncGenerator[SegmentRecord, None]:
     for record in records:
         yield record
 
@@ -236,8 +236,8 @@ async def _lines(reads: SqlReadStore, book: BookId) -> AsyncIterator[str]:
     """The documents of all lines of a book, oldest first."""
     last: EntityId | None = None
     while True:
-        page = Page(LINES_PER_PAGE, after=last, is_ascending=True)
-        documents = await reads.page("line", book, page, Filter())
+        page = PageBounds(LINES_PER_PAGE, after=last, is_ascending=True)
+        documents = await reads.page("line", book, page, ListFilter())
         for document in documents:
             yield document
         if len(documents) < LINES_PER_PAGE:

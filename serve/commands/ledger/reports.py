@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tollgate.actors.ledger.proof.findings import Report, Total
+from tollgate.actors.ledger.proof.findings import AccountTotal, VerificationReport
 
 # Done so far, and of how many when that is known.
-Step = Callable[[int, int | None], None]
+ReportStep = Callable[[int, int | None], None]
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Step]:
+def progress_bar(what: str) -> Iterator[ReportStep]:
     """A bar while something takes its time, for people only."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
@@ -30,7 +30,7 @@ def _is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def print_report(report: Report, *, as_json: bool = False) -> None:
+def print_report(report: VerificationReport, *, as_json: bool = False) -> None:
     """Findings to the error output, a line each."""
     if as_json:
         click.echo(json.dumps(_report_document(report)))
@@ -44,7 +44,7 @@ def print_report(report: Report, *, as_json: bool = False) -> None:
         click.echo(f"NOT sound: {report.findings_count} findings in {size}", err=True)
 
 
-def _report_document(report: Report) -> dict[str, object]:
+def _report_document(report: VerificationReport) -> dict[str, object]:
     return {
         "sound": report.is_sound,
         "books": report.books,
@@ -55,12 +55,12 @@ def _report_document(report: Report) -> dict[str, object]:
     }
 
 
-def _total_document(total: Total) -> dict[str, object]:
+def _total_document(total: AccountTotal) -> dict[str, object]:
     account, currency, amount = total
     return {"account": account, "currency": currency, "amount": amount}
 
 
-def print_totals(totals: tuple[Total, ...], *, as_json: bool = False) -> None:
+def print_totals(totals: tuple[AccountTotal, ...], *, as_json: bool = False) -> None:
     """Sums by account, in minor units."""
     if as_json:
         click.echo(json.dumps([_total_document(total) for total in totals]))

@@ -13,7 +13,7 @@ from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId, Rate
-from tollgate.actors.ledger.storage.store import Filter, Page, ReadStore
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadStore
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body, read_query
 from tollgate.serve.payments.api.call import Call
@@ -120,7 +120,7 @@ class Desk:
             return Reply(200, as_list(()))
         return await self.page(kind, facts.id, query.page, query.wanted)
 
-    async def page(self, kind: str, book: BookId, page: Page, wanted: Filter) -> Reply:
+    async def page(self, kind: str, book: BookId, page: PageBounds, wanted: ListFilter) -> Reply:
         return Reply(200, as_list(await self.store.page(kind, book, page, wanted)))
 
     async def order(

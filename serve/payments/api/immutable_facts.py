@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from tollgate.actors.kernel.bounded_cache import LruCache
-from tollgate.actors.ledger.book.entities import entity_from
+from tollgate.actors.ledger.book.entities import entity_of_row
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId
@@ -75,7 +75,7 @@ class Facts:
         if (known := self._transactions.get(transaction)) is not None:
             return known, None
         row = await self.row("transaction", transaction)
-        state = entity_from(row)
+        state = entity_of_row(row)
         assert isinstance(state, Transaction), "a transaction's row holds a transaction"
         facts = TransactionFacts(state.book, state.currency)
         self._transactions.put(transaction, facts)

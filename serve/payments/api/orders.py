@@ -2,8 +2,8 @@
 Idempotency-Key; F4).
 
     Done         its status and body, as they are; Idempotency-Replayed when it was done before
-    Refused      400, or what its kind says
-    Busy         503: nothing was done
+    Refusal      400, or what its kind says
+    TurnedAway   503: nothing was done
     Indefinite   503: it may have been done; the same idempotency key tells
 
 Every order has an operation id of its own, by which the ledger's client asks again; the caller's
@@ -16,7 +16,14 @@ from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Command, Order
-from tollgate.actors.ledger.law.outcomes import Answer, Busy, Done, Indefinite, RefusalKind, Refused
+from tollgate.actors.ledger.law.outcomes import (
+    Done,
+    Indefinite,
+    OrderOutcome,
+    Refusal,
+    RefusalReason,
+    TurnedAway,
+)
 from tollgate.actors.ledger.law.values import BookId, Origin
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import Body
@@ -43,7 +50,7 @@ REPLAYED: tuple[Header, ...] = ((b"idempotency-replayed", b"true"),)
 class Ledger(Protocol):
     """The way to the books."""
 
-    async def execute(self, orders: Sequence[Order]) -> list[Answer]:
+    async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """What becomes of each order, in order; at the latest at its deadline."""
 
 
@@ -84,29 +91,29 @@ class Ordering:
             return answer
         raise self._rejection(answer, has_key=bool(key))
 
-    def _rejection(self, answer: Refused | Busy | Indefinite, *, has_key: bool) -> Rejection:
-        if isinstance(answer, Busy):
+    def _rejection(self, answer: Refusal | TurnedAway | Indefinite, *, has_key: bool) -> Rejection:
+        if isinstance(answer, TurnedAway):
             return Unavailable("busy; nothing was done, try again", max(1, answer.retry_after_s))
         if isinstance(answer, Indefinite):
             how = "the same Idempotency-Key" if has_key else "a look before you try again"
             return Unavailable(f"the outcome is not known yet: {how} tells", RETRY_AFTER_S)
         return self._refusal(answer)
 
-    def _refusal(self, refused: Refused) -> Rejection:
+    def _refusal(self, refused: Refusal) -> Rejection:
         match refused.kind:
-            case RefusalKind.CONSTRAINT:
+            case RefusalReason.CONSTRAINT:
                 return BadRequest(FieldError(refused.field, refused.message))
-            case RefusalKind.PROCESSING:
+            case RefusalReason.PROCESSING:
                 return attempt_failed(self.errors, refused.code)
-            case RefusalKind.LOST_RACE:
+            case RefusalReason.LOST_RACE:
                 return LostRace(refused.message)
-            case RefusalKind.NOT_FOUND:
+            case RefusalReason.NOT_FOUND:
                 return NotFound(refused.message)
-            case RefusalKind.FORBIDDEN:
+            case RefusalReason.FORBIDDEN:
                 return Forbidden(refused.message)
-            case RefusalKind.KEY_REUSED:
+            case RefusalReason.KEY_REUSED:
                 return KeyReused(refused.message)
-            case RefusalKind.BROKEN:
+            case RefusalReason.BROKEN:
                 return Rejection(refused.message)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tollgate.actors.ledger.law.values import EntityId
-from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.constraints import FieldError, boolean, is_id
 from tollgate.serve.payments.api.rejections import BadRequest
 
@@ -27,8 +27,8 @@ _LIMIT = re.compile(r"[0-9]{1,9}")
 class ListQuery:
     """`merchant`: of `filter[merchantId]`, None when absent."""
 
-    page: Page
-    wanted: Filter
+    page: PageBounds
+    wanted: ListFilter
     merchant: EntityId | None = None
 
 
@@ -37,7 +37,7 @@ def read_list_query(query: Mapping[str, object], filters: frozenset[str]) -> Lis
     errors: list[FieldError] = []
     page = _page(query, errors)
     given = _filters(query, filters, errors)
-    wanted = Filter(
+    wanted = ListFilter(
         transaction=_id(given.get("transactionId"), "filter.transactionId", errors),
         is_test=_flag(given, "test", errors),
         is_successful=_flag(given, "successful", errors),
@@ -48,14 +48,14 @@ def read_list_query(query: Mapping[str, object], filters: frozenset[str]) -> Lis
     return ListQuery(page, wanted, merchant)
 
 
-def _page(query: Mapping[str, object], errors: list[FieldError]) -> Page:
+def _page(query: Mapping[str, object], errors: list[FieldError]) -> PageBounds:
     before = _id(query.get("before"), "before", errors)
     after = _id(query.get("after"), "after", errors)
     sort = query.get("sort") or ""
     if sort not in ("", "id", "-id"):
         errors.append(FieldError("sort", "must be id or -id"))
     is_ascending = sort == "id" if sort else after is not None and before is None
-    return Page(_limit(query, errors), before, after, is_ascending)
+    return PageBounds(_limit(query, errors), before, after, is_ascending)
 
 
 def _limit(query: Mapping[str, object], errors: list[FieldError]) -> int:

@@ -37,7 +37,13 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId, ProcessingError, Scheme
+from tollgate.actors.ledger.law.values import (
+    BookId,
+    CardBrand,
+    CardSummary,
+    EntityId,
+    ProcessingError,
+)
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.imports.drafts import (
@@ -253,7 +259,7 @@ def _card_summary(node: Node) -> CardSummary:
     for name, shape, what in (("bin", _BIN, "six digits"), ("last4", _LAST4, "four digits")):
         if not shape.fullmatch(fields.text(name)):
             fields[name].refuse(f"is not {what}")
-    schemes = {scheme.value: scheme for scheme in Scheme}
+    schemes = {scheme.value: scheme for scheme in CardBrand}
     if fields.text("scheme") not in schemes:
         fields["scheme"].refuse(f"is not one of {', '.join(schemes)}")
     expiry = _EXPIRY.fullmatch(fields.text("expiry"))

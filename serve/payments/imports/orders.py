@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 from tollgate.actors.kernel.hashing import digest
-from tollgate.actors.ledger.book.entities import App, entity_from
+from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     Authorise,
@@ -147,7 +147,7 @@ class _Importer:
 
     async def _app(self, app: EntityId) -> App:
         try:
-            found = entity_from(await self._desk.facts.row("app", app))
+            found = entity_of_row(await self._desk.facts.row("app", app))
         except NotFound:
             raise BadRequest(FieldError("apps", f"there is no app {app}")) from None
         assert isinstance(found, App), "an app's row holds an app"

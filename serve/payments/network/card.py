@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar, final
 
-from tollgate.actors.ledger.law.values import CardSummary, Scheme
+from tollgate.actors.ledger.law.values import CardBrand, CardSummary
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class PlainCard:
         doubled = sum(sum(divmod(2 * each, 10)) for each in digits[1::2])
         return (sum(digits[::2]) + doubled) % 10 == 0
 
-    def summary(self, scheme: Scheme, network_token: str) -> CardSummary:
+    def summary(self, scheme: CardBrand, network_token: str) -> CardSummary:
         """What may be kept."""
         return CardSummary(
             bin=self.__number[:6],

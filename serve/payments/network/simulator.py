@@ -15,7 +15,7 @@ for 06 to 12 and 25 (the usual ones of recurring payments). So 666007 is refused
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 
-from tollgate.actors.ledger.law.values import CardSummary, Scheme
+from tollgate.actors.ledger.law.values import CardBrand, CardSummary
 from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
 from tollgate.serve.payments.network.card import PlainCard
 from tollgate.serve.payments.network.port import Authorisation, Charge, PaymentRefused
@@ -41,11 +41,11 @@ NOT_SUPPORTED = 29
 TDS_FAILED = 31
 
 GOOD_CARDS = {
-    "4100000000000000": Scheme.VISA,
-    "1000000000000000": Scheme.VISA,
-    "5100000000000000": Scheme.MASTERCARD,
+    "4100000000000000": CardBrand.VISA,
+    "1000000000000000": CardBrand.VISA,
+    "5100000000000000": CardBrand.MASTERCARD,
 }
-BAD_CARDS = {"4200000000000000": Scheme.VISA}
+BAD_CARDS = {"4200000000000000": CardBrand.VISA}
 _KNOWN_CARDS = GOOD_CARDS | BAD_CARDS
 
 _ERROR_OF_STATUS = {

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.delivery.schedule import (
-    Batch,
     DeliveriesDown,
+    DeliveryBatch,
+    DeliveryOutcome,
     DeliveryStore,
-    Letter,
-    Outcome,
+    EventLetter,
 )
 from tollgate.serve.payments.secrets.master_secret import SealBroken
 from tollgate.serve.payments.webhooks.calls import (
@@ -129,7 +129,7 @@ class DeliveryPump:
             task.result()  # (what went wrong and is not handled there ends the pump)
         return under_way - done
 
-    async def _deliver(self, batch: Batch) -> None:
+    async def _deliver(self, batch: DeliveryBatch) -> None:
         outcome = await self._call(batch)
         if outcome.reason is not None:
             LOG.info("webhook %s of %s: %s", batch.webhook, batch.book, outcome.reason)
@@ -141,23 +141,23 @@ class DeliveryPump:
         if not is_ours:
             LOG.warning("webhook %s: the lease ran out before the calls ended", batch.webhook)
 
-    async def _call(self, batch: Batch) -> Outcome:
+    async def _call(self, batch: DeliveryBatch) -> DeliveryOutcome:
         try:
             known = self._box.open(batch.secret, batch.book)
         except SealBroken as error:
-            return Outcome(0, f"the webhook's secret {error}")
+            return DeliveryOutcome(0, f"the webhook's secret {error}")
         enough_ms = self._now_ms() + self._bounds.lease_ms - int(2_000 * self._bounds.timeout_s)
         for number, letter in enumerate(batch.letters):
             now_ms = self._now_ms()
             if number and now_ms > enough_ms:
-                return Outcome(number)
+                return DeliveryOutcome(number)
             headers = self._headers(letter, live(known, now_ms), now_ms)
             reason = await self._sender.send(batch.url, letter.body.encode(), headers)
             if reason is not None:
-                return Outcome(number, reason)
-        return Outcome(len(batch.letters))
+                return DeliveryOutcome(number, reason)
+        return DeliveryOutcome(len(batch.letters))
 
-    def _headers(self, letter: Letter, signing: list[str], now_ms: int) -> dict[str, str]:
+    def _headers(self, letter: EventLetter, signing: list[str], now_ms: int) -> dict[str, str]:
         return {
             "Content-Type": "application/json",
             "User-Agent": self._user_agent,

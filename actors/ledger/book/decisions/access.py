@@ -26,12 +26,11 @@ from tollgate.actors.ledger.law.commands import (
     ReserveMerchant,
     RotateKey,
 )
-from tollgate.actors.ledger.law.outcomes import Refused
-from tollgate.actors.ledger.law.refusals import forbidden
+from tollgate.actors.ledger.law.outcomes import Refusal, forbidden
 from tollgate.actors.ledger.law.values import NOBODY, OPERATOR, EntityId
 
 
-def refuse_access(merchant: Merchant | None, command: Command, app: EntityId) -> Refused | None:
+def refuse_access(merchant: Merchant | None, command: Command, app: EntityId) -> Refusal | None:
     """None when `app` may give the command to the book of `merchant` (None: to the directory, or
     to a book that is not open)."""
     if app == OPERATOR:

@@ -1,12 +1,12 @@
 """Decisions of the directory: apps, their keys, and the ids of merchants to come."""
 
-from tollgate.actors.ledger.book.case import Decision, Entities
+from tollgate.actors.ledger.book.case import BookDecision, Entities
 from tollgate.actors.ledger.book.entities import App, AppKey
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law.commands import CreateApp, ReserveMerchant, RotateKey
 from tollgate.actors.ledger.law.events import AppCreated, KeyRotated, MerchantReserved
 from tollgate.actors.ledger.law.ids import merchant_id, next_id
-from tollgate.actors.ledger.law.refusals import absent
+from tollgate.actors.ledger.law.outcomes import absent
 
 KEYS_MAX = 2  # live ones of an app: during a rotation both work (part D)
 
@@ -15,7 +15,7 @@ DirectoryCommand = CreateApp | RotateKey | ReserveMerchant
 
 def decide_in_directory(
     head: Head, entities: Entities, command: DirectoryCommand, at_ms: int
-) -> Decision:
+) -> BookDecision:
     own = next_id(head.last_id, at_ms)
     match command:
         case CreateApp():

@@ -3,33 +3,33 @@
 from dataclasses import replace
 from typing import assert_never
 
-from tollgate.actors.ledger.book.case import Case, Decision, Entities
+from tollgate.actors.ledger.book.case import BookDecision, Case, Entities
 from tollgate.actors.ledger.book.decisions.access import refuse_access
 from tollgate.actors.ledger.book.decisions.directory import decide_in_directory
 from tollgate.actors.ledger.book.decisions.disputes import (
-    decide_dispute,
-    open_dispute,
-    report_fraud,
+    decide_dispute_end,
+    decide_dispute_opening,
+    decide_fraud_report,
 )
 from tollgate.actors.ledger.book.decisions.imports import refuse_import, with_given_id
 from tollgate.actors.ledger.book.decisions.membership import (
-    add_app,
-    add_webhook,
-    change_merchant,
-    invite_user,
-    open_merchant,
-    remove_webhook,
-    replace_webhook_secret,
-    revoke_app,
-    revoke_user,
+    decide_app_addition,
+    decide_app_revocation,
+    decide_invitation,
+    decide_merchant_change,
+    decide_merchant_opening,
+    decide_user_revocation,
+    decide_webhook_addition,
+    decide_webhook_removal,
+    decide_webhook_secret,
 )
 from tollgate.actors.ledger.book.decisions.transactions import (
-    authorise,
-    capture,
-    pay_out,
-    refund,
-    save_card,
-    void,
+    decide_authorisation,
+    decide_capture,
+    decide_payout,
+    decide_refund,
+    decide_saved_card,
+    decide_void,
 )
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law.commands import (
@@ -57,7 +57,7 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
-from tollgate.actors.ledger.law.refusals import absent, forbidden
+from tollgate.actors.ledger.law.outcomes import absent, forbidden
 
 MerchantCommand = (
     ChangeMerchant
@@ -80,7 +80,7 @@ MerchantCommand = (
 )
 
 
-def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> Decision:
+def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> BookDecision:
     """The events of an order, or why there are none. `at_ms`: the time its entry would have."""
     command = order.command
     if isinstance(command, Import):
@@ -98,47 +98,47 @@ def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> Decision
     if isinstance(command, CreateApp | RotateKey | ReserveMerchant):
         return decide_in_directory(head, entities, command, at_ms)
     if isinstance(command, OpenMerchant):
-        return open_merchant(head, command, at_ms)
+        return decide_merchant_opening(head, command, at_ms)
     assert head.merchant is not None
     case = Case(head, head.merchant, entities, at_ms, bool(order.idempotency_key))
     return _decide_in_book(case, command)
 
 
-def _decide_in_book(case: Case, command: MerchantCommand) -> Decision:
+def _decide_in_book(case: Case, command: MerchantCommand) -> BookDecision:
     match command:
         case Capture():
-            return capture(case, command)
+            return decide_capture(case, command)
         case Authorise():
-            return authorise(case, command)
+            return decide_authorisation(case, command)
         case Refund():
-            return refund(case, command)
+            return decide_refund(case, command)
         case Void():
-            return void(case, command)
+            return decide_void(case, command)
         case SaveCard():
-            return save_card(case, command)
+            return decide_saved_card(case, command)
         case PayOut():
-            return pay_out(case, command)
+            return decide_payout(case, command)
         case OpenDispute():
-            return open_dispute(case, command)
+            return decide_dispute_opening(case, command)
         case DecideDispute():
-            return decide_dispute(case, command)
+            return decide_dispute_end(case, command)
         case ReportFraud():
-            return report_fraud(case, command)
+            return decide_fraud_report(case, command)
         case ChangeMerchant():
-            return change_merchant(case, command)
+            return decide_merchant_change(case, command)
         case AddApp():
-            return add_app(case, command)
+            return decide_app_addition(case, command)
         case RevokeApp():
-            return revoke_app(case, command)
+            return decide_app_revocation(case, command)
         case InviteUser():
-            return invite_user(case, command)
+            return decide_invitation(case, command)
         case RevokeUser():
-            return revoke_user(case, command)
+            return decide_user_revocation(case, command)
         case AddWebhook():
-            return add_webhook(case, command)
+            return decide_webhook_addition(case, command)
         case ReplaceWebhookSecret():
-            return replace_webhook_secret(case, command)
+            return decide_webhook_secret(case, command)
         case RemoveWebhook():
-            return remove_webhook(case, command)
+            return decide_webhook_removal(case, command)
         case _:
             assert_never(command)

@@ -5,7 +5,7 @@ first in first out, and charges the dispute fee; winning gives that very amount 
 losing books nothing more.
 """
 
-from tollgate.actors.ledger.book.case import Case, Decision
+from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.decisions.transactions import in_funding
 from tollgate.actors.ledger.law import lots
 from tollgate.actors.ledger.law.commands import DecideDispute, OpenDispute, ReportFraud
@@ -14,16 +14,15 @@ from tollgate.actors.ledger.law.events import (
     DisputeOpened,
     DisputeWon,
     FraudReported,
-    Sum,
+    SettledAmount,
 )
 from tollgate.actors.ledger.law.money import Fee
-from tollgate.actors.ledger.law.outcomes import Refused
-from tollgate.actors.ledger.law.refusals import absent, constraint
+from tollgate.actors.ledger.law.outcomes import Refusal, absent, constraint
 
 REASON_MAX = 8  # of a fraud: the table of the requirements goes from 0 to 8
 
 
-def open_dispute(case: Case, command: OpenDispute) -> Decision:
+def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
     transaction = case.transaction(command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
@@ -31,9 +30,9 @@ def open_dispute(case: Case, command: OpenDispute) -> Decision:
         return refused
     funding = case.merchant.currency
     fee = in_funding(case.merchant.pricing.dispute, command.dispute_rate, funding, "dispute")
-    if isinstance(fee, Refused):
+    if isinstance(fee, Refusal):
         return fee
-    takings = lots.take(transaction.lots, command.amount)
+    takings = lots.take_from_lots(transaction.lots, command.amount)
     dispute, line, own = case.ids(3)
     return (
         DisputeOpened(
@@ -41,7 +40,9 @@ def open_dispute(case: Case, command: OpenDispute) -> Decision:
             dispute=dispute,
             transaction=transaction.id,
             line=line,
-            sum=Sum(transaction.currency, command.amount, funding, lots.total(takings)),
+            sum=SettledAmount(
+                transaction.currency, command.amount, funding, lots.worth_of(takings)
+            ),
             takings=takings,
             fee=Fee(flat=fee[0]),
             fee_exchange=fee[1],
@@ -52,7 +53,7 @@ def open_dispute(case: Case, command: OpenDispute) -> Decision:
     )
 
 
-def decide_dispute(case: Case, command: DecideDispute) -> Decision:
+def decide_dispute_end(case: Case, command: DecideDispute) -> BookDecision:
     dispute = case.dispute(command.dispute)
     if dispute is None:
         return absent(f"this merchant has no dispute {command.dispute}")
@@ -62,17 +63,17 @@ def decide_dispute(case: Case, command: DecideDispute) -> Decision:
     transaction = case.transaction(dispute.transaction)
     assert transaction is not None, "a dispute's transaction is in its book"
     line, own = case.ids(2)
-    sum_ = Sum(
+    sum_ = SettledAmount(
         transaction.currency,
         dispute.amount,
         case.merchant.currency,
-        lots.total(dispute.takings),
+        lots.worth_of(dispute.takings),
     )
     decided = DisputeWon if command.is_won else DisputeLost
     return (decided(own, dispute.id, transaction.id, line, sum_),)
 
 
-def report_fraud(case: Case, command: ReportFraud) -> Decision:
+def decide_fraud_report(case: Case, command: ReportFraud) -> BookDecision:
     transaction = case.transaction(command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")

@@ -8,7 +8,7 @@ refused; the events' own ids are the book's as always, so that they rise with it
 
 from msgspec.structs import replace
 
-from tollgate.actors.ledger.book.case import Decision, Entities
+from tollgate.actors.ledger.book.case import BookDecision, Entities
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law.commands import Import
 from tollgate.actors.ledger.law.events import (
@@ -21,14 +21,13 @@ from tollgate.actors.ledger.law.events import (
     TransactionCreated,
 )
 from tollgate.actors.ledger.law.ids import is_id
-from tollgate.actors.ledger.law.outcomes import Refused
-from tollgate.actors.ledger.law.refusals import constraint, forbidden
+from tollgate.actors.ledger.law.outcomes import Refusal, constraint, forbidden
 from tollgate.actors.ledger.law.values import OPERATOR, EntityId
 
 
 def refuse_import(
     head: Head, entities: Entities, command: Import, app: EntityId, at_ms: int
-) -> Refused | None:
+) -> Refusal | None:
     """None when this app may import this into the book, at that time."""
     if app != OPERATOR:
         return forbidden("only the operator imports")
@@ -43,9 +42,9 @@ def refuse_import(
     return None
 
 
-def with_given_id(decision: Decision, given: EntityId) -> Decision:
+def with_given_id(decision: BookDecision, given: EntityId) -> BookDecision:
     """The decision on the command inside, as the import's."""
-    if isinstance(decision, Refused) or not decision:
+    if isinstance(decision, Refusal) or not decision:
         return decision
     event, *others = decision
     return (_renamed(event, given), *others)

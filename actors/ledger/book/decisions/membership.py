@@ -3,7 +3,7 @@
 Adding what is there already, and changing nothing, succeeds without an event.
 """
 
-from tollgate.actors.ledger.book.case import Case, Decision
+from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
 from tollgate.actors.ledger.law.commands import (
     AddApp,
@@ -28,10 +28,10 @@ from tollgate.actors.ledger.law.events import (
     WebhookSecretReplaced,
 )
 from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_id
-from tollgate.actors.ledger.law.refusals import absent, constraint
+from tollgate.actors.ledger.law.outcomes import absent, constraint
 
 
-def open_merchant(head: Head, command: OpenMerchant, at_ms: int) -> Decision:
+def decide_merchant_opening(head: Head, command: OpenMerchant, at_ms: int) -> BookDecision:
     """The first entry of a book; its creator is the first with access."""
     if not is_merchant_id(head.book):
         return constraint(f"{head.book} is no merchant's id: reserve one")
@@ -60,7 +60,7 @@ def open_merchant(head: Head, command: OpenMerchant, at_ms: int) -> Decision:
     )
 
 
-def change_merchant(case: Case, command: ChangeMerchant) -> Decision:
+def decide_merchant_change(case: Case, command: ChangeMerchant) -> BookDecision:
     merchant = case.merchant
     name = _changed(merchant.name, command.name)
     email = _changed(merchant.email, command.email)
@@ -75,7 +75,7 @@ def _changed(before: str, wanted: str | None) -> str | None:
     return None if wanted == before else wanted
 
 
-def add_app(case: Case, command: AddApp) -> Decision:
+def decide_app_addition(case: Case, command: AddApp) -> BookDecision:
     if case.merchant.has_app(command.app):
         return ()
     if not is_id(command.app):
@@ -86,7 +86,7 @@ def add_app(case: Case, command: AddApp) -> Decision:
     return (AppAdded(own, command.app, command.name, command.created_ms),)
 
 
-def revoke_app(case: Case, command: RevokeApp) -> Decision:
+def decide_app_revocation(case: Case, command: RevokeApp) -> BookDecision:
     """An app may revoke itself, and the last one too."""
     if not case.merchant.has_app(command.app):
         return absent(f"the app {command.app} has no access to this merchant")
@@ -94,7 +94,7 @@ def revoke_app(case: Case, command: RevokeApp) -> Decision:
     return (AppRevoked(own, command.app),)
 
 
-def invite_user(case: Case, command: InviteUser) -> Decision:
+def decide_invitation(case: Case, command: InviteUser) -> BookDecision:
     email = command.email.casefold()
     if any(user.email.casefold() == email for user in case.merchant.users):
         return ()
@@ -104,21 +104,21 @@ def invite_user(case: Case, command: InviteUser) -> Decision:
     return (UserInvited(own, user, command.email),)
 
 
-def revoke_user(case: Case, command: RevokeUser) -> Decision:
+def decide_user_revocation(case: Case, command: RevokeUser) -> BookDecision:
     if all(user.id != command.user for user in case.merchant.users):
         return absent(f"this merchant has no user {command.user}")
     (own,) = case.ids(1)
     return (UserRevoked(own, command.user),)
 
 
-def add_webhook(case: Case, command: AddWebhook) -> Decision:
+def decide_webhook_addition(case: Case, command: AddWebhook) -> BookDecision:
     if len(case.merchant.webhooks) >= WEBHOOKS_MAX:
         return constraint(f"a merchant has at most {WEBHOOKS_MAX} webhooks: remove one first")
     webhook, own = case.ids(2)
     return (WebhookAdded(own, webhook, command.url, command.secret),)
 
 
-def replace_webhook_secret(case: Case, command: ReplaceWebhookSecret) -> Decision:
+def decide_webhook_secret(case: Case, command: ReplaceWebhookSecret) -> BookDecision:
     webhook = case.webhook(command.webhook)
     if webhook is None:
         return absent(f"this merchant has no webhook {command.webhook}")
@@ -128,7 +128,7 @@ def replace_webhook_secret(case: Case, command: ReplaceWebhookSecret) -> Decisio
     return (WebhookSecretReplaced(own, webhook.id, command.secret),)
 
 
-def remove_webhook(case: Case, command: RemoveWebhook) -> Decision:
+def decide_webhook_removal(case: Case, command: RemoveWebhook) -> BookDecision:
     if command.webhook not in case.merchant.webhooks:
         return absent(f"this merchant has no webhook {command.webhook}")
     (own,) = case.ids(1)

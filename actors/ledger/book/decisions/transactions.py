@@ -4,7 +4,7 @@ What a transaction allows is the law of transaction.py; here come the money (con
 sources of recurring transactions (T12) and the suspicion of a capture sent twice (C3).
 """
 
-from tollgate.actors.ledger.book.case import Case, Decision
+from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.entities import SavedCard
 from tollgate.actors.ledger.law import accounts, lots
 from tollgate.actors.ledger.law.commands import Authorise, Capture, PayOut, Refund, SaveCard, Void
@@ -14,28 +14,34 @@ from tollgate.actors.ledger.law.events import (
     DuplicateSuspected,
     PaidOut,
     Refunded,
-    Sum,
+    SettledAmount,
     TransactionCreated,
     Voided,
 )
 from tollgate.actors.ledger.law.ids import next_id
-from tollgate.actors.ledger.law.money import Exchange, Fee, exchange, is_rate_of, rate_fee
-from tollgate.actors.ledger.law.outcomes import RefusalKind, Refused
-from tollgate.actors.ledger.law.refusals import ErrorCode, absent, bad_amount, constraint
+from tollgate.actors.ledger.law.money import Exchange, Fee, convert, is_rate_of, rate_fee
+from tollgate.actors.ledger.law.outcomes import (
+    ErrorCode,
+    Refusal,
+    RefusalReason,
+    absent,
+    bad_amount,
+    constraint,
+)
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId, Price, Rate
 
 DUPLICATE_WINDOW_MS = 60_000
 
 
-def authorise(case: Case, command: Authorise) -> Decision:
+def decide_authorisation(case: Case, command: Authorise) -> BookDecision:
     """A failed attempt is stored as well, with its error (part A)."""
     if refused := bad_amount(command.amount, AMOUNT_MAX, "an amount may be"):
         return refused
     failures = 0
     if command.source is not None:
         source = _source(case, command, command.source)
-        if isinstance(source, Refused):
+        if isinstance(source, Refusal):
             return source
         failures = source.failures + 1 if command.error else 0
     transaction, own = case.ids(2)
@@ -57,7 +63,7 @@ def authorise(case: Case, command: Authorise) -> Decision:
     )
 
 
-def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | SavedCard | Refused:
+def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | SavedCard | Refusal:
     """T12: of the same merchant, successful, its card not expired."""
     field = "cardId" if command.is_source_card else "transactionId"
     found = case.card(source) if command.is_source_card else case.transaction(source)
@@ -74,8 +80,8 @@ def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | S
     if card != command.card:
         return constraint(f"the card is not that of {source}", field)
     if command.error is None and card.expiry_ms < case.at_ms:
-        return Refused(
-            RefusalKind.PROCESSING,
+        return Refusal(
+            RefusalReason.PROCESSING,
             f"the card of {source} has expired",
             field,
             int(ErrorCode.CARD_EXPIRED),
@@ -83,7 +89,7 @@ def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | S
     return found
 
 
-def capture(case: Case, command: Capture) -> Decision:
+def decide_capture(case: Case, command: Capture) -> BookDecision:
     """T5, M3."""
     transaction = case.transaction(command.transaction)
     if transaction is None:
@@ -93,19 +99,19 @@ def capture(case: Case, command: Capture) -> Decision:
     funding = case.merchant.currency
     price = Price(transaction.currency, command.amount)
     exchanged = in_funding(price, command.rate, funding, "currency")
-    if isinstance(exchanged, Refused):
+    if isinstance(exchanged, Refusal):
         return exchanged
     worth, how = exchanged
     pricing = case.merchant.pricing
     flat = in_funding(pricing.flat, command.flat_rate, funding, "pricing.flat")
-    if isinstance(flat, Refused):
+    if isinstance(flat, Refusal):
         return flat
     line, own = case.ids(2)
     captured = Captured(
         id=own,
         transaction=transaction.id,
         line=line,
-        sum=Sum(transaction.currency, command.amount, funding, worth),
+        sum=SettledAmount(transaction.currency, command.amount, funding, worth),
         fee=Fee(flat[0], rate_fee(worth, pricing)),
         descriptor=command.descriptor or transaction.descriptor,
         exchange=how,
@@ -135,25 +141,25 @@ def _equal_capture(transaction: Transaction, amount: int, at_ms: int) -> Action 
     return None
 
 
-def refund(case: Case, command: Refund) -> Decision:
+def decide_refund(case: Case, command: Refund) -> BookDecision:
     """T6, M7. Fees stay with the merchant."""
     transaction = case.transaction(command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
     if refused := transaction.refuse_refund(command.amount):
         return refused
-    takings = lots.take(transaction.lots, command.amount)
+    takings = lots.take_from_lots(transaction.lots, command.amount)
     line, own = case.ids(2)
     return (
         Refunded(
             id=own,
             transaction=transaction.id,
             line=line,
-            sum=Sum(
+            sum=SettledAmount(
                 transaction.currency,
                 command.amount,
                 case.merchant.currency,
-                lots.total(takings),
+                lots.worth_of(takings),
             ),
             takings=takings,
             descriptor=command.descriptor or transaction.descriptor,
@@ -161,7 +167,7 @@ def refund(case: Case, command: Refund) -> Decision:
     )
 
 
-def void(case: Case, command: Void) -> Decision:
+def decide_void(case: Case, command: Void) -> BookDecision:
     """T7: no line, no effect on the balance."""
     transaction = case.transaction(command.transaction)
     if transaction is None:
@@ -172,7 +178,7 @@ def void(case: Case, command: Void) -> Decision:
     return (Voided(own, transaction.id, transaction.currency, command.amount),)
 
 
-def save_card(case: Case, command: SaveCard) -> Decision:
+def decide_saved_card(case: Case, command: SaveCard) -> BookDecision:
     """Of a successful transaction of this merchant."""
     transaction = case.transaction(command.transaction)
     if transaction is None:
@@ -186,10 +192,10 @@ def save_card(case: Case, command: SaveCard) -> Decision:
     return (CardSaved(own, card, transaction.id, transaction.card, command.notes),)
 
 
-def pay_out(case: Case, command: PayOut) -> Decision:
+def decide_payout(case: Case, command: PayOut) -> BookDecision:
     """At most the balance."""
     funding = case.merchant.currency
-    there = max(0, accounts.balance(case.head.accounts, funding))
+    there = max(0, accounts.merchant_balance(case.head.accounts, funding))
     if refused := bad_amount(command.amount, there, "are on the balance"):
         return refused
     line, own = case.ids(2)
@@ -198,7 +204,7 @@ def pay_out(case: Case, command: PayOut) -> Decision:
 
 def in_funding(
     price: Price, rate: Rate | None, funding: Currency, field: str
-) -> tuple[int, Exchange | None] | Refused:
+) -> tuple[int, Exchange | None] | Refusal:
     """What a price is in the funding currency, and how it was converted, if it had to be."""
     if price.currency == funding or price.amount == 0:
         return price.amount, None
@@ -208,5 +214,5 @@ def in_funding(
             field,
             ErrorCode.INVALID_CURRENCY,
         )
-    how = exchange(price.amount, rate)
+    how = convert(price.amount, rate)
     return how.amount, how

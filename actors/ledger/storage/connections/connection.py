@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-Tuple = tuple[object, ...]
+RowValues = tuple[object, ...]
 # A statement, and the rows of values it is run with, one after the other.
-Step = tuple[str, list[Tuple]]
+StatementRows = tuple[str, list[RowValues]]
 
 
 class Connection(Protocol):
@@ -23,7 +23,7 @@ class Connection(Protocol):
     async def run(self, text: str) -> None:
         """A statement without values."""
 
-    async def run_all(self, steps: Sequence[Step]) -> None:
+    async def run_all(self, steps: Sequence[StatementRows]) -> None:
         """These steps in order, in as few calls of the driver as can be."""
 
     async def roll_back(self) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.drivers import Readers, Taken, take
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
-from tollgate.actors.ledger.storage.location import is_sqlite, shown, storage_url
+from tollgate.actors.ledger.storage.location import is_sqlite, shown_url, storage_url
 from tollgate.actors.ledger.storage.store import StorageDown
 
 # Of each kind: those on the hot path, and SQLAlchemy's own.
@@ -94,7 +94,7 @@ class Database:
             async with self.readers.use() as connection:
                 yield connection
         except FAILURES as failure:
-            raise StorageDown(f"{shown(self.url)}: {reason(failure)}") from failure
+            raise StorageDown(f"{shown_url(self.url)}: {reason(failure)}") from failure
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
@@ -109,7 +109,7 @@ class Database:
         try:
             return await take(self.writer)
         except FAILURES as failure:
-            raise StorageDown(f"{shown(self.url)}: {reason(failure)}") from failure
+            raise StorageDown(f"{shown_url(self.url)}: {reason(failure)}") from failure
 
     @property
     def begin_writing(self) -> str:
@@ -146,7 +146,7 @@ async def connect(text: str) -> Database:
 
 
 def _cannot_open(url: URL, failure: Exception) -> StorageError:
-    return StorageError(f"{shown(url)}: cannot be opened: {reason(failure)}")
+    return StorageError(f"{shown_url(url)}: cannot be opened: {reason(failure)}")
 
 
 def _sqlite(url: URL) -> Database:

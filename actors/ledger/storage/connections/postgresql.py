@@ -5,7 +5,7 @@ from typing import Any
 
 import asyncpg
 
-from tollgate.actors.ledger.storage.connections.connection import Step
+from tollgate.actors.ledger.storage.connections.connection import StatementRows
 
 
 class PostgresqlConnection:
@@ -20,7 +20,7 @@ class PostgresqlConnection:
     async def run(self, text: str) -> None:
         await self._driver.execute(text)
 
-    async def run_all(self, steps: Sequence[Step]) -> None:
+    async def run_all(self, steps: Sequence[StatementRows]) -> None:
         for text, rows in steps:
             await self._driver.executemany(text, rows)
 

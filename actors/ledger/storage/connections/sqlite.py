@@ -6,10 +6,10 @@ from typing import Any
 
 import aiosqlite
 
-from tollgate.actors.ledger.storage.connections.connection import Step
+from tollgate.actors.ledger.storage.connections.connection import StatementRows
 
 
-def _run_all(connection: sqlite3.Connection, steps: Sequence[Step]) -> None:
+def _run_all(connection: sqlite3.Connection, steps: Sequence[StatementRows]) -> None:
     for text, rows in steps:
         connection.executemany(text, rows)
 
@@ -26,7 +26,7 @@ class SqliteConnection:
     async def run(self, text: str) -> None:
         await self._driver.execute(text)
 
-    async def run_all(self, steps: Sequence[Step]) -> None:
+    async def run_all(self, steps: Sequence[StatementRows]) -> None:
         # Each call of the driver's is two changes of threads, which cost more than a small
         # statement does; of its public ones, none takes several statements with values.
         await self._driver._execute(  # type: ignore[no-untyped-call]

@@ -20,11 +20,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql import ClauseElement
 
-from tollgate.actors.ledger.storage.connections.connection import Connection, Tuple
+from tollgate.actors.ledger.storage.connections.connection import Connection, RowValues
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryStatement:
     """A statement that returns rows. `names`: of the values, in the order the driver wants them;
     `constants`: those that the statement itself brings."""
 
@@ -43,27 +43,27 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchStatement:
     """A statement that is run once for each of many rows, in one call of the driver."""
 
     text: str
 
-    async def run(self, connection: Connection, rows: list[Tuple]) -> None:
+    async def run(self, connection: Connection, rows: list[RowValues]) -> None:
         if rows:
             await connection.run_all([(self.text, rows)])
 
 
-def query(dialect: Dialect, statement: ClauseElement) -> Query:
+def query(dialect: Dialect, statement: ClauseElement) -> QueryStatement:
     compiled = _compiled(dialect, statement)
-    return Query(str(compiled), tuple(compiled.positiontup or ()), dict(compiled.params))
+    return QueryStatement(str(compiled), tuple(compiled.positiontup or ()), dict(compiled.params))
 
 
-def insert(dialect: Dialect, table: Table) -> Batch:
+def insert(dialect: Dialect, table: Table) -> BatchStatement:
     """Rows are tuples of the table's columns."""
     return _batch(dialect, _insert(dialect, table))
 
 
-def upsert(dialect: Dialect, table: Table, *changed: str) -> Batch:
+def upsert(dialect: Dialect, table: Table, *changed: str) -> BatchStatement:
     """As `insert`; where the primary key is there already, these columns become the new row's."""
     statement = _insert(dialect, table)
     return _batch(
@@ -75,7 +75,7 @@ def upsert(dialect: Dialect, table: Table, *changed: str) -> Batch:
     )
 
 
-def removal(dialect: Dialect, table: Table) -> Batch:
+def removal(dialect: Dialect, table: Table) -> BatchStatement:
     """Rows are tuples of the table's primary key."""
     return _batch(
         dialect, delete(table).where(*(c == bindparam(c.name) for c in table.primary_key))
@@ -100,8 +100,8 @@ def _insert(dialect: Dialect, table: Table) -> sqlite.Insert | postgresql.Insert
     return make(table).values(values)
 
 
-def _batch(dialect: Dialect, statement: ClauseElement) -> Batch:
-    return Batch(str(_compiled(dialect, statement)))
+def _batch(dialect: Dialect, statement: ClauseElement) -> BatchStatement:
+    return BatchStatement(str(_compiled(dialect, statement)))
 
 
 def _compiled(dialect: Dialect, statement: ClauseElement) -> Any:

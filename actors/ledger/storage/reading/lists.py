@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, bindparam, select, union_all
 from sqlalchemy.engine import Dialect
 
-from tollgate.actors.ledger.storage.connections.statements import Query, query
-from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.actors.ledger.storage.connections.statements import QueryStatement, query
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.actors.ledger.storage.tables import (
     LIST_INDEX,
     MARK_INDEX,
@@ -37,7 +37,7 @@ class Shape:
     is_successful: bool | None
 
     @staticmethod
-    def of(page: Page, wanted: Filter) -> "Shape":
+    def of(page: PageBounds, wanted: ListFilter) -> "Shape":
         return Shape(
             has_before=page.before is not None,
             has_after=page.after is not None,
@@ -49,7 +49,7 @@ class Shape:
 
 
 @lru_cache(SHAPES_MAX)
-def entities_of(dialect: Dialect, shape: Shape) -> Query:
+def entities_of(dialect: Dialect, shape: Shape) -> QueryStatement:
     """Documents of a book's entities of a kind. Values: book, kind, transaction, before, after,
     limit."""
     mine = (
@@ -75,14 +75,14 @@ def entities_of(dialect: Dialect, shape: Shape) -> Query:
 
 
 @lru_cache(SHAPES_MAX)
-def apps_of(dialect: Dialect, shape: Shape) -> Query:
+def apps_of(dialect: Dialect, shape: Shape) -> QueryStatement:
     """Documents of the apps that are members of a book. Values: book, before, after, limit."""
     mine = select(memberships.c.document).where(memberships.c.book == bindparam("book"))
     return query(dialect, _page(mine, memberships.c.app, shape))
 
 
 @lru_cache(SHAPES_MAX)
-def merchants_of(dialect: Dialect, shape: Shape) -> Query:
+def merchants_of(dialect: Dialect, shape: Shape) -> QueryStatement:
     """Documents of the merchants that an app is a member of; a merchant has its book's id.
 
     Values: app, before, after, limit. An app is a member of few: `is_test` needs no index.

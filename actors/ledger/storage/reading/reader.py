@@ -10,11 +10,11 @@ from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.balances import BalanceReader, read_sums, sums
 from tollgate.actors.ledger.storage.commit_statements import MEMBERSHIP
 from tollgate.actors.ledger.storage.connections.engine import Database
-from tollgate.actors.ledger.storage.connections.statements import Query, query
+from tollgate.actors.ledger.storage.connections.statements import QueryStatement, query
 from tollgate.actors.ledger.storage.reading import lists as paging
 from tollgate.actors.ledger.storage.reading.journal import JournalReader
 from tollgate.actors.ledger.storage.reading.rows import ENTITY_COLUMNS, entity_row
-from tollgate.actors.ledger.storage.store import Filter, KeyOwner, Page
+from tollgate.actors.ledger.storage.store import KeyOwner, ListFilter, PageBounds
 from tollgate.actors.ledger.storage.tables import (
     checkpoints,
     entities,
@@ -79,7 +79,9 @@ class SqlReadStore:
         row = await self._first(self._merchant, key=public_key)
         return None if row is None else entity_row(row)
 
-    async def page(self, kind: str, book: BookId, page: Page, wanted: Filter) -> list[str]:
+    async def page(
+        self, kind: str, book: BookId, page: PageBounds, wanted: ListFilter
+    ) -> list[str]:
         """Documents of a book's entities of a kind, in the order asked for."""
         shape = paging.Shape.of(page, wanted)
         if kind == MEMBERSHIP:
@@ -92,9 +94,9 @@ class SqlReadStore:
             transaction=wanted.transaction,
         )
 
-    async def merchants_of(self, app: EntityId, page: Page, wanted: Filter) -> list[str]:
+    async def merchants_of(self, app: EntityId, page: PageBounds, wanted: ListFilter) -> list[str]:
         """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
-        shape = paging.Shape.of(page, Filter(is_test=wanted.is_test))
+        shape = paging.Shape.of(page, ListFilter(is_test=wanted.is_test))
         return await self._documents(paging.merchants_of(self._dialect, shape), page, app=app)
 
     async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:
@@ -133,11 +135,13 @@ class SqlReadStore:
         async with self._database.snapshot() as connection:
             return await self._journal.piece(connection, book, place)
 
-    async def _first(self, wanted: Query, **values: object) -> Any:
+    async def _first(self, wanted: QueryStatement, **values: object) -> Any:
         async with self._database.reading() as connection:
             return await wanted.first(connection, **values)
 
-    async def _documents(self, wanted: Query, page: Page, **values: object) -> list[str]:
+    async def _documents(
+        self, wanted: QueryStatement, page: PageBounds, **values: object
+    ) -> list[str]:
         bounds = {"before": page.before, "after": page.after, "limit": page.limit}
         async with self._database.reading() as connection:
             return [row[0] for row in await wanted.rows(connection, **values, **bounds)]

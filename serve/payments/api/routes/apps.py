@@ -5,7 +5,7 @@ from hashlib import sha256
 from msgspec.json import decode
 
 from tollgate.actors.ledger.book.documents import moment
-from tollgate.actors.ledger.book.entities import App, entity_from
+from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law.commands import CreateApp, RotateKey
 from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.values import DIRECTORY
@@ -92,7 +92,7 @@ async def merchants(desk: Desk, call: Call) -> Reply:
 async def _own(desk: Desk, call: Call) -> App:
     """The app of the path, which must be the caller's own."""
     await desk.enter_alone(call)
-    app = entity_from(await desk.facts.row("app", call.ids[0]))
+    app = entity_of_row(await desk.facts.row("app", call.ids[0]))
     assert isinstance(app, App), "an app's row holds an app"
     if app.id != call.caller.app:
         raise Forbidden("this is another app's")

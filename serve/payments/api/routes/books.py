@@ -9,7 +9,7 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.storage.store import Filter, Page
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
@@ -101,7 +101,9 @@ async def _exported(desk: Desk, call: Call) -> AsyncIterator[str]:
     return _all_lines(desk, merchant.id, wanted.page, wanted.wanted)
 
 
-async def _all_lines(desk: Desk, book: BookId, page: Page, wanted: Filter) -> AsyncIterator[str]:
+async def _all_lines(
+    desk: Desk, book: BookId, page: PageBounds, wanted: ListFilter
+) -> AsyncIterator[str]:
     while documents := await desk.store.page("line", book, page, wanted):
         for document in documents:
             yield document

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.json import decode
 
-from tollgate.actors.ledger.book.entities import App, entity_from
+from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     ChangeMerchant,
@@ -164,7 +164,7 @@ async def revoke_app(desk: Desk, call: Call) -> Reply:
 
 
 async def _app(desk: Desk, app: str) -> App:
-    found = entity_from(await desk.facts.row("app", app))
+    found = entity_of_row(await desk.facts.row("app", app))
     assert isinstance(found, App), "an app's row holds an app"
     return found
 

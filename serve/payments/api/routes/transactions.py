@@ -2,7 +2,7 @@
 
 from msgspec.json import decode
 
-from tollgate.actors.ledger.book.entities import SavedCard, entity_from
+from tollgate.actors.ledger.book.entities import SavedCard, entity_of_row
 from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund, SaveCard, Void
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import CardSummary, Currency, EntityId
@@ -95,7 +95,7 @@ async def _card_of(
     row = await desk.store.entity(kind, source)
     if row is None or row.book != merchant.id:
         raise BadRequest(FieldError(field, f"{source} is not one of this merchant's"))
-    match entity_from(row):
+    match entity_of_row(row):
         case Transaction(card=card, error=None):
             return card
         case SavedCard(summary=card):

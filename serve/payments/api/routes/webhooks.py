@@ -3,7 +3,7 @@
 from msgspec.json import decode
 
 from tollgate.actors.ledger.book.documents import moment
-from tollgate.actors.ledger.book.entities import Webhook, entity_from
+from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
 from tollgate.actors.ledger.delivery.schedule import DeadLetter, DeliveriesDown
 from tollgate.actors.ledger.law.commands import AddWebhook, RemoveWebhook, ReplaceWebhookSecret
 from tollgate.actors.ledger.law.outcomes import Done
@@ -42,7 +42,7 @@ async def add(desk: Desk, call: Call) -> Reply:
 async def replace_secret(desk: Desk, call: Call) -> Reply:
     """The secret before signs beside the new one for a day."""
     row = await _webhook(desk, call)
-    webhook = entity_from(row)
+    webhook = entity_of_row(row)
     assert isinstance(webhook, Webhook), "a webhook's row holds a webhook"
     given = call.idempotency_key
     scope = (call.caller.app, webhook.id, given) if given else ()
