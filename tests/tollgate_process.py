@@ -58,9 +58,12 @@ def _is_free(port: int) -> bool:
 
 class TollgateProcess:
     """One Tollgate on this machine. `folder` holds its data and output; `settings` are variables
-    on top of free ports."""
+    on top of free ports; `executable` is its command."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str], executable: Path = COMMAND
+    ) -> None:
+        self._executable = executable
         first = free_ports(len(PORT_SETTINGS) + REPLICA_PORTS)
         self.ports = {name: first + i for i, name in enumerate(PORT_SETTINGS)}
         replica_port = first + len(PORT_SETTINGS)
@@ -87,7 +90,8 @@ class TollgateProcess:
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `tollgate <words>` in its environment, to the end."""
         return subprocess.run(
-            [COMMAND, *words],
+            [self._executable, *words],
+            cwd=self.data.parent,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,

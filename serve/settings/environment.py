@@ -7,20 +7,20 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from pathlib import Path
 
 from tollgate.serve.settings.checks import needs_of_grpcio, problems
 from tollgate.serve.settings.choices import Backend, GrpcFront, RuleSource, Transport
 from tollgate.serve.settings.mogrifiers import mogrifier_rows, mogrifiers
 from tollgate.serve.settings.rows import Row
+from tollgate.serve.settings.shipped_files import SAMPLE_RULES
 from tollgate.serve.settings.table import GROUP_OF, TABLE, Groups, group_values
 from tollgate.serve.settings.values import BadValueError
 
 # Read as <root>/<subdirectory>/<app directory>: exactly this folder, in either watch mode (B20).
-SAMPLE_RULES = {
-    "RUNTIME_ROOT": str(Path(__file__).resolve().parents[2]),
-    "RUNTIME_SUBDIRECTORY": "configs",
-    "RUNTIME_APPDIRECTORY": "ratelimit",
+SAMPLE_RULE_SETTINGS = {
+    "RUNTIME_ROOT": str(SAMPLE_RULES.parents[1]),
+    "RUNTIME_SUBDIRECTORY": SAMPLE_RULES.parent.name,
+    "RUNTIME_APPDIRECTORY": SAMPLE_RULES.name,
     "RUNTIME_WATCH_ROOT": "false",
 }
 RULE_PLACES = ("RUNTIME_ROOT", "RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY")
@@ -262,7 +262,7 @@ def _implied(values: Mapping[str, object], given: Mapping[str, _Entry]) -> dict[
         if values.get(transport) is True:
             implied["USE_STATSD"] = ("false", f"implied by {given[transport].spellings[0]}")
     if not any(name in given for name in RULE_PLACES):
-        for name, text in SAMPLE_RULES.items():
+        for name, text in SAMPLE_RULE_SETTINGS.items():
             implied[name] = (text, "default (sample rules)")
     return {
         name: _Entry(TABLE[name], text, source)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tollgate.serve.settings import choices
 from tollgate.serve.settings.rows import hidden, setting
+from tollgate.serve.settings.shipped_files import PAYMENTS_TABLES
 from tollgate.serve.settings.values import (
     PORT_MAX,
     boolean,
@@ -17,8 +18,6 @@ from tollgate.serve.settings.values import (
     text,
     whole_number,
 )
-
-SHIPPED_TABLES = Path(__file__).resolve().parents[2] / "configs" / "payments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class PaymentsSettings:
     @property
     def tables(self) -> Path:
         """The folder of the reference data."""
-        return Path(self.config) if self.config else SHIPPED_TABLES
+        return Path(self.config) if self.config else PAYMENTS_TABLES
 
 
 @dataclass(frozen=True, slots=True)

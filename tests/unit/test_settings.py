@@ -8,7 +8,7 @@ import pytest
 
 from tollgate.serve.settings.choices import Backend, Transport
 from tollgate.serve.settings.environment import (
-    SAMPLE_RULES,
+    SAMPLE_RULE_SETTINGS,
     Description,
     Settings,
     SettingsError,
@@ -229,7 +229,9 @@ def test_a_chosen_transport_takes_the_place_of_the_default() -> None:
 
 def test_without_a_place_for_rules_the_sample_rules_are_served() -> None:
     rules = load().rules
-    assert [rules.root, rules.subdirectory, rules.app_directory] == list(SAMPLE_RULES.values())[:3]
+    assert [rules.root, rules.subdirectory, rules.app_directory] == list(
+        SAMPLE_RULE_SETTINGS.values()
+    )[:3]
     assert __file__.startswith(rules.root)
     assert (rules.subdirectory, rules.app_directory) == ("configs", "ratelimit")
     assert not rules.watches_root
