@@ -21,6 +21,7 @@ from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.migration import open_database
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Door, OperatorKey
@@ -36,7 +37,6 @@ from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
 from tollgate.serve.payments.secrets.minting import Minting
-from tollgate.serve.payments.webhooks.calls import TargetPolicy
 from tollgate.serve.payments.webhooks.secrets import SecretBox
 
 TABLES = Path(__file__).parents[1] / "configs" / "payments"

@@ -9,9 +9,9 @@ from tollgate.serve.catalog_auth.api.context import Desk, Slots
 from tollgate.serve.catalog_auth.api.envelopes import severities_named
 from tollgate.serve.catalog_auth.api.problems import Unprocessable
 from tollgate.serve.catalog_auth.crawl.crawler import CrawlBounds, CrawlSetup
-from tollgate.serve.catalog_auth.crawl.fetcher import FetchPolicy
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.settings import Settings, process_environment
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def catalog_desk(settings: Settings) -> Desk:
 def _crawling(settings: Settings) -> CrawlSetup:
     crawl = settings.crawl
     document_bytes_max = settings.catalog.document_bytes_max
-    policy = FetchPolicy(
-        crawl.fetch_timeout_s, document_bytes_max, crawl.allows_http, crawl.allows_private
-    )
+    policy = TargetPolicy(crawl.allows_http, crawl.allows_private)
     bounds = CrawlBounds(
         documents_max=crawl.documents_max,
         depth_max=crawl.depth_max,
@@ -61,7 +59,7 @@ def _crawling(settings: Settings) -> CrawlSetup:
         document_bytes_max=document_bytes_max,
         duration_max_s=crawl.duration_max_s,
     )
-    return CrawlSetup(policy, bounds)
+    return CrawlSetup(policy, crawl.fetch_timeout_s, bounds)
 
 
 def _signing(settings: Settings) -> "SigningDoor | None":

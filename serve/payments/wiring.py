@@ -27,6 +27,7 @@ from tollgate.actors.ledger.storage.writer import SqlJournalStore
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
 from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Door, OperatorKey
@@ -46,7 +47,7 @@ from tollgate.serve.payments.secrets.master_secret import load_master_secret
 from tollgate.serve.payments.secrets.minting import Minting
 from tollgate.serve.payments.secrets.operator_key import load_operator_key
 from tollgate.serve.payments.upkeep import Upkeep
-from tollgate.serve.payments.webhooks.calls import TargetPolicy, WebhookSender
+from tollgate.serve.payments.webhooks.calls import WebhookSender
 from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
 from tollgate.serve.payments.webhooks.secrets import SecretBox
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors

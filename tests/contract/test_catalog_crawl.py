@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,15 +12,11 @@ from typing import Any
 import pytest
 
 from tests.catalog_api import IDENTIFIER, CatalogApi, Json, item, problem
-from tollgate.serve.catalog_auth.crawl.fetcher import (
-    FetchError,
-    FetchPolicy,
-    GuardedFetcher,
-    check_address,
-)
+from tollgate.serve.net.guarded_client import CallError, GuardedClient, TargetPolicy
 
 OPEN = {"CATALOG_CRAWL": "true", "CATALOG_CRAWL_ALLOW_HTTP": "true"}
 PRIVATE = {"CATALOG_CRAWL_ALLOW_PRIVATE": "true"}
+LAX = TargetPolicy(allows_http=True, allows_private=True)
 SCHEMES = item()["properties"]["auth:schemes"]
 
 
@@ -185,12 +182,12 @@ def test_it_is_off_unless_it_is_switched_on() -> None:
         ("https://[::ffff:10.0.0.1]/", "private"),
         ("https://169.254.169.254/latest/meta-data/", "private"),
         ("https://10.1.2.3/", "private"),
-        ("https://example.com:0/", "web"),
+        ("https://example.com:0/", "port 0"),
         ("file:///etc/passwd", "web"),
         ("ftp://example.com/", "web"),
         ("//example.com/", "web"),
         ("https://exa mple.com/", "blanks"),
-        ("https://[::1/", "none"),
+        ("https://[::1/", "web"),
         ("", "web"),
     ],
 )
@@ -200,47 +197,74 @@ def test_an_address_that_tells_too_much_is_not_dialled(href: str, word: str) -> 
     assert word in told["detail"]
 
 
-def test_a_name_that_leads_to_a_private_address_is_not_dialled(site: Site) -> None:
+def test_a_name_that_leads_to_a_private_address_is_not_dialled(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Judged when the socket is made: whatever the name said to whoever asked before."""
     put_catalog(site)
-    line, last = crawl(CatalogApi(**OPEN), site.url(host="localhost"))
+    leads_to_loopback(monkeypatch, "catalog.example.com")
+    line, last = crawl(CatalogApi(**OPEN), site.url(host="catalog.example.com"))
     assert line["error"]["type"].endswith(":not-fetched")
-    assert "private address" in line["error"]["detail"]
+    assert "the name leads to a private address" in line["error"]["detail"]
     assert site.asked == []
     assert last["summary"]["unusable"] == 1
+    found, _ = crawl(CatalogApi(**OPEN, **PRIVATE), site.url(host="catalog.example.com"), depth=0)
+    assert "error" not in found
 
 
-def fetched(url: str, policy: FetchPolicy) -> bytes:
+def leads_to_loopback(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As if the DNS said so."""
+    ask = socket.getaddrinfo
+
+    def answer(host: Any, *args: Any, **more: Any) -> Any:
+        return ask("127.0.0.1" if host == name else host, *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+
+
+def fetched(url: str, policy: TargetPolicy = LAX) -> bytes:
     async def fetch() -> bytes:
-        async with GuardedFetcher(policy) as fetcher:
-            return (await fetcher.fetch(url, 1_000)).body
+        async with GuardedClient(policy, timeout_s=20) as client:
+            return (await client.call("GET", url, {}, bytes_max=1_000, redirects_max=5)).body
 
     return asyncio.run(fetch())
 
 
 def test_every_redirect_is_judged_from_the_start(site: Site) -> None:
-    policy = FetchPolicy(timeout_s=20, bytes_max=1_000, allows_http=True, allows_private=True)
     site.put("/end", b"{}")
     site.put("/there", b"", 302, Location="/end")
-    assert fetched(site.url("/there"), policy) == b"{}"
+    assert fetched(site.url("/there")) == b"{}"
     site.put("/round", b"", 307, Location="/round")
-    with pytest.raises(FetchError, match="more than 5 redirects"):
-        fetched(site.url("/round"), policy)
+    with pytest.raises(CallError, match="more than 5 redirects"):
+        fetched(site.url("/round"))
     for location in ("file:///etc/passwd", "http://user@127.0.0.1/", "gopher://127.0.0.1/"):
         site.put("/away", b"", 301, Location=location)
-        with pytest.raises(FetchError):
-            fetched(site.url("/away"), policy)
+        with pytest.raises(CallError):
+            fetched(site.url("/away"))
 
 
-def test_a_redirect_to_a_private_address_is_refused() -> None:
-    policy = FetchPolicy(timeout_s=1, bytes_max=1_000)
-    with pytest.raises(FetchError, match="private"):
-        check_address("https://169.254.169.254/", policy)
+def test_a_redirect_to_a_private_address_is_refused(site: Site) -> None:
+    """The first hop may be on the loopback by its name only: the policy judges each URL."""
+    site.put("/there", b"", 302, Location="https://169.254.169.254/latest/")
+    seen: list[str] = []
+
+    class FirstHopAllowed(GuardedClient):
+        async def _hop(self, method, url, headers, body, bytes_max):  # type: ignore[no-untyped-def]
+            self._policy = LAX if not seen else TargetPolicy()
+            seen.append(url)
+            return await super()._hop(method, url, headers, body, bytes_max)
+
+    async def fetch() -> None:
+        async with FirstHopAllowed(LAX, timeout_s=20) as client:
+            await client.call("GET", site.url("/there"), {}, redirects_max=5)
+
+    with pytest.raises(CallError, match="private"):
+        asyncio.run(fetch())
+    assert seen[1:] == ["https://169.254.169.254/latest/"]
 
 
 def test_nothing_private_is_sent_along(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """No proxy of the environment is used."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     site.put("/", b"{}")
-    policy = FetchPolicy(timeout_s=20, bytes_max=1_000, allows_http=True, allows_private=True)
-    assert fetched(site.url("/"), policy) == b"{}"
+    assert fetched(site.url("/")) == b"{}"

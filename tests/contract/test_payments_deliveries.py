@@ -7,8 +7,9 @@ from aiohttp import web
 
 from tests.payments_api import GOOD_CARD, App, PaymentsApi
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.asgi import Door
-from tollgate.serve.payments.webhooks.calls import TargetPolicy, WebhookSender, is_signed
+from tollgate.serve.payments.webhooks.calls import WebhookSender, is_signed
 from tollgate.serve.payments.webhooks.pump import DeliveryPump
 
 LAX = TargetPolicy(allows_http=True, allows_private=True)

@@ -10,7 +10,8 @@ import pytest
 import trustme
 from aiohttp import web
 
-from tollgate.serve.payments.webhooks.calls import TargetPolicy, WebhookSender
+from tollgate.serve.net.guarded_client import TargetPolicy
+from tollgate.serve.payments.webhooks.calls import WebhookSender
 
 LAX = TargetPolicy(allows_http=True, allows_private=True)
 PUBLIC_ALONE = TargetPolicy(allows_http=True)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import is_public
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
@@ -27,7 +28,7 @@ from tollgate.serve.payments.secrets.keys import (
     read_basic,
 )
 from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
-from tollgate.serve.payments.webhooks.calls import TargetPolicy, is_signed, signature, webhook_url
+from tollgate.serve.payments.webhooks.calls import is_signed, signature, webhook_url
 
 SECRET = MasterSecret(b"s" * 32)
 CODES = [Currency(code) for code in ("EUR", "DKK", "JPY", "BHD")]

@@ -6,7 +6,6 @@ import pytest
 
 from tests.catalog_findings import HREF, SCHEME, Row, check, found
 from tollgate.serve.catalog_auth.document.document import REFS
-from tollgate.serve.catalog_auth.registries.hosts import Exposure
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
 from tollgate.serve.catalog_auth.rules.examples.items import (
     body_parameter,
@@ -17,6 +16,7 @@ from tollgate.serve.catalog_auth.rules.examples.items import (
 )
 from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.net.public_addresses import Exposure
 
 FLOW = f"{SCHEME}/flows/sign"
 PARAMETER = f"{FLOW}/parameters"

@@ -5,13 +5,13 @@ from ipaddress import ip_address
 import pytest
 
 from tollgate.actors.ledger.law.values import BookId
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import is_public
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
 from tollgate.serve.payments.webhooks.calls import (
     ROLLOVER_MS,
     TOLERANCE_S,
-    TargetPolicy,
     WebhookSecret,
     is_signed,
     live,
@@ -55,6 +55,11 @@ def test_an_address_is_taken(url: str) -> None:
         ("https://[fe80::1%25eth0]/", "private"),
         ("https://[::ffff:10.0.0.1]/", "private"),
         ("https://0.0.0.0/", "private"),
+        ("https://localhost/hook", "private"),
+        ("https://LOCALHOST./hook", "private"),
+        ("https://2130706433/hook", "private"),
+        ("https://shop.internal/hook", "private"),
+        ("https://metadata.google.internal/", "private"),
     ],
 )
 def test_an_address_needs_leave(url: str, why: str) -> None:

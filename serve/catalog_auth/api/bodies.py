@@ -4,17 +4,15 @@ Nothing is read beyond its bound, compressed or not, and what was compressed cou
 size: a small body that swells is refused at the bound too.
 """
 
-import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from collections.abc import AsyncGenerator, Collection
 
 from starlette.requests import ClientDisconnect, Request
 
 from tollgate.serve.catalog_auth.api.problems import BadBody, TooLarge, WrongMediaType
+from tollgate.serve.net.gzip_bodies import GzipError, inflated
 
 JSON_TYPES = ("application/json", "application/geo+json")
 NDJSON_TYPES = ("application/x-ndjson", "application/jsonl")
-GZIP_WINDOW = 16 + zlib.MAX_WBITS
-INFLATED_CHUNK_BYTES = 64 * 1024
 
 
 async def whole_body(request: Request, media_types: Collection[str], bytes_max: int) -> bytes:
@@ -42,25 +40,8 @@ async def body_chunks(request: Request) -> AsyncGenerator[bytes, None]:
             yield chunk
     except ClientDisconnect:
         raise BadBody("the body ended early: the caller went away") from None
-
-
-async def inflated(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """What these chunks of gzip hold, in pieces of a bounded size. Raises BadBody."""
-    inflating = zlib.decompressobj(GZIP_WINDOW)
-    try:
-        async for chunk in chunks:
-            rest = chunk
-            while rest:
-                if inflating.eof:  # (gzip files may be joined: the next one begins)
-                    inflating = zlib.decompressobj(GZIP_WINDOW)
-                yield inflating.decompress(rest, INFLATED_CHUNK_BYTES)
-                rest = inflating.unconsumed_tail or inflating.unused_data
-        if not inflating.eof:
-            yield inflating.flush()  # (what the last chunk had no room for)
-    except zlib.error:
-        raise BadBody("the body is said to be gzip, and is not") from None
-    if not inflating.eof:
-        raise BadBody("the body is gzip, and ends early")
+    except GzipError as error:
+        raise BadBody(str(error)) from None
 
 
 def check_media_type(request: Request, media_types: Collection[str]) -> None:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tollgate.serve.catalog_auth.api.bodies import GZIP_WINDOW
+from tollgate.serve.net.gzip_bodies import GZIP_WINDOW
 
 LOG = logging.getLogger("tollgate.catalog_auth")
 # Between the time a level costs and what it saves: results repeat themselves.

@@ -17,23 +17,35 @@ from urllib.parse import urldefrag, urljoin
 
 from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
 from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, NotJson, Problem
-from tollgate.serve.catalog_auth.crawl.fetcher import (
-    Fetched,
-    Fetcher,
-    FetchError,
-    FetchPolicy,
-    TooLongError,
-)
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
 from tollgate.serve.catalog_auth.rules.findings import JsonValue
 from tollgate.serve.catalog_auth.verdict.judgement import Json, judge_value, reply_of
 from tollgate.serve.catalog_auth.verdict.report import Options
+from tollgate.serve.net.guarded_client import (
+    BodyTooLongError,
+    CallError,
+    CallRefusedError,
+    GuardedClient,
+    HttpReply,
+    TargetPolicy,
+    TargetRefusal,
+)
 
 FOLLOWED = ("root", "child", "item", "collection", "items", "next")
 LINKS_PER_DOCUMENT_MAX = 10_000
+REDIRECTS_MAX = 5
 # Collections that were fetched for the sake of an item, kept for the next.
 COLLECTIONS_KEPT_MAX = 64
+_HEADERS = {
+    "Accept": "application/geo+json, application/json;q=0.9, */*;q=0.1",
+    "Accept-Encoding": "gzip",
+    "User-Agent": "Tollgate-catalog-auth",
+}
+_SETTINGS = {
+    TargetRefusal.NOT_HTTPS: " (CATALOG_CRAWL_ALLOW_HTTP)",
+    TargetRefusal.PRIVATE: " (CATALOG_CRAWL_ALLOW_PRIVATE)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +61,16 @@ class CrawlBounds:
 
 @dataclass(frozen=True, slots=True)
 class CrawlSetup:
-    """Where crawls may go, and how far."""
+    """The addresses that crawls may call, the time for each call, and the end of a crawl."""
 
-    policy: FetchPolicy
+    policy: TargetPolicy
+    call_timeout_s: float
     bounds: CrawlBounds
+
+
+def refusal_text(refusal: TargetRefusal) -> str:
+    """The reason why an address is not called, with the setting that would allow it."""
+    return f"the address {refusal.value}{_SETTINGS.get(refusal, '')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +90,27 @@ class _Budget:
     documents: int = 0
     total_bytes: int = 0
 
-    async def fetch(self, fetcher: Fetcher, url: str) -> Fetched:
-        """Raises FetchError, CrawlEnded."""
+    async def fetch(self, client: GuardedClient, url: str) -> HttpReply:
+        """A document. Raises NotFetched, CrawlEnded."""
         if self.documents == self.bounds.documents_max:
             raise CrawlEnded(f"more than {self.bounds.documents_max} documents")
         self.documents += 1
         left = self.bounds.bytes_max - self.total_bytes
+        bytes_max = min(left, self.bounds.document_bytes_max)
         try:
-            fetched = await fetcher.fetch(url, min(left, self.bounds.document_bytes_max))
-        except TooLongError:
+            fetched = await client.call(
+                "GET", url, _HEADERS, bytes_max=bytes_max, redirects_max=REDIRECTS_MAX
+            )
+        except BodyTooLongError as error:
             if left < self.bounds.document_bytes_max:
                 raise CrawlEnded(f"more than {self.bounds.bytes_max} bytes") from None
-            raise
+            raise NotFetched(str(error)) from None
+        except CallRefusedError as error:
+            raise NotFetched(refusal_text(error.refusal)) from None
+        except CallError as error:
+            raise NotFetched(str(error)) from None
+        if fetched.status != 200:
+            raise NotFetched(f"HTTP status {fetched.status}")
         self.total_bytes += len(fetched.body)
         return fetched
 
@@ -93,7 +120,7 @@ class Crawl:
     """One crawl from `start`."""
 
     start: str
-    fetcher: Fetcher
+    client: GuardedClient
     options: Options
     bounds: CrawlBounds
     _waiting: deque[_Stop] = field(default_factory=deque)
@@ -142,13 +169,11 @@ class Crawl:
         self._lead_on(stop, root, links, ancestors)
         return reply_of(judged)
 
-    async def _document(self, url: str, budget: _Budget) -> tuple[Fetched, JsonValue]:
+    async def _document(self, url: str, budget: _Budget) -> tuple[HttpReply, JsonValue]:
         """Raises NotFetched, NotJson, CrawlEnded."""
+        fetched = await budget.fetch(self.client, url)
         try:
-            fetched = await budget.fetch(self.fetcher, url)
             return fetched, decode(fetched.body)
-        except FetchError as error:
-            raise NotFetched(str(error)) from None
         except UnreadableError as error:
             raise NotJson(error.reason, error.line, error.column) from None
 

@@ -14,6 +14,7 @@ from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId, Rate
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadStore
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body, read_query
 from tollgate.serve.payments.api.call import Call
@@ -28,7 +29,6 @@ from tollgate.serve.payments.reference.tables import ReferenceData
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.minting import Minting
-from tollgate.serve.payments.webhooks.calls import TargetPolicy
 from tollgate.serve.payments.webhooks.secrets import SecretBox
 
 MERCHANT_ID = "merchantId"

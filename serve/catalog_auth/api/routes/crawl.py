@@ -17,10 +17,15 @@ from tollgate.serve.catalog_auth.api.problems import Cause, NotJson, SwitchedOff
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.schemas import CrawlRequest, component
 from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
-from tollgate.serve.catalog_auth.crawl.crawler import Crawl, CrawlBounds, CrawlSetup
-from tollgate.serve.catalog_auth.crawl.fetcher import FetchError, GuardedFetcher, check_address
+from tollgate.serve.catalog_auth.crawl.crawler import (
+    Crawl,
+    CrawlBounds,
+    CrawlSetup,
+    refusal_text,
+)
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.verdict.report import Options
+from tollgate.serve.net.guarded_client import GuardedClient, target_refusal
 
 BODY_BYTES_MAX = 64 * 1024
 ANSWERS = answers(
@@ -62,10 +67,9 @@ async def crawl(request: Request, query: Annotated[OptionsQuery, Query()]) -> Re
     if desk.crawling is None:
         raise SwitchedOff("no catalog is followed here (CATALOG_CRAWL)")
     asked = _read(await whole_body(request, JSON_TYPES, BODY_BYTES_MAX))
-    try:
-        check_address(asked.href, desk.crawling.policy)
-    except FetchError as error:
-        raise Unprocessable(str(error), [Cause("/href", str(error))]) from None
+    if refusal := target_refusal(asked.href, desk.crawling.policy):
+        reason = refusal_text(refusal)
+        raise Unprocessable(reason, [Cause("/href", reason)])
     return Streamed(
         _results(asked, desk.crawling, with_asked(desk.options, query.asked())),
         NDJSON,
@@ -77,8 +81,8 @@ async def crawl(request: Request, query: Annotated[OptionsQuery, Query()]) -> Re
 async def _results(
     asked: CrawlBody, setup: CrawlSetup, options: Options
 ) -> AsyncGenerator[bytes, None]:
-    async with GuardedFetcher(setup.policy) as fetcher:
-        crawl = Crawl(asked.href, fetcher, options, _within(setup.bounds, asked))
+    async with GuardedClient(setup.policy, setup.call_timeout_s) as client:
+        crawl = Crawl(asked.href, client, options, _within(setup.bounds, asked))
         async for line in crawl.results():
             yield line
 

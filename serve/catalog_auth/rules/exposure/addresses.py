@@ -2,20 +2,27 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+
+from publicsuffixlist import PublicSuffixList
 
 from tollgate.serve.catalog_auth.document.document import Document, HolderKind, Scheme
 from tollgate.serve.catalog_auth.document.urls import host_of, http_url, origin_of, shown_url
-from tollgate.serve.catalog_auth.registries.hosts import exposure_of, registrable_domain
 from tollgate.serve.catalog_auth.rules.examples.items import item
 from tollgate.serve.catalog_auth.rules.findings import Severity, shown
 from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
+from tollgate.serve.net.public_addresses import address_of, exposure_of
 
 # What a client sends as it is, to whatever host a reference leads to. (A token of OAuth or OpenID
 # Connect says itself whom it is for.)
 _FIXED_SECRETS = frozenset({"apiKey", "http"})
 # Of the domains a secret is sent to, so many are named.
 NAMED_MAX = 5
+# The domains of so many hosts are remembered.
+HOSTS_MAX = 4_096
+# Read once, when this module is: rules look things up in it, files they do not read.
+_SUFFIXES = PublicSuffixList()
 _PRIVATE_PATH = re.compile(
     r"(?i)file:|[a-z]:[\\/]|\\\\|~/|/(?:home|root|users|mnt|media|tmp|var|private|volumes)/"
 )
@@ -63,6 +70,15 @@ def _domains(scheme: Scheme, document: Document) -> Iterator[str]:
             url = http_url(origin_of(access.href))
             if url is not None:
                 yield registrable_domain(url.hostname or "")
+
+
+@lru_cache(maxsize=HOSTS_MAX)
+def registrable_domain(host: str) -> str:
+    """The part of a host that one owner has registered, by the public suffix list; the host itself
+    for addresses and for names that are a suffix."""
+    if address_of(host) is not None:
+        return host
+    return _SUFFIXES.privatesuffix(host) or host
 
 
 def _alternate_is_for_all(document: Document, report: Report) -> None:

@@ -5,11 +5,11 @@ from urllib.parse import SplitResult
 
 from tollgate.serve.catalog_auth.document.document import Scheme, flows_of
 from tollgate.serve.catalog_auth.document.urls import http_url, shown_url
-from tollgate.serve.catalog_auth.registries.hosts import Exposure, exposure_of
 from tollgate.serve.catalog_auth.registries.oauth_flows import OAUTH_URLS
 from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item, signed
 from tollgate.serve.catalog_auth.rules.findings import Operation, Path, Severity, shown
 from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.net.public_addresses import Exposure, exposure_of
 
 _LOGINS = frozenset({"oauth2", "openIdConnect"})
 _WITH_URLS = _LOGINS | {"signedUrl"}

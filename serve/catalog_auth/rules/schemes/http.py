@@ -2,7 +2,6 @@
 
 from tollgate.serve.catalog_auth.document.document import Access, Scheme
 from tollgate.serve.catalog_auth.document.urls import host_of, origin_of, scheme_of, shown_url
-from tollgate.serve.catalog_auth.registries.hosts import Exposure, exposure_of
 from tollgate.serve.catalog_auth.registries.http_schemes import (
     OBSOLETE_ELSEWHERE,
     REGISTERED,
@@ -11,6 +10,7 @@ from tollgate.serve.catalog_auth.registries.http_schemes import (
 from tollgate.serve.catalog_auth.rules.examples.items import item
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
 from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.net.public_addresses import Exposure, exposure_of
 
 _HTTP = frozenset({"http"})
 _SENT_AS_IS = frozenset({"http", "apiKey"})

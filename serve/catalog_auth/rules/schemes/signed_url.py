@@ -11,7 +11,6 @@ from tollgate.serve.catalog_auth.document.document import (
 )
 from tollgate.serve.catalog_auth.document.fields import FLOW_FIELDS
 from tollgate.serve.catalog_auth.document.urls import http_url, shown_url
-from tollgate.serve.catalog_auth.registries.hosts import exposure_of
 from tollgate.serve.catalog_auth.registries.secret_shapes import is_secret_name
 from tollgate.serve.catalog_auth.rules.examples.items import (
     body_parameter,
@@ -23,6 +22,7 @@ from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, show
 from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import is_plaintext
 from tollgate.serve.catalog_auth.rules.schemes.object_storage import why_no_object
+from tollgate.serve.net.public_addresses import exposure_of
 
 _SIGNED = frozenset({"signedUrl"})
 # Methods that a client can be told to use (RFC 9110, 9.3, and RFC 5789).

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tollgate.serve.catalog_auth.registries.hosts import Exposure, exposure_of, registrable_domain
+from tollgate.serve.catalog_auth.rules.exposure.addresses import registrable_domain
+from tollgate.serve.net.public_addresses import Exposure, exposure_of
 
 
 @pytest.mark.parametrize(
