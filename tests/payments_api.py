@@ -24,20 +24,20 @@ from tollgate.actors.ledger.storage.writer import SqlJournalStore
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
-from tollgate.serve.payments.api.asgi import Door, OperatorKey
-from tollgate.serve.payments.api.call_limits import Limits, NoLimits
-from tollgate.serve.payments.api.context import Desk
-from tollgate.serve.payments.api.immutable_facts import Facts
-from tollgate.serve.payments.api.orders import Ordering
+from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
+from tollgate.serve.payments.api.call_limits import CallLimits, NoCallLimits
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.entity_cache import EntityCache
+from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.tables import load_reference
+from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
-from tollgate.serve.payments.secrets.minting import Minting
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 TABLES = Path(__file__).parents[1] / "configs" / "payments"
 NOW_S = 1_767_225_600  # 2026-01-01T00:00:00Z
@@ -110,12 +110,14 @@ class KeyUsesInMemory:
 class PaymentsApi:
     """Calls go in by `call` and its shorthands, one after another or, with `together`, at once."""
 
-    def __init__(self, url: str, limits: Limits | None = None, prefix: str = "/payments") -> None:
+    def __init__(
+        self, url: str, limits: CallLimits | None = None, prefix: str = "/payments"
+    ) -> None:
         self.clock = ManualClock(NOW_S)
         self.runner = asyncio.Runner()
         self.prefix = prefix
         self.invitations = RecordedInvitations()
-        self.limits = limits or NoLimits()
+        self.limits = limits or NoCallLimits()
         self.secret = MasterSecret(b"0123456789abcdef0123456789abcdef")
         self.runner.run(self._open(url))
 
@@ -126,36 +128,36 @@ class PaymentsApi:
         self.journal = store
         self.ended: list[BaseException] = []
         self.ledger = RecordedLedger(Shard(store, self.clock, self.ended.append))
-        self.desk = self._desk()
-        self.app = payments_application(Door(self.desk), "0.0")
+        self.context = self._context()
+        self.app = payments_application(Dispatcher(self.context), "0.0")
         self.client = self.client_of(self.app)
-        stored = self.desk.digests.stored(OPERATOR_KEY)
+        stored = self.context.digests.stored(OPERATOR_KEY)
         self.operator_key = OperatorKey(stored.digest, stored.last4)
-        operator_app = payments_application(Door(self.desk, self.operator_key), "0.0")
+        operator_app = payments_application(Dispatcher(self.context, self.operator_key), "0.0")
         self.operator_client = self.client_of(operator_app)
 
     def another_process(self) -> httpx.AsyncClient:
         """A client of a process that has heard of nothing yet, before the same books."""
-        return self.client_of(payments_application(Door(self._desk()), "0.0"))
+        return self.client_of(payments_application(Dispatcher(self._context()), "0.0"))
 
-    def _desk(self) -> Desk:
+    def _context(self) -> ApiContext:
         store = SqlReadStore(self.database)
-        digests, minting = KeyDigests(self.secret), Minting(self.secret)
+        digests, generator = KeyDigests(self.secret), SecretGenerator(self.secret)
         uses = KeyUses(KeyUsesInMemory(), self.clock)
-        return Desk(
+        return ApiContext(
             store=store,
-            facts=Facts(store),
+            entities=EntityCache(store),
             authentication=Authentication(store, digests, uses, self.clock),
-            ordering=Ordering(self.ledger, minting, self.clock, REFERENCE.errors),
+            commands=CommandGateway(self.ledger, generator, self.clock, REFERENCE.errors),
             limits=self.limits,
             reference=REFERENCE,
             networks=CardNetworks(SimulatedNetwork(REFERENCE.errors)),
-            mint=minting,
+            secrets=generator,
             digests=digests,
             key_uses=uses,
             invitations=self.invitations,
             deliveries=SqlDeliveryStore(self.database),
-            secret_box=SecretBox(self.secret),
+            secret_sealer=WebhookSecretSealer(self.secret),
             targets=TargetPolicy(),
             clock=self.clock,
         )

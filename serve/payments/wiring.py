@@ -30,26 +30,26 @@ from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
-from tollgate.serve.payments.api.asgi import Door, OperatorKey
-from tollgate.serve.payments.api.call import Trust
-from tollgate.serve.payments.api.call_limits import OwnLimits, load_limits, own_limits
-from tollgate.serve.payments.api.context import Desk
-from tollgate.serve.payments.api.immutable_facts import Facts
-from tollgate.serve.payments.api.orders import Ordering
-from tollgate.serve.payments.mail.invitations import PostedInvitations
-from tollgate.serve.payments.mail.mailer import Post, open_post
+from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
+from tollgate.serve.payments.api.call import AddressTrust
+from tollgate.serve.payments.api.call_limits import EngineLimits, engine_limits, load_limits
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.entity_cache import EntityCache
+from tollgate.serve.payments.api.orders import CommandGateway
+from tollgate.serve.payments.mail.invitations import BackgroundInvitations
+from tollgate.serve.payments.mail.mailer import Mailer, open_mailer
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.tables import load_reference
+from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import load_master_secret
-from tollgate.serve.payments.secrets.minting import Minting
 from tollgate.serve.payments.secrets.operator_key import load_operator_key
 from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.webhooks.calls import WebhookSender
-from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
+from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors
 from tollgate.serve.settings import Settings
 
@@ -64,9 +64,9 @@ class PaymentsParts:
     app: FastAPI
     operator_app: FastAPI | None
     database: Database
-    pump: DeliveryPump
+    pump: DeliveryWorker
     sender: WebhookSender
-    post: Post
+    post: Mailer
     key_uses: KeyUses
     upkeep: Upkeep
     tallies: Tallies
@@ -81,40 +81,40 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     tallies = Tallies(f"payments-{os.getpid()}")
     ledger = await _ledger(settings, clock)
     database = await open_database(settings.ledger.storage_url(settings.process.data))
-    store, digests, mint = SqlReadStore(database), KeyDigests(secret), Minting(secret)
+    store, digests, generator = SqlReadStore(database), KeyDigests(secret), SecretGenerator(secret)
     uses = KeyUses(SqlKeyUses(database), clock)
-    deliveries, box = SqlDeliveryStore(database), SecretBox(secret)
-    post = open_post(settings.mail, settings.process.data, clock)
+    deliveries, box = SqlDeliveryStore(database), WebhookSecretSealer(secret)
+    post = open_mailer(settings.mail, settings.process.data, clock)
     targets = TargetPolicy(settings.webhooks.allows_http, settings.webhooks.allows_private)
     sender = WebhookSender(targets, settings.webhooks.timeout_s)
-    desk = Desk(
+    context = ApiContext(
         store=store,
-        facts=Facts(store),
+        entities=EntityCache(store),
         authentication=Authentication(store, digests, uses, clock),
-        ordering=Ordering(ledger, mint, clock, reference.errors),
+        commands=CommandGateway(ledger, generator, clock, reference.errors),
         limits=_limits(settings, actors, clock, tallies),
         reference=reference,
         networks=CardNetworks(SimulatedNetwork(reference.errors)),
-        mint=mint,
+        secrets=generator,
         digests=digests,
         key_uses=uses,
-        invitations=PostedInvitations(post),
+        invitations=BackgroundInvitations(post),
         deliveries=deliveries,
-        secret_box=box,
+        secret_sealer=box,
         targets=targets,
         clock=clock,
     )
-    trust = Trust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
-    door = Door(desk, trust=trust, adds_request_id=False)
+    trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
+    door = Dispatcher(context, trust=trust, adds_request_id=False)
     tollgate = version("tollgate")
-    bounds = PumpBounds(
+    bounds = DeliveryBounds(
         calls_max=settings.webhooks.calls_max, timeout_s=settings.webhooks.timeout_s
     )
     return PaymentsParts(
         app=payments_application(door, tollgate),
-        operator_app=_operator_app(settings, desk, tollgate),
+        operator_app=_operator_app(settings, context, tollgate),
         database=database,
-        pump=DeliveryPump(deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds),
+        pump=DeliveryWorker(deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds),
         sender=sender,
         post=post,
         key_uses=uses,
@@ -123,11 +123,11 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     )
 
 
-def _operator_app(settings: Settings, desk: Desk, tollgate: str) -> FastAPI | None:
+def _operator_app(settings: Settings, context: ApiContext, tollgate: str) -> FastAPI | None:
     if not settings.payments.operator_key_file:
         return None
-    key = desk.digests.stored(load_operator_key(Path(settings.payments.operator_key_file)))
-    return payments_application(Door(desk, OperatorKey(key.digest, key.last4)), tollgate)
+    key = context.digests.stored(load_operator_key(Path(settings.payments.operator_key_file)))
+    return payments_application(Dispatcher(context, OperatorKey(key.digest, key.last4)), tollgate)
 
 
 def _upkeep(settings: Settings, clock: Clock) -> Upkeep:
@@ -149,14 +149,14 @@ def _addresses() -> frozenset[str]:
 
 def _limits(
     settings: Settings, actors: RateLimitActors, clock: Clock, tallies: Tallies
-) -> OwnLimits:
+) -> EngineLimits:
     """One process is the owner of what it counts; several share the partitions, for whose answers
     a thread waits."""
     rules = load_limits(settings.payments.tables / "limits.yaml")
     if settings.payments.replicas == 1:
-        return own_limits(rules, LocalCounters(), clock, None, tallies)
+        return engine_limits(rules, LocalCounters(), clock, None, tallies)
     counters = PartitionedCounters(actors.partitions, settings.counting.deadline_s, clock)
-    return own_limits(rules, counters, clock, ThreadPoolExecutor(1, "limits"), tallies)
+    return engine_limits(rules, counters, clock, ThreadPoolExecutor(1, "limits"), tallies)
 
 
 async def _ledger(settings: Settings, clock: Clock) -> LedgerClient:

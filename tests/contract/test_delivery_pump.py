@@ -21,14 +21,14 @@ from tollgate.actors.ledger.storage.migration import upgrade_tables
 from tollgate.actors.ledger.storage.tables import entities
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
 from tollgate.serve.payments.webhooks.calls import WebhookSecret, is_signed
-from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
+from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
 
 NOW_S = 1_800_000_000
 DAY_S = 86_400
-BOX = SecretBox(MasterSecret(b"s" * 32))
+BOX = WebhookSecretSealer(MasterSecret(b"s" * 32))
 SECRETS = (WebhookSecret("new"), WebhookSecret("old", (NOW_S + DAY_S) * 1000))
-BOUNDS = PumpBounds(calls_max=4, letters_max=5, timeout_s=10.0, poll_s=0.01)
+BOUNDS = DeliveryBounds(calls_max=4, letters_max=5, timeout_s=10.0, poll_s=0.01)
 
 
 def entity_id(number: int, book: str = "a") -> EntityId:
@@ -71,9 +71,9 @@ class World:
         self.receivers = receivers
         self.clock = ManualClock(float(NOW_S))
 
-    def pump(self, bounds: PumpBounds = BOUNDS) -> DeliveryPump:
+    def pump(self, bounds: DeliveryBounds = BOUNDS) -> DeliveryWorker:
         store = SqlDeliveryStore(self.database)
-        return DeliveryPump(store, self.receivers, BOX, self.clock, "Tollgate/1", bounds)
+        return DeliveryWorker(store, self.receivers, BOX, self.clock, "Tollgate/1", bounds)
 
     async def hook(self, number: int, book: str = "a", secret: str | None = None) -> str:
         url = f"https://{book}{number}.example"
@@ -119,7 +119,7 @@ def test_every_event_is_delivered_in_order_and_signed(tmp_path: Path) -> None:
         await world.hook(1)
         await world.events(*range(2, 14))
         pump = world.pump()
-        while await pump.pump_once():
+        while await pump.deliver_due():
             pass
 
     receivers = in_world(tmp_path, scenario)
@@ -139,7 +139,7 @@ def test_the_old_secret_signs_for_a_day(tmp_path: Path) -> None:
         await world.hook(1)
         await world.events(2)
         world.clock.advance(DAY_S)
-        await world.pump().pump_once()
+        await world.pump().deliver_due()
 
     receivers = in_world(tmp_path, scenario)
     body = json.dumps({"id": entity_id(2)}).encode()
@@ -159,7 +159,7 @@ def test_an_event_that_fails_is_tried_again_before_those_after_it(tmp_path: Path
         await world.events(2, 3, 4)
         pump = world.pump()
         for _ in range(4):
-            await pump.pump_once()
+            await pump.deliver_due()
             world.clock.advance(3_600)
 
     receivers = in_world(tmp_path, scenario, Receivers(refuse))
@@ -173,7 +173,7 @@ def test_a_receiver_that_fails_holds_back_no_other(tmp_path: Path) -> None:
         await world.hook(1, book="b")
         await world.events(7, 8)
         await world.events(7, 8, book="b")
-        await world.pump().pump_once()
+        await world.pump().deliver_due()
 
     receivers = in_world(
         tmp_path, scenario, Receivers(lambda url, _: "no" if "a2" in url else None)
@@ -187,7 +187,7 @@ def test_a_secret_that_cannot_be_opened_is_a_failure_and_no_unsigned_call(tmp_pa
     async def scenario(world: World) -> None:
         await world.hook(1, secret="sealed by another installation")
         await world.events(2)
-        assert await world.pump().pump_once() == 1
+        assert await world.pump().deliver_due() == 1
         (batch,) = await SqlDeliveryStore(world.database).claim((NOW_S + 10) * 1000, 1, 1, 1)
         assert batch.progress.failures == 1
 
@@ -202,11 +202,11 @@ def test_a_batch_ends_before_its_lease_does(tmp_path: Path) -> None:
         world.receivers.refuse = slow
         await world.hook(1)
         await world.events(*range(2, 12))
-        bounds = PumpBounds(calls_max=1, letters_max=10, timeout_s=10.0)
+        bounds = DeliveryBounds(calls_max=1, letters_max=10, timeout_s=10.0)
         pump = world.pump(bounds)
-        await pump.pump_once()
+        await pump.deliver_due()
         assert world.clock.now_s() - NOW_S < bounds.lease_ms / 1000
-        await pump.pump_once()
+        await pump.deliver_due()
 
     receivers = in_world(tmp_path, scenario)
     assert receivers.got("https://a1.example") == list(range(2, 12))
@@ -269,12 +269,12 @@ def test_storage_that_comes_back_is_used_again(
         await world.hook(1)
         await world.events(2)
         store = FlakyStore(SqlDeliveryStore(world.database))
-        pump = DeliveryPump(store, world.receivers, BOX, world.clock, bounds=BOUNDS)
+        pump = DeliveryWorker(store, world.receivers, BOX, world.clock, bounds=BOUNDS)
         for _ in range(3):
-            await pump.pump_once()
+            await pump.deliver_due()
         world.clock.advance(BOUNDS.lease_ms / 1000)
-        await pump.pump_once()
-        await pump.pump_once()
+        await pump.deliver_due()
+        await pump.deliver_due()
 
     receivers = in_world(tmp_path, scenario)
     assert receivers.got("https://a1.example") == [2, 2], "at least once"
@@ -290,9 +290,9 @@ from pathlib import Path
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.connections.engine import connect
-from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
+from tollgate.serve.payments.webhooks.worker import DeliveryWorker, DeliveryBounds
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 class Receiver:
     async def send(self, url, body, headers):
@@ -303,11 +303,11 @@ class Receiver:
 
 async def main():
     database = await connect(sys.argv[1])
-    pump = DeliveryPump(
-        SqlDeliveryStore(database), Receiver(), SecretBox(MasterSecret(b"s" * 32)),
-        ManualClock({NOW_S}), bounds=PumpBounds(letters_max=2),
+    pump = DeliveryWorker(
+        SqlDeliveryStore(database), Receiver(), WebhookSecretSealer(MasterSecret(b"s" * 32)),
+        ManualClock({NOW_S}), bounds=DeliveryBounds(letters_max=2),
     )
-    while await pump.pump_once():
+    while await pump.deliver_due():
         pass
 
 asyncio.run(main())
@@ -324,9 +324,9 @@ def test_a_killed_pump_loses_nothing(tmp_path: Path) -> None:
         ended = await asyncio.to_thread(subprocess.run, command, check=False)
         assert ended.returncode == -signal.SIGKILL
         pump = world.pump()
-        assert await pump.pump_once() == 0, "its lease still runs"
-        world.clock.advance(PumpBounds(letters_max=2).lease_ms / 1000)
-        while await pump.pump_once():
+        assert await pump.deliver_due() == 0, "its lease still runs"
+        world.clock.advance(DeliveryBounds(letters_max=2).lease_ms / 1000)
+        while await pump.deliver_due():
             pass
 
     receivers = in_world(tmp_path, scenario)

@@ -21,10 +21,10 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.serve.payments.mail.mailer import (
     Invitation,
-    Post,
-    SmtpCarrier,
+    Mailer,
+    SmtpTransport,
     invitation_letter,
-    open_post,
+    open_mailer,
 )
 from tollgate.serve.payments.mail.outbox import MailError, Outbox, letters_waiting, outbox_folder
 from tollgate.serve.settings.choices import SmtpTls
@@ -102,7 +102,7 @@ def serving(
 
 
 def invite(settings: MailSettings, data: Path, invitation: Invitation = INVITATION) -> Path | None:
-    return asyncio.run(open_post(settings, str(data), CLOCK).invite(invitation))
+    return asyncio.run(open_mailer(settings, str(data), CLOCK).invite(invitation))
 
 
 def test_an_invitation_reaches_its_reader(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_with_a_password(tmp_path: Path, authority: Authority) -> None:
 
 
 async def carry(settings: MailSettings) -> None:
-    await SmtpCarrier(settings).carry(invitation_letter(INVITATION, SENDER, CLOCK.now_s()))
+    await SmtpTransport(settings).carry(invitation_letter(INVITATION, SENDER, CLOCK.now_s()))
 
 
 def test_without_a_server_an_invitation_waits_in_the_outbox(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_without_a_server_an_invitation_waits_in_the_outbox(tmp_path: Path) -> N
 def test_what_a_server_does_not_take_waits_and_is_sent_later(tmp_path: Path) -> None:
     with serving() as server:
         server.says = "451 come back later"
-        post = open_post(server.settings(), str(tmp_path), CLOCK)
+        post = open_mailer(server.settings(), str(tmp_path), CLOCK)
         for number in range(3):
             invitation = replace(INVITATION, email=f"ü{number}@exämple.de")
             assert asyncio.run(post.invite(invitation)) is not None
@@ -198,7 +198,7 @@ def test_a_letter_that_is_not_taken_holds_back_no_other(tmp_path: Path) -> None:
         invite(MailSettings(), tmp_path, replace(INVITATION, email=email))
     with serving() as server:
         server.refuses = "two@example.com"
-        post = open_post(server.settings(), str(tmp_path), CLOCK)
+        post = open_mailer(server.settings(), str(tmp_path), CLOCK)
         assert asyncio.run(post.send_waiting()) == 2
     assert letters_waiting(str(tmp_path)) == 1
     assert sorted(to for ((to,), _) in server.letters) == ["one@example.com", "three@example.com"]
@@ -213,7 +213,7 @@ def test_nobody_there_is_no_reason_to_lose_a_letter(tmp_path: Path) -> None:
 
 def test_without_a_server_nothing_is_sent(tmp_path: Path) -> None:
     invite(MailSettings(), tmp_path)
-    assert asyncio.run(open_post(MailSettings(), str(tmp_path), CLOCK).send_waiting()) == 0
+    assert asyncio.run(open_mailer(MailSettings(), str(tmp_path), CLOCK).send_waiting()) == 0
     assert letters_waiting(str(tmp_path)) == 1
 
 
@@ -241,7 +241,7 @@ def test_status_says_how_many_letters_wait(tmp_path: Path) -> None:
 
 
 def test_an_outbox_has_an_end(tmp_path: Path) -> None:
-    post = Post(SENDER, Outbox(tmp_path, letters_max=2), None, CLOCK)
+    post = Mailer(SENDER, Outbox(tmp_path, letters_max=2), None, CLOCK)
     for _ in range(2):
         asyncio.run(post.invite(INVITATION))
     with pytest.raises(MailError, match="2 letters wait already"):
@@ -295,6 +295,6 @@ def test_a_letter_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
         async def carry(self, letter: object) -> None:
             raise MailError("not today")
 
-    post = Post(SENDER, Outbox(tmp_path), NoCarrier(), CLOCK)
+    post = Mailer(SENDER, Outbox(tmp_path), NoCarrier(), CLOCK)
     path = asyncio.run(post.invite(INVITATION))
     assert list(tmp_path.iterdir()) == [path]

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from tests.payments_api import PaymentsApi, lines_of
-from tollgate.serve.payments.api.asgi import Door, OperatorKey
+from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.operator_key import load_operator_key, make_operator_key
 
@@ -44,7 +44,10 @@ def served(api: PaymentsApi, data: Path, use: Callable[[str], Awaitable[None]]) 
     if not file.exists():
         make_operator_key(file)
     stored = KeyDigests(api.secret).stored(load_operator_key(file))
-    door, operators = Door(api.desk), Door(api.desk, OperatorKey(stored.digest, stored.last4))
+    door, operators = (
+        Dispatcher(api.context),
+        Dispatcher(api.context, OperatorKey(stored.digest, stored.last4)),
+    )
 
     async def mounted(scope: Any, receive: Any, send: Any) -> None:
         answer = operators if "/operator/" in scope["path"] else door

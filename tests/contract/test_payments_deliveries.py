@@ -8,9 +8,9 @@ from aiohttp import web
 from tests.payments_api import GOOD_CARD, App, PaymentsApi
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
 from tollgate.serve.net.guarded_client import TargetPolicy
-from tollgate.serve.payments.api.asgi import Door
+from tollgate.serve.payments.api.asgi import Dispatcher
 from tollgate.serve.payments.webhooks.calls import WebhookSender, is_signed
-from tollgate.serve.payments.webhooks.pump import DeliveryPump
+from tollgate.serve.payments.webhooks.worker import DeliveryWorker
 
 LAX = TargetPolicy(allows_http=True, allows_private=True)
 
@@ -18,7 +18,7 @@ LAX = TargetPolicy(allows_http=True, allows_private=True)
 def test_what_is_committed_arrives(
     api: PaymentsApi, shop: App, merchant: dict[str, object]
 ) -> None:
-    api.client = api.client_of(Door(replace(api.desk, targets=LAX)))
+    api.client = api.client_of(Dispatcher(replace(api.context, targets=LAX)))
     taken: list[tuple[str, bytes]] = []
 
     async def take(request: web.BaseRequest) -> web.Response:
@@ -34,9 +34,9 @@ def test_what_is_committed_arrives(
             done = await api.request("POST", f"{path}/{what}", shop, json={"amount": amount})
             assert done.status_code == 201
         sender = WebhookSender(LAX, timeout_s=30.0)
-        store, box = SqlDeliveryStore(api.database), api.desk.secret_box
-        pump = DeliveryPump(store, sender, box, api.clock)
-        while await pump.pump_once():
+        store, box = SqlDeliveryStore(api.database), api.context.secret_sealer
+        pump = DeliveryWorker(store, sender, box, api.clock)
+        while await pump.deliver_due():
             pass
         await sender.close()
         return str(added.json()["webhook"]["secret"])

@@ -213,7 +213,7 @@ def test_what_nobody_foresaw_is_a_500_that_tells_nothing(
     async def broken(*_: object) -> None:
         raise RuntimeError("the secret of the house")
 
-    monkeypatch.setattr(type(api.desk.store), "entity", broken)
+    monkeypatch.setattr(type(api.context.store), "entity", broken)
     response = api.call("GET", "/me", shop)
     problem_of(response, 500, "INTERNAL")
     assert "secret" not in response.text

@@ -11,7 +11,7 @@ from tests.payments_api import NOW_S, TABLES, PaymentsApi, done
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.payments.api.call_limits import load_limits, own_limits
+from tollgate.serve.payments.api.call_limits import engine_limits, load_limits
 
 LIMITS = """
 domain: tollgate.payments
@@ -60,7 +60,7 @@ def limited(
     with ThreadPoolExecutor(1) as thread:
         clock = ManualClock(NOW_S + 30)
         waits = thread if request.param == "counted elsewhere" else None
-        limits = own_limits(load_limits(file), counters, clock, waits, Tallies("test"))
+        limits = engine_limits(load_limits(file), counters, clock, waits, Tallies("test"))
         api = PaymentsApi(books_url, limits)
         yield api
         api.close()
@@ -144,5 +144,5 @@ def test_the_shipped_limits_can_be_loaded() -> None:
     rules = load_limits(TABLES / "limits.yaml")
     assert list(rules.domains) == ["tollgate.payments"]
     with ThreadPoolExecutor(1) as thread:
-        limits = own_limits(rules, LocalCounters(1), ManualClock(NOW_S), thread, Tallies("test"))
+        limits = engine_limits(rules, LocalCounters(1), ManualClock(NOW_S), thread, Tallies("test"))
         assert limits

@@ -26,7 +26,7 @@ def path(merchant: Merchant) -> str:
 
 def claim(api: PaymentsApi) -> DeliveryBatch:
     now_ms = int(api.clock.now_s() * 1000)
-    (batch,) = api.runner.run(api.desk.deliveries.claim(now_ms, 1_000, 10, 10))
+    (batch,) = api.runner.run(api.context.deliveries.claim(now_ms, 1_000, 10, 10))
     return batch
 
 
@@ -37,11 +37,11 @@ def bury_all(api: PaymentsApi) -> list[str]:
     for _ in range(2):
         now_ms = int(api.clock.now_s() * 1000)
         assert api.runner.run(
-            api.desk.deliveries.settle(batch, DeliveryOutcome(0, "no answer"), now_ms)
+            api.context.deliveries.settle(batch, DeliveryOutcome(0, "no answer"), now_ms)
         )
         api.clock.advance(GIVE_UP_AFTER_MS / 1000 + 3_600)
         found = api.runner.run(
-            api.desk.deliveries.claim(int(api.clock.now_s() * 1000), 1_000, 10, 10)
+            api.context.deliveries.claim(int(api.clock.now_s() * 1000), 1_000, 10, 10)
         )
         if not found:
             break
@@ -61,7 +61,7 @@ def test_a_webhook_s_secret_is_shown_once_and_signs(
     assert webhook["url"] == URL["url"]
     api.pay(merchant)
     batch = claim(api)
-    known = api.desk.secret_box.open(batch.secret, batch.book)
+    known = api.context.secret_sealer.open(batch.secret, batch.book)
     assert live(known, 0) == [secret]
 
 
@@ -89,7 +89,7 @@ def test_a_secret_is_replaced_over_a_day(
     assert again.headers["idempotency-replayed"] == "true"
     api.pay(merchant)
     batch, now_ms = claim(api), int(api.clock.now_s() * 1000)
-    known = api.desk.secret_box.open(batch.secret, batch.book)
+    known = api.context.secret_sealer.open(batch.secret, batch.book)
     assert live(known, now_ms) == [second["secret"], first["secret"]]
     assert live(known, now_ms + 86_400_000) == [second["secret"]]
     assert second["secret"] not in str(api.listed(f"/merchants/{merchant['id']}/events", shop))

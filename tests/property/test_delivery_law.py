@@ -22,12 +22,12 @@ from tollgate.actors.ledger.delivery.schedule import (
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
 from tollgate.serve.payments.webhooks.calls import WebhookSecret
-from tollgate.serve.payments.webhooks.pump import DeliveryPump, PumpBounds
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
+from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
 
 NOW_S = 1_800_000_000
 BOOK = BookId("6b49d200000000000a000000")
-BOX = SecretBox(MasterSecret(b"s" * 32))
+BOX = WebhookSecretSealer(MasterSecret(b"s" * 32))
 SEALED = BOX.seal((WebhookSecret("s"),), BOOK)
 
 
@@ -127,16 +127,16 @@ def test_every_event_is_taken_in_order_or_dead_after_three_days(
     told: list[str | None], pauses: list[int], letters_max: int
 ) -> None:
     store, receiver, clock = OneWebhook(), Receiver(list(told)), ManualClock(NOW_S)
-    bounds = PumpBounds(calls_max=1, letters_max=letters_max)
+    bounds = DeliveryBounds(calls_max=1, letters_max=letters_max)
 
     async def story() -> None:
         for number, pause_s in enumerate([*pauses, *[GIVE_UP_AFTER_MS // 1000] * 3]):
             if number < len(pauses):
                 store.events.append(event_id(number + 1, int(clock.now_s())))
             # Each round may be another process: the one before may have been killed.
-            pump = DeliveryPump(store, receiver, BOX, clock, bounds=bounds)
+            pump = DeliveryWorker(store, receiver, BOX, clock, bounds=bounds)
             try:
-                while await pump.pump_once():
+                while await pump.deliver_due():
                     pass
             except Killed:
                 pass
@@ -144,7 +144,7 @@ def test_every_event_is_taken_in_order_or_dead_after_three_days(
         receiver.answers.clear()
         for _ in range(len(store.events) + 1):
             clock.advance(7_200)
-            await DeliveryPump(store, receiver, BOX, clock, bounds=bounds).pump_once()
+            await DeliveryWorker(store, receiver, BOX, clock, bounds=bounds).deliver_due()
 
     asyncio.run(story())
     first_times = list(dict.fromkeys(receiver.taken))

@@ -16,8 +16,8 @@ from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
 from tollgate.serve.payments.network.card import PlainCard, read_card
-from tollgate.serve.payments.network.simulated_behaviour import Behaviour, read_behaviour
-from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
+from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 from tollgate.serve.payments.reference.exchange_rates import DatedRates, TableOfRates
 from tollgate.serve.payments.reference.iban import iban_problem
 from tollgate.serve.payments.secrets.keys import (
@@ -33,7 +33,7 @@ from tollgate.serve.payments.webhooks.calls import is_signed, signature, webhook
 SECRET = MasterSecret(b"s" * 32)
 CODES = [Currency(code) for code in ("EUR", "DKK", "JPY", "BHD")]
 EXPONENTS = dict(zip(CODES, (2, 2, 0, 3), strict=True))
-TABLE = Currencies(1, {code: CurrencyFacts(code, EXPONENTS[code]) for code in CODES})
+TABLE = Currencies(1, {code: CurrencyEntry(code, EXPONENTS[code]) for code in CODES})
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 json_values = st.recursive(
@@ -121,7 +121,7 @@ def test_a_card_of_anything_is_a_card_or_a_problem(
 
 @given(anything | st.dictionaries(st.sampled_from(["card", "tds", "fingerprint"]), anything))
 def test_a_test_object_of_anything_is_one_or_an_error(value: object) -> None:
-    assert isinstance(read_behaviour(value), Behaviour | FieldError)
+    assert isinstance(read_card_behaviour(value), CardBehaviour | FieldError)
 
 
 @given(st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=14, max_size=14), st.data())

@@ -6,17 +6,17 @@ from tests.ledger_books import DECLINED, DKK, EUR
 from tollgate.actors.ledger.law.values import CardBrand, Price, Pricing
 from tollgate.serve.payments.imports.drafts import ImportDraft
 from tollgate.serve.payments.imports.files import ENTITIES_MAX, read_import
-from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
+from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 from tollgate.serve.payments.reference.data_file import DataFileError, read_data_text
 from tollgate.serve.payments.reference.exchange_rates import TableOfRates
-from tollgate.serve.payments.reference.processing_errors import ErrorFacts, ProcessingErrors
+from tollgate.serve.payments.reference.processing_errors import ErrorEntry, ProcessingErrors
 from tollgate.serve.payments.reference.tables import ReferenceData
 
-CURRENCIES = Currencies(1, {code: CurrencyFacts(code, 2, is_fundable=True) for code in (EUR, DKK)})
+CURRENCIES = Currencies(1, {code: CurrencyEntry(code, 2, is_fundable=True) for code in (EUR, DKK)})
 REFERENCE = ReferenceData(
     currencies=CURRENCIES,
     rates=TableOfRates(CURRENCIES, ()),
-    errors=ProcessingErrors(1, {8: ErrorFacts(DECLINED, True)}),
+    errors=ProcessingErrors(1, {8: ErrorEntry(DECLINED, True)}),
     countries=frozenset({"DK"}),
     iban_lengths={"DK": 18},
     pricing=Pricing(0, Price(EUR, 0), Price(EUR, 0)),

@@ -7,7 +7,7 @@ import pytest
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
+from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 from tollgate.serve.payments.reference.iban import iban_problem
 
 LENGTHS = {"DK": 18, "GB": 22, "NO": 15}
@@ -16,10 +16,10 @@ COUNTRIES = frozenset({"DK", "NO"})
 
 def currencies() -> Currencies:
     table = {
-        "DKK": CurrencyFacts(code("DKK"), 2, is_fundable=True),
-        "EUR": CurrencyFacts(code("EUR"), 2, is_fundable=True),
-        "JPY": CurrencyFacts(code("JPY"), 0),
-        "HRK": CurrencyFacts(code("HRK"), 2, is_deprecated=True),
+        "DKK": CurrencyEntry(code("DKK"), 2, is_fundable=True),
+        "EUR": CurrencyEntry(code("EUR"), 2, is_fundable=True),
+        "JPY": CurrencyEntry(code("JPY"), 0),
+        "HRK": CurrencyEntry(code("HRK"), 2, is_deprecated=True),
     }
     return Currencies(1, table)
 
@@ -164,7 +164,7 @@ def test_a_code_of_a_list(
 
 def test_a_currency_for_something_new() -> None:
     found = constraints.currency("JPY", currencies())
-    assert isinstance(found, CurrencyFacts)
+    assert isinstance(found, CurrencyEntry)
     assert found.exponent == 0
     for bad in ("HRK", "XXX", "jpy", "", None, ["JPY"]):
         assert field_of(constraints.currency(bad, currencies(), "amount.currency"))

@@ -7,7 +7,7 @@ import pytest
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Advice, Currency, Rate
 from tollgate.serve.payments.reference.currencies import Currencies, read_currencies
-from tollgate.serve.payments.reference.data_file import DataFileError, Node, read_data_text
+from tollgate.serve.payments.reference.data_file import DataFileError, DataNode, read_data_text
 from tollgate.serve.payments.reference.exchange_rates import TableOfRates, read_exchange_rates
 from tollgate.serve.payments.reference.processing_errors import read_processing_errors
 from tollgate.serve.payments.reference.tables import read_countries, read_iban_lengths, read_pricing
@@ -39,7 +39,7 @@ FEBRUARY_MS = 1_739_000_000_000
 BEFORE_MS = 1_700_000_000_000
 
 
-def root(text: str) -> Node:
+def root(text: str) -> DataNode:
     return read_data_text("table.yaml", text.encode())
 
 
@@ -128,19 +128,19 @@ def test_errors_and_their_advice() -> None:
     assert (table[6].is_usual_for_recurring, table[12].is_usual_for_recurring) == (True, False)
 
 
-def read_errors(node: Node) -> object:
+def read_errors(node: DataNode) -> object:
     return read_processing_errors(node, frozenset({6}))
 
 
-def read_rates(node: Node) -> object:
+def read_rates(node: DataNode) -> object:
     return read_exchange_rates(node, currencies())
 
 
-def read_fees(node: Node) -> object:
+def read_fees(node: DataNode) -> object:
     return read_pricing(node, currencies())
 
 
-Read = Callable[[Node], object]
+Read = Callable[[DataNode], object]
 FEES = "version: 1\nrate_ppm: 5\nflat: {currency: EUR, amount: 1}\ndispute: "
 BAD: list[tuple[Read, str, str]] = [
     (read_currencies, "", "table.yaml: is empty"),

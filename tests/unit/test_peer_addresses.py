@@ -2,20 +2,25 @@
 
 import pytest
 
-from tollgate.serve.payments.api.call import ADDRESS_LENGTH_MAX, Trust, address_of, read_headers
+from tollgate.serve.payments.api.call import (
+    ADDRESS_LENGTH_MAX,
+    AddressTrust,
+    address_of,
+    read_headers,
+)
 
 RELAY, CALLER, FORGED = "127.0.0.1", "203.0.113.5", "198.51.100.1"
-OURS = Trust(frozenset({RELAY}))
-BEHIND_A_PROXY = Trust(frozenset({RELAY}), trusts_forwarded=True)
+OURS = AddressTrust(frozenset({RELAY}))
+BEHIND_A_PROXY = AddressTrust(frozenset({RELAY}), trusts_forwarded=True)
 
 
 @pytest.mark.parametrize(
     ("trust", "client", "headers", "address"),
     [
         # Nobody is trusted.
-        (Trust(), CALLER, [], CALLER),
-        (Trust(), CALLER, [("x-forwarded-for", FORGED)], CALLER),
-        (Trust(), CALLER, [("x-tollgate-peer", FORGED)], CALLER),
+        (AddressTrust(), CALLER, [], CALLER),
+        (AddressTrust(), CALLER, [("x-forwarded-for", FORGED)], CALLER),
+        (AddressTrust(), CALLER, [("x-tollgate-peer", FORGED)], CALLER),
         # Serve's own proxy, which adds its word behind the caller's.
         (OURS, RELAY, [("x-tollgate-peer", CALLER)], CALLER),
         (OURS, RELAY, [("x-tollgate-peer", FORGED), ("x-tollgate-peer", CALLER)], CALLER),
@@ -41,12 +46,12 @@ BEHIND_A_PROXY = Trust(frozenset({RELAY}), trusts_forwarded=True)
     ],
 )
 def test_an_address(
-    trust: Trust, client: str, headers: list[tuple[str, str]], address: str
+    trust: AddressTrust, client: str, headers: list[tuple[str, str]], address: str
 ) -> None:
     assert found(trust, client, headers) == address
 
 
-def found(trust: Trust, client: str, headers: list[tuple[str, str]]) -> str:
+def found(trust: AddressTrust, client: str, headers: list[tuple[str, str]]) -> str:
     scope = {
         "client": (client, 4711),
         "headers": [(name.encode(), value.encode()) for name, value in headers],

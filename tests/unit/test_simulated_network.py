@@ -10,16 +10,16 @@ from tollgate.actors.ledger.law.values import CardBrand, CardSummary, Currency, 
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.network.card import PlainCard, read_card
 from tollgate.serve.payments.network.port import Authorisation, CardNetworks, Charge, PaymentRefused
-from tollgate.serve.payments.network.simulated_behaviour import Behaviour, read_behaviour
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
 from tollgate.serve.payments.network.simulator import GOOD_CARDS, SimulatedNetwork
-from tollgate.serve.payments.reference.processing_errors import ErrorFacts, ProcessingErrors
+from tollgate.serve.payments.reference.processing_errors import ErrorEntry, ProcessingErrors
 
 USUAL = {6, 7, 8, 9, 10, 11, 12, 25}
 CODES = (*range(1, 23), *range(25, 32))
 ERRORS = ProcessingErrors(
     1,
     {
-        code: ErrorFacts(ProcessingError(code, f"error {code}", True, False), code in USUAL)
+        code: ErrorEntry(ProcessingError(code, f"error {code}", True, False), code in USUAL)
         for code in CODES
     },
 )
@@ -30,9 +30,9 @@ TEN = {"currency": "EUR", "exponent": 2, "value": 1_000}
 NINE = {"currency": "EUR", "exponent": 2, "value": 999}
 
 
-def options(value: Any) -> Behaviour:
-    found = read_behaviour(value)
-    assert isinstance(found, Behaviour), found
+def options(value: Any) -> CardBehaviour:
+    found = read_card_behaviour(value)
+    assert isinstance(found, CardBehaviour), found
     return found
 
 
@@ -192,7 +192,7 @@ def test_money_in_another_currency_is_refused(name: str) -> None:
     ],
 )
 def test_a_test_object_that_is_not_understood_is_refused(test: Any, field: str) -> None:
-    found = read_behaviour(test)
+    found = read_card_behaviour(test)
     assert isinstance(found, FieldError)
     assert found.field == field
 
@@ -200,10 +200,10 @@ def test_a_test_object_that_is_not_understood_is_refused(test: Any, field: str) 
 def test_a_form_has_texts() -> None:
     limit = {"currency": "EUR", "exponent": "2", "value": "999"}
     form = {"card": {"limit": limit}, "tds": {"challenge": "yes"}}
-    assert read_behaviour(form, is_form=True) == read_behaviour(
+    assert read_card_behaviour(form, is_form=True) == read_card_behaviour(
         {"card": {"limit": NINE}, "tds": {"challenge": True}}
     )
-    assert isinstance(read_behaviour(form), FieldError)
+    assert isinstance(read_card_behaviour(form), FieldError)
 
 
 @pytest.mark.parametrize("code", sorted(USUAL))

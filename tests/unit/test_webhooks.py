@@ -20,7 +20,7 @@ from tollgate.serve.payments.webhooks.calls import (
     signature,
     webhook_url,
 )
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 STRICT = TargetPolicy()
 LAX = TargetPolicy(allows_http=True, allows_private=True)
@@ -166,12 +166,15 @@ def test_a_secret_is_replaced_over_a_day() -> None:
 
 
 def test_the_ledger_keeps_secrets_sealed() -> None:
-    box = SecretBox(MasterSecret(b"s" * 32))
+    box = WebhookSecretSealer(MasterSecret(b"s" * 32))
     both = replaced((new_webhook_secret(),), new_webhook_secret(), NOW_MS)
     sealed = box.seal(both, BOOK)
     assert not any(each.secret in sealed for each in both)
     assert box.open(sealed, BOOK) == both
-    for other, book in ((box, BookId("another")), (SecretBox(MasterSecret(b"t" * 32)), BOOK)):
+    for other, book in (
+        (box, BookId("another")),
+        (WebhookSecretSealer(MasterSecret(b"t" * 32)), BOOK),
+    ):
         with pytest.raises(SealBroken):
             other.open(sealed, book)
 
@@ -180,7 +183,7 @@ def test_the_ledger_keeps_secrets_sealed() -> None:
 def test_what_is_sealed_and_is_no_secret_is_refused(text: str) -> None:
     master = MasterSecret(b"s" * 32)
     with pytest.raises(SealBroken):
-        SecretBox(master).open(master.sealer("webhooks").seal(text, BOOK), BOOK)
+        WebhookSecretSealer(master).open(master.sealer("webhooks").seal(text, BOOK), BOOK)
 
 
 def test_a_secret_of_its_own() -> None:

@@ -26,7 +26,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class ShortMemory(Generic[K, V]):
+class ExpiringCache(Generic[K, V]):
     """Remembers values for a time, at most so many."""
 
     def __init__(self, clock: Clock, seconds: float, entries_max: int) -> None:
@@ -55,8 +55,10 @@ class Authentication:
         self._store = store
         self._digests = digests
         self._uses = uses
-        self._callers: ShortMemory[str, Caller] = ShortMemory(clock, REMEMBERED_S, REMEMBERED_MAX)
-        self._members: ShortMemory[tuple[BookId, EntityId], bool] = ShortMemory(
+        self._callers: ExpiringCache[str, Caller] = ExpiringCache(
+            clock, REMEMBERED_S, REMEMBERED_MAX
+        )
+        self._members: ExpiringCache[tuple[BookId, EntityId], bool] = ExpiringCache(
             clock, REMEMBERED_S, REMEMBERED_MAX
         )
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from tollgate.serve.api_page import files as api_page
-from tollgate.serve.payments.api.asgi import Door, internal_error
+from tollgate.serve.payments.api.asgi import Dispatcher, internal_error
 from tollgate.serve.payments.api.document.openapi import document
 from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
 from tollgate.serve.payments.api.replies import Reply, accepts_json, encode_json, rejected
@@ -25,7 +25,7 @@ DOCS_PATH = "/docs"
 TITLE = "Tollgate payments"
 
 
-def payments_application(door: Door, version: str) -> FastAPI:
+def payments_application(door: Dispatcher, version: str) -> FastAPI:
     """The API at the root of its prefix; `/docs` to browse it, `/openapi.json` to read it."""
     app = FastAPI(
         title=TITLE,
@@ -37,7 +37,7 @@ def payments_application(door: Door, version: str) -> FastAPI:
     )
     described = document(door.routes, version)
     app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
-    pages = Pages(door, described)
+    pages = DocumentPages(door, described)
     for path, answer in (
         (DOCUMENT_PATH, pages.document),
         (DOCS_PATH, pages.page),
@@ -50,7 +50,7 @@ def payments_application(door: Door, version: str) -> FastAPI:
     return app
 
 
-async def _through(door: Door, scope: Scope, receive: Receive, send: Send) -> None:
+async def _through(door: Dispatcher, scope: Scope, receive: Receive, send: Send) -> None:
     """What no route of the document takes; a redirect is no answer for a trailing slash."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1000})
@@ -58,10 +58,10 @@ async def _through(door: Door, scope: Scope, receive: Receive, send: Send) -> No
     await door(scope, receive, send)
 
 
-class Pages:
+class DocumentPages:
     """What is answered beside the door, with the request id that every reply carries."""
 
-    def __init__(self, door: Door, described: dict[str, Any]) -> None:
+    def __init__(self, door: Dispatcher, described: dict[str, Any]) -> None:
         self._door = door
         self._described = described
 

@@ -13,16 +13,16 @@ from starlette.types import Receive, Scope, Send
 from tollgate.actors.ledger.law.values import OPERATOR
 from tollgate.serve.payments.api.call import (
     ANYBODY,
+    AddressTrust,
     Call,
     Caller,
     CallerGone,
     Headers,
-    Trust,
     address_of,
     read_headers,
     request_id_of,
 )
-from tollgate.serve.payments.api.context import Desk
+from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.rejections import Rejection, Unauthorised
 from tollgate.serve.payments.api.replies import (
     Reply,
@@ -46,7 +46,7 @@ from tollgate.serve.payments.api.routes import transactions as transaction_route
 from tollgate.serve.payments.api.routes import webhooks as webhook_routes
 from tollgate.serve.payments.secrets.keys import is_same_digest
 
-ROUTES: Sequence[Route[Desk]] = (
+ROUTES: Sequence[Route[ApiContext]] = (
     *apps.ROUTES,
     *merchants.ROUTES,
     *transaction_routes.ROUTES,
@@ -56,11 +56,11 @@ ROUTES: Sequence[Route[Desk]] = (
     *sandbox.ROUTES,
 )
 # These have a port and a credential of their own (part G, Operations).
-OPERATOR_ROUTES: Sequence[Route[Desk]] = (*operator.ROUTES, *imports.ROUTES)
+OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (*operator.ROUTES, *imports.ROUTES)
 
 
 REQUEST_ID = "tollgate.request_id"
-NOBODY_ELSE = Trust()
+NOBODY_ELSE = AddressTrust()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +71,30 @@ class OperatorKey:
     last4: str
 
 
-class Door:
+class Dispatcher:
     """Answers the calls of the API; with the `operator`'s key, his calls and no others.
     `trust`: who says where calls come from. `adds_request_id`: False where the server around it
     does so, as Serve's does."""
 
     def __init__(
         self,
-        desk: Desk,
+        context: ApiContext,
         operator: OperatorKey | None = None,
         *,
-        trust: Trust = NOBODY_ELSE,
+        trust: AddressTrust = NOBODY_ELSE,
         adds_request_id: bool = True,
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._operator = operator
         self._trust = trust
         self._adds_request_id = adds_request_id
         self.routes = ROUTES if operator is None else OPERATOR_ROUTES
-        self._table: RouteTable[Desk] = RouteTable(self.routes)
+        self._table: RouteTable[ApiContext] = RouteTable(self.routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "the API has no websockets"
         headers = read_headers(scope)
-        request_id = scope[REQUEST_ID] = request_id_of(headers, self._desk.mint)
+        request_id = scope[REQUEST_ID] = request_id_of(headers, self._context.secrets)
         reply: Reply | Stream
         try:
             reply = await self._answer(scope, receive, headers, request_id)
@@ -108,7 +108,7 @@ class Door:
     def request_id(self, scope: Scope) -> str:
         """The id of a request, also of one that is answered beside the door."""
         known = scope.get(REQUEST_ID)
-        return str(known) if known else request_id_of(read_headers(scope), self._desk.mint)
+        return str(known) if known else request_id_of(read_headers(scope), self._context.secrets)
 
     def added(self, request_id: str) -> str:
         """The request id as it is added to replies: empty when it is not."""
@@ -117,7 +117,7 @@ class Door:
     async def _answer(
         self, scope: Scope, receive: Receive, headers: Headers, request_id: str
     ) -> Reply | Stream:
-        path = path_of(scope)
+        path = route_path(scope)
         route, ids = self._table.find(scope["method"], path)
         call = Call(
             caller=await self._caller(route, headers),
@@ -130,21 +130,21 @@ class Door:
             address=address_of(scope, headers, self._trust),
             receive=receive,
         )
-        return await route.answer(self._desk, call)
+        return await route.answer(self._context, call)
 
-    async def _caller(self, route: Route[Desk], headers: Headers) -> Caller:
+    async def _caller(self, route: Route[ApiContext], headers: Headers) -> Caller:
         if route.access is Access.APP:
-            return await self._desk.authentication.caller(headers.authorization)
+            return await self._context.authentication.caller(headers.authorization)
         if route.access is Access.NOBODY:
             return ANYBODY
         assert self._operator is not None, "his calls are where his key is known"
-        digest = self._desk.digests.presented(headers.authorization)
+        digest = self._context.digests.presented(headers.authorization)
         if not is_same_digest(digest, self._operator.digest):
             raise Unauthorised
         return Caller(OPERATOR, self._operator.last4)
 
 
-def path_of(scope: Scope) -> str:
+def route_path(scope: Scope) -> str:
     """The path below the prefix, without a trailing slash."""
     path: str = scope["path"]
     path = path.removeprefix(scope.get("root_path", ""))

@@ -10,7 +10,7 @@ from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import BODY_BYTES_MAX, NO_BODY, Body, read_body
 from tollgate.serve.payments.api.bodies.strict_json import canonical_json
 from tollgate.serve.payments.api.rejections import BadRequest, Rejection
-from tollgate.serve.payments.secrets.minting import Minting
+from tollgate.serve.payments.secrets.generator import SecretGenerator
 
 REQUEST_ID_LENGTH_MAX = 128
 ADDRESS_LENGTH_MAX = 64
@@ -139,7 +139,7 @@ class Call:
                 return bytes(raw)
 
 
-def request_id_of(headers: Headers, mint: Minting) -> str:
+def request_id_of(headers: Headers, mint: SecretGenerator) -> str:
     """The caller's request id when it is fit to be repeated, else a new one."""
     given = headers.request_id
     is_fit = 0 < len(given) <= REQUEST_ID_LENGTH_MAX and given.isascii() and given.isprintable()
@@ -147,7 +147,7 @@ def request_id_of(headers: Headers, mint: Minting) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class AddressTrust:
     """Whom we believe about where a call came from: `relays`, addresses of Serve's own proxies,
     about their peers, and, if `trusts_forwarded`, those peers about theirs."""
 
@@ -155,7 +155,7 @@ class Trust:
     trusts_forwarded: bool = False
 
 
-def address_of(scope: Scope, headers: Headers, trust: Trust) -> str:
+def address_of(scope: Scope, headers: Headers, trust: AddressTrust) -> str:
     """Where a call came from: the peer, or what is said by those whom we trust. Whatever a header
     held before they wrote into it is the caller's own, and ignored."""
     client = scope.get("client")

@@ -33,14 +33,14 @@ _SEPARATORS = str.maketrans("", "", "\x1d\x1e\x1f")
 _PASSES = b""
 
 
-class Limits(Protocol):
+class CallLimits(Protocol):
     """Whether a call may go on."""
 
     async def admit(self, *wanted: Entries) -> None:
         """Counts the call against each of these. Raises TooMany."""
 
 
-class NoLimits:
+class NoCallLimits:
     """Everything may go on."""
 
     async def admit(self, *wanted: Entries) -> None:
@@ -48,8 +48,8 @@ class NoLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnLimits:
-    """Limits by the rate-limit engine; belongs to one event loop."""
+class EngineLimits:
+    """CallLimits by the rate-limit engine; belongs to one event loop."""
 
     decide: Callable[[bytes], Awaitable[Answer]]
 
@@ -84,10 +84,10 @@ def load_limits(file: Path) -> RuleSet:
     return load_rules([RuleFile(file.name, file.read_bytes())], merge_domains=False)
 
 
-def own_limits(
+def engine_limits(
     rules: RuleSet, store: CounterStore, clock: Clock, executor: Executor | None, tallies: Tallies
-) -> OwnLimits:
-    """Limits by these rules, counted in this store. `executor`: one thread, which waits for it;
+) -> EngineLimits:
+    """CallLimits by these rules, counted in this store. `executor`: one thread, which waits for it;
     None when the store is in this process and answers at once."""
     decider = Decider(
         policy=_POLICY,
@@ -108,7 +108,7 @@ def own_limits(
     async def at_once(payload: bytes) -> Answer:
         return decide([payload])[0]
 
-    return OwnLimits(at_once if executor is None else Gatherer(decide, executor).decide)
+    return EngineLimits(at_once if executor is None else Gatherer(decide, executor).decide)
 
 
 def _mode_and_kind(*, is_test: bool, is_write: bool) -> Entries:

@@ -18,18 +18,18 @@ from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body, read_query
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import Limits, per_app, per_merchant
-from tollgate.serve.payments.api.immutable_facts import Facts, MerchantFacts, TransactionFacts
-from tollgate.serve.payments.api.orders import Ordering
+from tollgate.serve.payments.api.call_limits import CallLimits, per_app, per_merchant
+from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction, EntityCache
+from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.replies import Reply, as_list, under
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.reference.tables import ReferenceData
+from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
-from tollgate.serve.payments.secrets.minting import Minting
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 MERCHANT_ID = "merchantId"
 
@@ -42,31 +42,31 @@ class Invitations(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class TransactionAccess:
     """The book of a transaction. `state`: how it was a moment ago, if that is known."""
 
-    transaction: TransactionFacts
+    transaction: CachedTransaction
     state: Transaction | None
-    merchant: MerchantFacts
+    merchant: CachedMerchant
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ApiContext:
     """The parts of the API, put together."""
 
     store: ReadStore
-    facts: Facts
+    entities: EntityCache
     authentication: Authentication
-    ordering: Ordering
-    limits: Limits
+    commands: CommandGateway
+    limits: CallLimits
     reference: ReferenceData
     networks: CardNetworks
-    mint: Minting
+    secrets: SecretGenerator
     digests: KeyDigests
     key_uses: KeyUses
     invitations: Invitations
     deliveries: DeliveryStore
-    secret_box: SecretBox
+    secret_sealer: WebhookSecretSealer
     targets: TargetPolicy
     clock: Clock
 
@@ -76,10 +76,10 @@ class Desk:
 
     async def enter(
         self, call: Call, merchant: str, *, is_for_the_book: bool = False
-    ) -> MerchantFacts:
+    ) -> CachedMerchant:
         """Into a merchant's book. `is_for_the_book`: it will ask who is a member, not we. Raises
         NotFound, Forbidden, TooMany."""
-        facts = await self.facts.merchant(merchant)
+        facts = await self.entities.merchant(merchant)
         app, is_test, is_write = call.caller.app, facts.is_test, call.is_write
         if not is_for_the_book:
             await self.authentication.require_member(facts.id, app)
@@ -89,25 +89,25 @@ class Desk:
         )
         return facts
 
-    async def enter_by_transaction(self, call: Call, transaction: str) -> Entered:
+    async def access_transaction(self, call: Call, transaction: str) -> TransactionAccess:
         """Into the book of a transaction. Raises NotFound, Forbidden, TooMany."""
-        facts, state = await self.facts.transaction(transaction)
-        return Entered(facts, state, await self.enter(call, facts.merchant))
+        facts, state = await self.entities.transaction(transaction)
+        return TransactionAccess(facts, state, await self.enter(call, facts.merchant))
 
-    async def enter_by(self, call: Call, kind: str, entity: str) -> EntityRow:
+    async def access_entity(self, call: Call, kind: str, entity: str) -> EntityRow:
         """Into the book of an entity, which is read. Raises NotFound, Forbidden, TooMany."""
-        row = await self.facts.row(kind, entity)
+        row = await self.entities.row(kind, entity)
         await self.enter(call, row.book)
         return row
 
-    async def enter_alone(self, call: Call, *, is_test: bool = False) -> None:
+    async def count_call(self, call: Call, *, is_test: bool = False) -> None:
         """Into no merchant's book. Raises TooMany."""
         app = call.caller.app
         await self.limits.admit(per_app(app, is_test=is_test, is_write=call.is_write))
 
     async def one(self, call: Call, kind: str, entity: str) -> Reply:
         """An entity under the name of its kind, as it is now."""
-        row = await self.enter_by(call, kind, entity)
+        row = await self.access_entity(call, kind, entity)
         return Reply(200, under(kind, row.document))
 
     async def listed(
@@ -133,8 +133,8 @@ class Desk:
         is_checked: bool = False,
         idempotency_key: str | None = None,
     ) -> Done:
-        """Give an order in the name of the caller (see Ordering.give)."""
-        return await self.ordering.give(
+        """Give an order in the name of the caller (see CommandGateway.give)."""
+        return await self.commands.give(
             call, book, command, body, is_checked=is_checked, idempotency_key=idempotency_key
         )
 

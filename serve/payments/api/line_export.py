@@ -56,12 +56,12 @@ def csv_row(document: str) -> bytes:
         (
             *(line.id, line.created, line.kind, line.transaction),
             *(line.amount.currency, line.amount.amount, line.balance, line.fee),
-            *(guarded(line.description), "yes" if line.test else "no"),
+            *(without_formula(line.description), "yes" if line.test else "no"),
         )
     )
 
 
-def guarded(text: str) -> str:
+def without_formula(text: str) -> str:
     """A text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 

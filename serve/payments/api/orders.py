@@ -40,7 +40,7 @@ from tollgate.serve.payments.api.rejections import (
 )
 from tollgate.serve.payments.api.replies import Header, Reply
 from tollgate.serve.payments.reference.processing_errors import ProcessingErrors
-from tollgate.serve.payments.secrets.minting import Minting
+from tollgate.serve.payments.secrets.generator import SecretGenerator
 
 DEADLINE_S = 10.0
 RETRY_AFTER_S = 2
@@ -55,11 +55,11 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ordering:
+class CommandGateway:
     """Gives orders in the name of callers."""
 
     ledger: Ledger
-    mint: Minting
+    mint: SecretGenerator
     clock: Clock
     errors: ProcessingErrors
 
@@ -129,7 +129,7 @@ def attempt_failed(errors: ProcessingErrors, code: int) -> AttemptFailed:
     )
 
 
-def reply_of(done: Done, body: bytes | None = None) -> Reply:
+def done_reply(done: Done, body: bytes | None = None) -> Reply:
     """What was done as a reply; `body` in place of its own."""
     return Reply(
         done.status,

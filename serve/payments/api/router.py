@@ -31,22 +31,15 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Route(Generic[D]):
-    """`about`: the call's entry in the API's document."""
+    """A call: what answers it, and its entry in the API's document. `request`, `reply`: names of
+    schemas, empty without a body; `X[]` is a list of X. `is_paged`: it takes the parameters of
+    lists, with these `filters`. `statuses`: refusals beyond those that its access and its input
+    imply. `query`: further parameters, with what they mean. `takes_key`: an Idempotency-Key means
+    something."""
 
     method: str
     path: str
     answer: Handler[D]
-    about: "About"
-    access: Access = Access.APP
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What the API's document says of a call. `request`, `reply`: names of schemas, empty without
-    a body; `X[]` is a list of X. `is_paged`: it takes the parameters of lists, with these
-    `filters`. `statuses`: refusals beyond those that its access and its input imply. `query`:
-    further parameters, with what they mean. `takes_key`: an Idempotency-Key means something."""
-
     tag: str
     summary: str
     reply: str = ""
@@ -59,12 +52,13 @@ class About:
     media_type: str = "application/json"
     query: tuple[tuple[str, str], ...] = ()
     takes_key: bool = True
+    access: Access = Access.APP
 
 
 @dataclass(slots=True)
-class _Node(Generic[D]):
-    children: dict[str, "_Node[D]"] = field(default_factory=dict)
-    any_id: "_Node[D] | None" = None
+class _PathNode(Generic[D]):
+    children: dict[str, "_PathNode[D]"] = field(default_factory=dict)
+    any_id: "_PathNode[D] | None" = None
     methods: dict[str, Route[D]] = field(default_factory=dict)
 
 
@@ -73,7 +67,7 @@ class RouteTable(Generic[D]):
 
     def __init__(self, routes: Sequence[Route[D]]) -> None:
         self.routes = tuple(routes)
-        self._root: _Node[D] = _Node()
+        self._root: _PathNode[D] = _PathNode()
         for route in routes:
             node = self._place(route.path)
             assert route.method not in node.methods, f"{route.method} {route.path} is there twice"
@@ -96,14 +90,14 @@ class RouteTable(Generic[D]):
             raise WrongMethod(_allowed(node.methods))
         return route, tuple(ids)
 
-    def _place(self, path: str) -> _Node[D]:
+    def _place(self, path: str) -> _PathNode[D]:
         node = self._root
         for segment in path.split("/")[1:]:
             if segment.startswith("{"):
-                node.any_id = node.any_id or _Node()
+                node.any_id = node.any_id or _PathNode()
                 node = node.any_id
             else:
-                node = node.children.setdefault(segment, _Node())
+                node = node.children.setdefault(segment, _PathNode())
         return node
 
 

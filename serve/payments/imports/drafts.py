@@ -9,7 +9,7 @@ from tollgate.actors.ledger.law.values import (
     EntityId,
     ProcessingError,
 )
-from tollgate.serve.payments.reference.currencies import CurrencyFacts
+from tollgate.serve.payments.reference.currencies import CurrencyEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class MoveDraft:
 @dataclass(frozen=True, slots=True)
 class TransactionDraft:
     id: EntityId
-    currency: CurrencyFacts
+    currency: CurrencyEntry
     amount: int
     card: CardSummary
     descriptor: str

@@ -56,7 +56,7 @@ from tollgate.serve.payments.imports.drafts import (
     TransactionDraft,
 )
 from tollgate.serve.payments.network.card import end_of_month_ms
-from tollgate.serve.payments.reference.data_file import Fields, Node
+from tollgate.serve.payments.reference.data_file import DataFields, DataNode
 from tollgate.serve.payments.reference.tables import ReferenceData
 from tollgate.serve.payments.secrets.keys import is_key
 
@@ -73,7 +73,7 @@ T = TypeVar("T")
 Check = Callable[[object, str], T | FieldError]
 
 
-def read_import(root: Node, reference: ReferenceData) -> ImportDraft:
+def read_import(root: DataNode, reference: ReferenceData) -> ImportDraft:
     """The content of a file. Raises DataFileError."""
     return _Reader(reference).whole(root)
 
@@ -85,7 +85,7 @@ class _Reader:
         self._reference = reference
         self._seen: set[str] = set()
 
-    def whole(self, root: Node) -> ImportDraft:
+    def whole(self, root: DataNode) -> ImportDraft:
         fields = root.fields(("version",), ("apps", "merchants"))
         if fields["version"].integer() != VERSION:
             fields["version"].refuse(f"is not {VERSION}, the version that is understood")
@@ -95,19 +95,19 @@ class _Reader:
             root.refuse("holds neither apps nor merchants")
         return ImportDraft(apps, merchants)
 
-    def _app(self, node: Node) -> AppDraft:
+    def _app(self, node: DataNode) -> AppDraft:
         fields = node.fields(("id", "key"), ("name",))
         app = self._new_id(fields["id"])
         return AppDraft(app, _key(fields["key"]), _may(fields, "name", constraints.name))
 
-    def _merchant(self, node: Node) -> MerchantDraft:
+    def _merchant(self, node: DataNode) -> MerchantDraft:
         fields = node.fields(
             ("id", "key", "currency", "email", "website", "descriptor", "company", "apps"),
             ("name", "bank", "transactions", "cards", "payouts"),
         )
         reference = self._reference
         company = fields["company"].fields(("country",), ("number",))
-        bank = fields["bank"].fields((), ("iban",)) if fields.get("bank") else Fields({})
+        bank = fields["bank"].fields((), ("iban",)) if fields.get("bank") else DataFields({})
         merchant = self._new_id(fields["id"])
         if _NUMBERED.fullmatch(merchant):
             fields["id"].refuse("is of those that Tollgate gives: its digits 9 and 10 are 00")
@@ -143,7 +143,7 @@ class _Reader:
             payouts=self._each(fields, "payouts", self._payout),
         )
 
-    def _transaction(self, node: Node) -> TransactionDraft:
+    def _transaction(self, node: DataNode) -> TransactionDraft:
         fields = node.fields(
             ("id", "currency", "amount", "card"),
             ("descriptor", "custom", "tds", "source", "error", "trail"),
@@ -167,14 +167,14 @@ class _Reader:
             trail=self._each(fields, "trail", self._move),
         )
 
-    def _error(self, node: Node | None) -> ProcessingError | None:
+    def _error(self, node: DataNode | None) -> ProcessingError | None:
         if node is None:
             return None
         if (code := node.integer()) not in self._reference.errors.by_code:
             node.refuse(f"{code} is no code of a processing error")
         return self._reference.errors.error(code)
 
-    def _move(self, node: Node) -> MoveDraft:
+    def _move(self, node: DataNode) -> MoveDraft:
         kinds = ("capture", "refund", "void")
         fields = node.fields((), (*kinds, "line", "descriptor"))
         found = [kind for kind in kinds if fields.get(kind)]
@@ -190,21 +190,21 @@ class _Reader:
             descriptor=_may(fields, "descriptor", constraints.descriptor),
         )
 
-    def _card(self, node: Node) -> CardDraft:
+    def _card(self, node: DataNode) -> CardDraft:
         fields = node.fields(("id", "transaction"), ("notes",))
         card = self._new_id(fields["id"])
         return CardDraft(card, _id(fields["transaction"]), _may(fields, "notes", constraints.text))
 
-    def _payout(self, node: Node) -> PayoutDraft:
+    def _payout(self, node: DataNode) -> PayoutDraft:
         fields = node.fields(("line", "amount"), ("description",))
         line, amount = self._new_id(fields["line"]), _amount(fields["amount"])
         return PayoutDraft(line, amount, _may(fields, "description", constraints.text))
 
-    def _each(self, fields: Fields, name: str, read: Callable[[Node], T]) -> tuple[T, ...]:
+    def _each(self, fields: DataFields, name: str, read: Callable[[DataNode], T]) -> tuple[T, ...]:
         node = fields.get(name)
         return () if node is None else tuple(read(item) for item in node.items())
 
-    def _new_id(self, node: Node) -> EntityId:
+    def _new_id(self, node: DataNode) -> EntityId:
         found = _id(node)
         if found in self._seen:
             node.refuse(f"{found} is there twice")
@@ -214,14 +214,14 @@ class _Reader:
         return found
 
 
-def _id(node: Node) -> EntityId:
+def _id(node: DataNode) -> EntityId:
     text = node.text()
     if not constraints.is_id(text):
         node.refuse(f"{text[:40]!r} is no id: 24 hexadecimal digits in lower case")
     return EntityId(text)
 
 
-def _key(node: Node) -> str:
+def _key(node: DataNode) -> str:
     text = node.text()
     if not is_key(text):
         # (not repeated here: it may be a secret)
@@ -229,32 +229,32 @@ def _key(node: Node) -> str:
     return text
 
 
-def _amount(node: Node) -> int:
+def _amount(node: DataNode) -> int:
     return _value(node, constraints.amount)
 
 
-def _checked(node: Node, check: Check[T]) -> T:
+def _checked(node: DataNode, check: Check[T]) -> T:
     """A text that a constraint takes."""
     return _taken(node, check(node.text(), node.place))
 
 
-def _value(node: Node, check: Check[T]) -> T:
+def _value(node: DataNode, check: Check[T]) -> T:
     """A value that a constraint takes."""
     return _taken(node, check(node.value(), node.place))
 
 
-def _taken(node: Node, found: T | FieldError) -> T:
+def _taken(node: DataNode, found: T | FieldError) -> T:
     if isinstance(found, FieldError):
         node.refuse(found.message)
     return found
 
 
-def _may(fields: Fields, name: str, check: Check[str]) -> str:
+def _may(fields: DataFields, name: str, check: Check[str]) -> str:
     node = fields.get(name)
     return "" if node is None else _checked(node, check)
 
 
-def _card_summary(node: Node) -> CardSummary:
+def _card_summary(node: DataNode) -> CardSummary:
     fields = node.fields(("bin", "last4", "scheme", "expiry"), ("code",))
     for name, shape, what in (("bin", _BIN, "six digits"), ("last4", _LAST4, "four digits")):
         if not shape.fullmatch(fields.text(name)):

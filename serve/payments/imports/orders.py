@@ -28,7 +28,7 @@ from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import Desk
+from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.rejections import BadRequest, NotFound
 from tollgate.serve.payments.imports.drafts import (
     AppDraft,
@@ -43,7 +43,7 @@ OTHER_KINDS = ("dispute", "fraud", "user", "webhook", "event")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ImportCounts:
     """How many of each are in the books now, because of a file."""
 
     apps: int = 0
@@ -53,9 +53,9 @@ class Made:
     cards: int = 0
 
 
-async def import_draft(desk: Desk, call: Call, draft: ImportDraft) -> Made:
+async def import_draft(context: ApiContext, call: Call, draft: ImportDraft) -> ImportCounts:
     """Raises BadRequest and whatever an order may be answered with."""
-    importer = _Importer(desk, call)
+    importer = _Importer(context, call)
     for app in draft.apps:
         await importer.app(app)
     for merchant in draft.merchants:
@@ -64,14 +64,14 @@ async def import_draft(desk: Desk, call: Call, draft: ImportDraft) -> Made:
 
 
 class _Importer:
-    def __init__(self, desk: Desk, call: Call) -> None:
-        self._desk = desk
+    def __init__(self, context: ApiContext, call: Call) -> None:
+        self._context = context
         self._call = call
-        self.made = Made()
+        self.made = ImportCounts()
 
     async def app(self, draft: AppDraft) -> None:
-        stored = self._desk.digests.stored(draft.key)
-        owner = await self._desk.store.key_owner(stored.digest)
+        stored = self._context.digests.stored(draft.key)
+        owner = await self._context.store.key_owner(stored.digest)
         if owner is not None and owner.app != draft.id:
             raise _taken("the key of an app", draft.id)
         command = CreateApp(draft.name, stored.digest, stored.last4)
@@ -80,13 +80,13 @@ class _Importer:
 
     async def merchant(self, draft: MerchantDraft) -> None:
         book = draft.id
-        owner = await self._desk.store.merchant_by_public_key(draft.public_key)
+        owner = await self._context.store.merchant_by_public_key(draft.public_key)
         if owner is not None and owner.id != EntityId(book):
             raise _taken("the public key", EntityId(book))
         await self._require_free("merchant", book, EntityId(book))
         first, *others = [await self._app(app) for app in draft.apps]
         shown = replace(draft, transactions=(), cards=(), payouts=())
-        await self._order(book, _opening(self._desk, draft, first), "merchant", shown)
+        await self._order(book, _opening(self._context, draft, first), "merchant", shown)
         for app in others:
             added = AddApp(app.id, app.name, app.created_ms)
             await self._order(book, added, f"app {app.id}", app.id)
@@ -128,14 +128,14 @@ class _Importer:
             refund = Refund(transaction.id, move.amount, move.descriptor)
             await self._line(book, refund, move.line, move)
         else:
-            desk, code = self._desk, transaction.currency.code
+            context, code = self._context, transaction.currency.code
             capture = Capture(
                 transaction=transaction.id,
                 amount=move.amount,
                 currency=None,
                 descriptor=move.descriptor,
-                rate=desk.rate(code, merchant.currency),
-                flat_rate=desk.rate(desk.reference.pricing.flat.currency, merchant.currency),
+                rate=context.rate(code, merchant.currency),
+                flat_rate=context.rate(context.reference.pricing.flat.currency, merchant.currency),
             )
             await self._line(book, capture, move.line, move)
 
@@ -147,7 +147,7 @@ class _Importer:
 
     async def _app(self, app: EntityId) -> App:
         try:
-            found = entity_of_row(await self._desk.facts.row("app", app))
+            found = entity_of_row(await self._context.entities.row("app", app))
         except NotFound:
             raise BadRequest(FieldError("apps", f"there is no app {app}")) from None
         assert isinstance(found, App), "an app's row holds an app"
@@ -169,7 +169,7 @@ class _Importer:
         import is the same one again."""
         body = Body({"import": repr(shown)})
         key = f"import {digest(book.encode(), what.encode())}"
-        return await self._desk.order(self._call, book, command, body, idempotency_key=key)
+        return await self._context.order(self._call, book, command, body, idempotency_key=key)
 
     async def _require_free(self, kind: str, book: BookId, given: EntityId) -> None:
         """That nothing else has the id: of this kind in this book, the book itself says so."""
@@ -179,12 +179,12 @@ class _Importer:
 
     async def _found(self, given: EntityId) -> AsyncIterator[tuple[str, BookId]]:
         for kind in (*KINDS, *OTHER_KINDS):
-            row = await self._desk.store.entity(kind, given)
+            row = await self._context.store.entity(kind, given)
             if row is not None:
                 yield kind, row.book
 
 
-def _opening(desk: Desk, draft: MerchantDraft, creator: App) -> OpenMerchant:
+def _opening(context: ApiContext, draft: MerchantDraft, creator: App) -> OpenMerchant:
     return OpenMerchant(
         public_key=draft.public_key,
         name=draft.name,
@@ -196,7 +196,7 @@ def _opening(desk: Desk, draft: MerchantDraft, creator: App) -> OpenMerchant:
         company_country=draft.company_country,
         company_number=draft.company_number,
         iban=draft.iban,
-        pricing=desk.reference.pricing,
+        pricing=context.reference.pricing,
         creator=creator.id,
         creator_name=creator.name,
         creator_created_ms=creator.created_ms,

@@ -3,17 +3,17 @@
 import asyncio
 import logging
 
-from tollgate.serve.payments.mail.mailer import Invitation, Post
+from tollgate.serve.payments.mail.mailer import Invitation, Mailer
 from tollgate.serve.payments.mail.outbox import MailError
 
 LOG = logging.getLogger("tollgate.payments.mail")
 UNDER_WAY_MAX = 100
 
 
-class PostedInvitations:
+class BackgroundInvitations:
     """Hands invitations to the post, beside the calls. Belongs to one event loop."""
 
-    def __init__(self, post: Post) -> None:
+    def __init__(self, post: Mailer) -> None:
         self._post = post
         self._under_way: set[asyncio.Task[None]] = set()
 

@@ -66,17 +66,19 @@ class Letter:
         return cls(sender.addr_spec, to.addr_spec, content)
 
 
-class Carrier(Protocol):
+class MailTransport(Protocol):
     """Takes letters to where they are read."""
 
     async def carry(self, letter: Letter) -> None:
         """Raises LetterRefused; MailError: there is nobody to take any."""
 
 
-class Post:
+class Mailer:
     """Sends letters, or keeps them."""
 
-    def __init__(self, sender: str, outbox: Outbox, carrier: Carrier | None, clock: Clock) -> None:
+    def __init__(
+        self, sender: str, outbox: Outbox, carrier: MailTransport | None, clock: Clock
+    ) -> None:
         self._sender = sender
         self._outbox = outbox
         self._carrier = carrier
@@ -112,7 +114,7 @@ class Post:
         return sent
 
 
-class SmtpCarrier:
+class SmtpTransport:
     """Takes letters to a mail server."""
 
     def __init__(self, settings: MailSettings) -> None:
@@ -146,11 +148,11 @@ class SmtpCarrier:
         return f"{self._settings.host}:{self._settings.port}: {why}"
 
 
-def open_post(settings: MailSettings, data: str, clock: Clock) -> Post:
+def open_mailer(settings: MailSettings, data: str, clock: Clock) -> Mailer:
     """The post of these settings."""
-    carrier = SmtpCarrier(settings) if settings.host else None
+    carrier = SmtpTransport(settings) if settings.host else None
     sender = settings.sender or SENDER_WITHOUT_SERVER
-    return Post(sender, Outbox(outbox_folder(data)), carrier, clock)
+    return Mailer(sender, Outbox(outbox_folder(data)), carrier, clock)
 
 
 def invitation_letter(invitation: Invitation, sender: str, now_s: float) -> Letter:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tollgate.actors.ledger.law.values import CardSummary, Currency, ProcessingError
 from tollgate.serve.payments.network.card import PlainCard
-from tollgate.serve.payments.network.simulated_behaviour import Behaviour
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class CardNetwork(Protocol):
     """Decides authorisations. What it is handed it does not keep."""
 
     async def authorise(
-        self, card: PlainCard, charge: Charge, test: Behaviour
+        self, card: PlainCard, charge: Charge, test: CardBehaviour
     ) -> Authorisation | PaymentRefused:
         """A payment that the card's holder makes himself."""
 

@@ -82,7 +82,7 @@ class TdsOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
+class CardBehaviour:
     """The whole object; as it is made, everything is good. `limit`: what the card allows at once;
     `balance`: what is on its account; None: without an end."""
 
@@ -95,10 +95,10 @@ class Behaviour:
     tds: TdsOptions | None = None
 
 
-def read_behaviour(value: object, *, is_form: bool = False) -> Behaviour | FieldError:
+def read_card_behaviour(value: object, *, is_form: bool = False) -> CardBehaviour | FieldError:
     """The options of a body's `test`, with its field in errors; `true` is as good as `{}`."""
     if value is True:
-        return Behaviour()
+        return CardBehaviour()
     try:
         return _options(_Object.of(value, "test", ("card", "fingerprint", "tds"), is_form))
     except _Refused as refused:
@@ -163,10 +163,10 @@ class _Object:
         return value
 
 
-def _options(whole: _Object) -> Behaviour:
+def _options(whole: _Object) -> CardBehaviour:
     names = ("scheme", "code", "status", "limit", "balance")
     card = whole.inner("card", names, lambda found: found) or _Object("test.card", {}, False)
-    return Behaviour(
+    return CardBehaviour(
         scheme=card.choice("scheme", CardScheme, CardScheme.SUPPORTED),
         code=card.choice("code", SecurityCode, SecurityCode.VALID),
         status=card.choice("status", CardStatus, CardStatus.VALID),

@@ -20,7 +20,7 @@ from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_
 from tollgate.serve.payments.network.card import PlainCard
 from tollgate.serve.payments.network.port import Authorisation, Charge, PaymentRefused
 from tollgate.serve.payments.network.simulated_behaviour import (
-    Behaviour,
+    CardBehaviour,
     CardScheme,
     CardStatus,
     Money,
@@ -74,7 +74,7 @@ class SimulatedNetwork:
     errors: ProcessingErrors
 
     async def authorise(
-        self, card: PlainCard, charge: Charge, test: Behaviour
+        self, card: PlainCard, charge: Charge, test: CardBehaviour
     ) -> Authorisation | PaymentRefused:
         scheme = card.find_in(_KNOWN_CARDS)
         if scheme is None:
@@ -100,7 +100,7 @@ def _unknown_number(card: PlainCard) -> PaymentRefused:
     return PaymentRefused("card.number", f"{why}; in test mode use 4100 0000 0000 0000")
 
 
-def _holders_error(card: PlainCard, charge: Charge, test: Behaviour) -> int:
+def _holders_error(card: PlainCard, charge: Charge, test: CardBehaviour) -> int:
     if test.scheme is not CardScheme.SUPPORTED:
         return NOT_SUPPORTED
     if code := _ERROR_OF_STATUS[test.status]:
@@ -139,7 +139,7 @@ def _money_error(charge: Charge, limit: Money | None, balance: Money | None) -> 
     return 0
 
 
-def _token(test: Behaviour) -> str:
+def _token(test: CardBehaviour) -> str:
     """How the simulator knows the card again: its limit and balance, nothing of its number."""
     known = [
         [money.currency, money.exponent, money.value] if money else None

@@ -31,7 +31,7 @@ class DataFileError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DataNode:
     """A value of a data file. `place`: its dotted path, empty for the whole."""
 
     file: str
@@ -79,27 +79,27 @@ class Node:
             self.refuse("is no number of JSON")
         return found
 
-    def items(self) -> list["Node"]:
+    def items(self) -> list["DataNode"]:
         """The items of a list."""
         if not isinstance(self.yaml, YamlList):
             self.refuse("is not a list")
         return [
-            Node(self.file, f"{self.place}[{number}]", item)
+            DataNode(self.file, f"{self.place}[{number}]", item)
             for number, item in enumerate(self.yaml.items)
         ]
 
-    def pairs(self) -> Iterator[tuple[str, "Node"]]:
+    def pairs(self) -> Iterator[tuple[str, "DataNode"]]:
         """The pairs of a mapping whose keys are data."""
         if not isinstance(self.yaml, YamlMap):
             self.refuse("is not a mapping")
         for repeated in self.yaml.repeated:
-            Node(self.file, self._below(repeated.text), repeated).refuse("is there twice")
+            DataNode(self.file, self._below(repeated.text), repeated).refuse("is there twice")
         for key, value in self.yaml.pairs:
             if not isinstance(key, YamlScalar):
-                Node(self.file, self.place, key).refuse("has a key that is not a text")
-            yield key.text, Node(self.file, self._below(key.text), value)
+                DataNode(self.file, self.place, key).refuse("has a key that is not a text")
+            yield key.text, DataNode(self.file, self._below(key.text), value)
 
-    def fields(self, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> "Fields":
+    def fields(self, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> "DataFields":
         """The pairs of a mapping whose keys are known."""
         found = dict(self.pairs())
         for name, node in found.items():
@@ -108,7 +108,7 @@ class Node:
         for name in required:
             if name not in found:
                 self.refuse(f"{name} is missing")
-        return Fields(found)
+        return DataFields(found)
 
     def _below(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key
@@ -118,15 +118,15 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class DataFields:
     """The fields of a mapping by name; a null is as good as none."""
 
-    nodes: dict[str, Node]
+    nodes: dict[str, DataNode]
 
-    def __getitem__(self, name: str) -> Node:
+    def __getitem__(self, name: str) -> DataNode:
         return self.nodes[name]
 
-    def get(self, name: str) -> Node | None:
+    def get(self, name: str) -> DataNode | None:
         node = self.nodes.get(name)
         return None if node is None or node.is_null else node
 
@@ -146,7 +146,7 @@ class Fields:
         return node is not None and node.boolean()
 
 
-def read_data_text(name: str, text: bytes) -> Node:
+def read_data_text(name: str, text: bytes) -> DataNode:
     """The root of a text that is called `name`. Raises DataFileError."""
     try:
         document = read_yaml(RuleFile(name, text))
@@ -156,13 +156,13 @@ def read_data_text(name: str, text: bytes) -> Node:
         raise DataFileError(located(name, error.line, problem)) from None
     if document.root is None:
         raise DataFileError(f"{name}: is empty")
-    root = Node(name, "", document.root)
+    root = DataNode(name, "", document.root)
     if document.ignored_document_line is not None:
         root.refuse("holds more than one document")
     return root
 
 
-def read_data_file(path: Path) -> Node:
+def read_data_file(path: Path) -> DataNode:
     """The root of a file. Raises DataFileError: unreadable, too large, no YAML."""
     try:
         with path.open("rb") as file:

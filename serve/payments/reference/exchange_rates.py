@@ -18,7 +18,7 @@ from typing import Protocol
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, Rate
 from tollgate.serve.payments.reference.currencies import Currencies
-from tollgate.serve.payments.reference.data_file import Node
+from tollgate.serve.payments.reference.data_file import DataNode
 
 _RATE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -77,7 +77,7 @@ class TableOfRates:
         return int(10**facts.exponent)
 
 
-def read_exchange_rates(root: Node, currencies: Currencies) -> TableOfRates:
+def read_exchange_rates(root: DataNode, currencies: Currencies) -> TableOfRates:
     """The tables of `exchange-rates.yaml`. Raises DataFileError."""
     fields = root.fields(("version", "base", "tables"))
     fields["version"].integer()
@@ -93,7 +93,7 @@ def read_exchange_rates(root: Node, currencies: Currencies) -> TableOfRates:
     return TableOfRates(currencies, [tables[dated] for dated in sorted(tables, reverse=True)])
 
 
-def _table(node: Node, base: str, currencies: Currencies) -> DatedRates:
+def _table(node: DataNode, base: str, currencies: Currencies) -> DatedRates:
     fields = node.fields(("dated", "rates"))
     per_base = {base: Fraction(1)}
     for code, rate in fields["rates"].pairs():
@@ -107,13 +107,13 @@ def _table(node: Node, base: str, currencies: Currencies) -> DatedRates:
     return DatedRates(dated, _start_of_day_ms(dated, fields["dated"]), per_base)
 
 
-def _known(code: str, node: Node, currencies: Currencies) -> str:
+def _known(code: str, node: DataNode, currencies: Currencies) -> str:
     if currencies.find(code) is None:
         node.refuse(f"{code!r} is not a known currency")
     return code
 
 
-def _start_of_day_ms(text: str, node: Node) -> int:
+def _start_of_day_ms(text: str, node: DataNode) -> int:
     if not _DATE.fullmatch(text):
         node.refuse(f"{text!r} is not a date such as 2025-01-01")
     try:

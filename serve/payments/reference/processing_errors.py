@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tollgate.actors.ledger.law.values import Advice, ProcessingError
-from tollgate.serve.payments.reference.data_file import Fields, Node
+from tollgate.serve.payments.reference.data_file import DataFields, DataNode
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorFacts:
+class ErrorEntry:
     """A processing error, with its advice. `is_usual_for_recurring`: also happens to payments that
     a server makes."""
 
@@ -21,9 +21,9 @@ class ProcessingErrors:
     """The processing errors by code."""
 
     version: int
-    by_code: Mapping[int, ErrorFacts]
+    by_code: Mapping[int, ErrorEntry]
 
-    def __getitem__(self, code: int) -> ErrorFacts:
+    def __getitem__(self, code: int) -> ErrorEntry:
         return self.by_code[code]
 
     def error(self, code: int) -> ProcessingError:
@@ -31,12 +31,12 @@ class ProcessingErrors:
         return self.by_code[code].error
 
 
-def read_processing_errors(root: Node, needed: frozenset[int]) -> ProcessingErrors:
+def read_processing_errors(root: DataNode, needed: frozenset[int]) -> ProcessingErrors:
     """The table of `processing-errors.yaml`; the codes in `needed` must be there, because the code
     gives them. Raises DataFileError."""
     fields = root.fields(("version", "advice", "errors"))
     later, never = _advice(fields["advice"])
-    table: dict[int, ErrorFacts] = {}
+    table: dict[int, ErrorEntry] = {}
     for key, node in fields["errors"].pairs():
         if not key.isdecimal() or not 0 < len(key) <= 3:
             node.refuse("is not a code such as 12")
@@ -46,7 +46,7 @@ def read_processing_errors(root: Node, needed: frozenset[int]) -> ProcessingErro
     return ProcessingErrors(fields["version"].integer(), table)
 
 
-def _advice(node: Node) -> tuple[Advice, Advice]:
+def _advice(node: DataNode) -> tuple[Advice, Advice]:
     """Advice to try again later, and never to."""
     fields = node.fields(("retry_after_hours", "attempts_max", "never", "later"))
     hours, attempts = (_positive(fields, name) for name in ("retry_after_hours", "attempts_max"))
@@ -56,13 +56,13 @@ def _advice(node: Node) -> tuple[Advice, Advice]:
     )
 
 
-def _positive(fields: Fields, name: str) -> int:
+def _positive(fields: DataFields, name: str) -> int:
     if (number := fields[name].integer()) < 1:
         fields[name].refuse("is not at least 1")
     return number
 
 
-def _facts(code: int, node: Node, later: Advice, never: Advice) -> ErrorFacts:
+def _facts(code: int, node: DataNode, later: Advice, never: Advice) -> ErrorEntry:
     fields = node.fields(("message", "text"), ("client", "merchant", "recurring", "retry"))
     retry = fields.text("retry") or "later"
     if retry not in ("never", "later"):
@@ -77,4 +77,4 @@ def _facts(code: int, node: Node, later: Advice, never: Advice) -> ErrorFacts:
     )
     if not (error.is_client or error.is_merchant):
         node.refuse("is nobody's fault: set client or merchant")
-    return ErrorFacts(error, fields.is_set("recurring"))
+    return ErrorEntry(error, fields.is_set("recurring"))

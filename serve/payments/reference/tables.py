@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, Price, Pricing
 from tollgate.serve.payments.reference.currencies import Currencies, read_currencies
-from tollgate.serve.payments.reference.data_file import Node, read_data_file
+from tollgate.serve.payments.reference.data_file import DataNode, read_data_file
 from tollgate.serve.payments.reference.exchange_rates import ExchangeRates, read_exchange_rates
 from tollgate.serve.payments.reference.processing_errors import (
     ProcessingErrors,
@@ -48,7 +48,7 @@ def load_reference(folder: Path) -> ReferenceData:
     )
 
 
-def read_countries(root: Node) -> frozenset[str]:
+def read_countries(root: DataNode) -> frozenset[str]:
     """The codes of `countries.yaml`. Raises DataFileError."""
     fields = root.fields(("version", "countries"))
     fields["version"].integer()
@@ -64,7 +64,7 @@ def read_countries(root: Node) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_iban_lengths(root: Node) -> Mapping[str, int]:
+def read_iban_lengths(root: DataNode) -> Mapping[str, int]:
     """The table of `iban-lengths.yaml`. Raises DataFileError."""
     fields = root.fields(("version", "lengths"))
     fields["version"].integer()
@@ -77,7 +77,7 @@ def read_iban_lengths(root: Node) -> Mapping[str, int]:
     return lengths
 
 
-def read_pricing(root: Node, currencies: Currencies) -> Pricing:
+def read_pricing(root: DataNode, currencies: Currencies) -> Pricing:
     """The fees of `fees.yaml`. Raises DataFileError."""
     fields = root.fields(("version", "rate_ppm", "flat", "dispute"))
     fields["version"].integer()
@@ -89,7 +89,7 @@ def read_pricing(root: Node, currencies: Currencies) -> Pricing:
     )
 
 
-def _price(node: Node, currencies: Currencies) -> Price:
+def _price(node: DataNode, currencies: Currencies) -> Price:
     fields = node.fields(("currency", "amount"))
     code, amount = fields.text("currency"), fields["amount"].integer()
     facts = currencies.find(code)
@@ -100,6 +100,6 @@ def _price(node: Node, currencies: Currencies) -> Price:
     return Price(Currency(code), amount)
 
 
-def _check_country(code: str, node: Node) -> None:
+def _check_country(code: str, node: DataNode) -> None:
     if len(code) != 2 or not (code.isascii() and code.isalpha() and code.isupper()):
         node.refuse(f"{code!r} is not two capital letters")

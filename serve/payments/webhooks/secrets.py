@@ -8,7 +8,7 @@ from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBrok
 from tollgate.serve.payments.webhooks.calls import WebhookSecret
 
 
-class SecretBox:
+class WebhookSecretSealer:
     """Seals secrets for a book: what is sealed for one cannot be opened for another."""
 
     def __init__(self, secret: MasterSecret) -> None:

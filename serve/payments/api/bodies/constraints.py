@@ -12,7 +12,7 @@ from email_validator import EmailNotValidError, validate_email
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
 from tollgate.serve.payments.api.bodies.strict_json import canonical_json, depth_of
-from tollgate.serve.payments.reference.currencies import Currencies, CurrencyFacts
+from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 from tollgate.serve.payments.reference.iban import iban_problem
 
 DESCRIPTOR_LENGTH_MAX = 22
@@ -155,7 +155,7 @@ def iban(value: object, lengths: Mapping[str, int], field: str = "bank.iban") ->
 
 def currency(
     value: object, currencies: Currencies, field: str = "currency"
-) -> CurrencyFacts | FieldError:
+) -> CurrencyEntry | FieldError:
     """A currency for something new, so none that is deprecated."""
     facts = currencies.find(value) if isinstance(value, str) else None
     if facts is None:

@@ -24,7 +24,7 @@ from tollgate.serve.payments.api.rejections import (
     Unauthorised,
     Unavailable,
 )
-from tollgate.serve.payments.api.router import About, Access, Route
+from tollgate.serve.payments.api.router import Access, Route
 
 Json = dict[str, Any]
 JSON = "application/json"
@@ -75,7 +75,7 @@ _REPLAYED = {"Idempotency-Replayed": {"$ref": "#/components/headers/Idempotency-
 def document(routes: Sequence[Route[Any]], version: str) -> Json:
     """The whole document."""
     paths: Json = {}
-    used = {route.about.tag for route in routes}
+    used = {route.tag for route in routes}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
@@ -120,18 +120,17 @@ def _basic(description: str) -> Json:
 
 
 def _operation(route: Route[Any]) -> Json:
-    about = route.about
     operation: Json = {
         "operationId": _operation_id(route),
-        "tags": [about.tag],
-        "summary": about.summary,
+        "tags": [route.tag],
+        "summary": route.summary,
         "parameters": list(_parameters(route)),
         "responses": _responses(route),
     }
-    if about.description:
-        operation["description"] = about.description
-    if about.request:
-        operation["requestBody"] = _request_body(about.request)
+    if route.description:
+        operation["description"] = route.description
+    if route.request:
+        operation["requestBody"] = _request_body(route.request)
     security = {Access.APP: "appKey", Access.OPERATOR: "operatorKey"}.get(route.access)
     operation["security"] = [{security: []}] if security else []
     return operation
@@ -144,22 +143,21 @@ def _operation_id(route: Route[Any]) -> str:
 
 
 def _parameters(route: Route[Any]) -> Iterator[Json]:
-    about = route.about
     for step in route.path.split("/"):
         if step.startswith("{"):
             yield _parameter("path", step[1:-1], _ID, is_required=True)
-    if about.is_paged:
+    if route.is_paged:
         limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX}
         yield _parameter("query", "limit", limit, is_required=True)
         yield _parameter("query", "sort", {"type": "string", "enum": ["id", "-id"]})
-    if about.is_paged or about.filters:
+    if route.is_paged or route.filters:
         yield _parameter("query", "before", _ID, "older than this id, newest first")
         yield _parameter("query", "after", _ID, "newer than this id, oldest first")
-    for name in sorted(about.filters):
+    for name in sorted(route.filters):
         yield _parameter("query", f"filter[{name}]", dict(_FILTERS[name]))
-    for name, meaning in about.query:
+    for name, meaning in route.query:
         yield _parameter("query", name, {"type": "string"}, meaning)
-    if _is_write(route) and about.takes_key:
+    if _is_write(route) and route.takes_key:
         key = {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"}
         yield _parameter("header", "Idempotency-Key", key, "one effect, however often it is sent")
 
@@ -191,12 +189,12 @@ def _request_body(name: str) -> Json:
 
 
 def _responses(route: Route[Any]) -> Json:
-    statuses = {429, 500, 503} | set(route.about.statuses)
+    statuses = {429, 500, 503} | set(route.statuses)
     if route.access is not Access.NOBODY:
         statuses.add(401)
-    if _is_write(route) and route.about.takes_key:
+    if _is_write(route) and route.takes_key:
         statuses.add(422)
-    responses = {str(route.about.status): _success(route)}
+    responses = {str(route.status): _success(route)}
     if _can_be_bad(route):
         responses["400"] = _bad_request(route)
     for status in sorted(statuses):
@@ -205,26 +203,24 @@ def _responses(route: Route[Any]) -> Json:
 
 
 def _can_be_bad(route: Route[Any]) -> bool:
-    about = route.about
-    return bool(_is_write(route) or about.is_paged or about.filters or about.query)
+    return bool(_is_write(route) or route.is_paged or route.filters or route.query)
 
 
 def _success(route: Route[Any]) -> Json:
-    about = route.about
-    response: Json = {"description": about.summary, "headers": dict(_REQUEST_ID)}
-    if _is_write(route) and about.takes_key:
+    response: Json = {"description": route.summary, "headers": dict(_REQUEST_ID)}
+    if _is_write(route) and route.takes_key:
         response["headers"] |= _REPLAYED
-    if about.reply:
-        response["content"] = {about.media_type: {"schema": _reply_schema(about)}}
-    elif about.media_type != JSON:
-        response["content"] = {about.media_type: {"schema": {"type": "string"}}}
+    if route.reply:
+        response["content"] = {route.media_type: {"schema": _reply_schema(route)}}
+    elif route.media_type != JSON:
+        response["content"] = {route.media_type: {"schema": {"type": "string"}}}
     return response
 
 
-def _reply_schema(about: About) -> Json:
-    name = about.reply.removesuffix("[]")
+def _reply_schema(route: Route[Any]) -> Json:
+    name = route.reply.removesuffix("[]")
     reference = {"$ref": REF.format(model=_models()[name].__name__)}
-    return reference if name == about.reply else {"type": "array", "items": reference}
+    return reference if name == route.reply else {"type": "array", "items": reference}
 
 
 def _bad_request(route: Route[Any]) -> Json:
@@ -233,7 +229,7 @@ def _bad_request(route: Route[Any]) -> Json:
         "minItems": 1,
         "items": {"$ref": REF.format(model="FieldProblem")},
     }
-    is_payment = route.about.reply == "TransactionCreated"
+    is_payment = route.reply == "TransactionCreated"
     processing = {"$ref": REF.format(model="ProcessingProblem")}
     schema = {"oneOf": [fields, processing]} if is_payment else fields
     example = [{"field": "company.country", "message": "is required"}]

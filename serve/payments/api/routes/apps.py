@@ -15,22 +15,22 @@ from tollgate.serve.payments.api.bodies.fields import BodyFields
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import per_address
-from tollgate.serve.payments.api.context import Desk
-from tollgate.serve.payments.api.orders import reply_of
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.orders import done_reply
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest, Forbidden
 from tollgate.serve.payments.api.replies import Reply, as_list, encode_json, under
-from tollgate.serve.payments.api.router import About, Access, Route
+from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.secrets.keys import StoredKey
 
 ANONYMOUS_KEY_LENGTH_MIN = 20
 MERCHANT_FILTERS = frozenset({"test"})
 
 
-async def create(desk: Desk, call: Call) -> Reply:
+async def create(context: ApiContext, call: Call) -> Reply:
     """Without credentials nothing but the idempotency key tells a repetition from a stranger who
     uses the same one, so it must be one that nobody guesses."""
-    await desk.limits.admit(per_address(call.address))
+    await context.limits.admit(per_address(call.address))
     body = await call.body()
     fields = BodyFields(body)
     name = fields.may("name", constraints.name, "")
@@ -45,29 +45,29 @@ async def create(desk: Desk, call: Call) -> Reply:
             )
         )
     scope = (call.address, given) if given else ()
-    key = desk.mint.app_key(*scope)
-    stored = desk.digests.stored(key)
+    key = context.secrets.app_key(*scope)
+    stored = context.digests.stored(key)
     command = CreateApp(name, stored.digest, stored.last4)
     idempotency_key = sha256("\n".join(scope).encode()).hexdigest() if scope else ""
-    done = await desk.order(call, DIRECTORY, command, body, idempotency_key=idempotency_key)
+    done = await context.order(call, DIRECTORY, command, body, idempotency_key=idempotency_key)
     return _with_key(done, key)
 
 
-async def rotate_key(desk: Desk, call: Call) -> Reply:
-    app = await _own(desk, call)
+async def rotate_key(context: ApiContext, call: Call) -> Reply:
+    app = await _own(context, call)
     given = call.idempotency_key
-    key = desk.mint.app_key(app.id, given) if given else desk.mint.app_key()
-    stored: StoredKey = desk.digests.stored(key)
-    done = await desk.order(
+    key = context.secrets.app_key(app.id, given) if given else context.secrets.app_key()
+    stored: StoredKey = context.digests.stored(key)
+    done = await context.order(
         call, DIRECTORY, RotateKey(app.id, stored.digest, stored.last4), await call.body()
     )
-    desk.authentication.forget()
+    context.authentication.forget()
     return _with_key(done, key)
 
 
-async def keys(desk: Desk, call: Call) -> Reply:
-    app = await _own(desk, call)
-    used = await desk.key_uses.last_used([key.digest for key in app.keys])
+async def keys(context: ApiContext, call: Call) -> Reply:
+    app = await _own(context, call)
+    used = await context.key_uses.last_used([key.digest for key in app.keys])
     documents = []
     for key in app.keys:
         document = {"last4": key.last4, "created": moment(key.created_ms)}
@@ -77,22 +77,22 @@ async def keys(desk: Desk, call: Call) -> Reply:
     return Reply(200, as_list(documents))
 
 
-async def me(desk: Desk, call: Call) -> Reply:
-    await desk.enter_alone(call)
-    row = await desk.facts.row("app", call.caller.app)
+async def me(context: ApiContext, call: Call) -> Reply:
+    await context.count_call(call)
+    row = await context.entities.row("app", call.caller.app)
     return Reply(200, under("identity", row.document))
 
 
-async def merchants(desk: Desk, call: Call) -> Reply:
-    app = await _own(desk, call)
+async def merchants(context: ApiContext, call: Call) -> Reply:
+    app = await _own(context, call)
     query = read_list_query(read_query(call.query), MERCHANT_FILTERS)
-    return Reply(200, as_list(await desk.store.merchants_of(app.id, query.page, query.wanted)))
+    return Reply(200, as_list(await context.store.merchants_of(app.id, query.page, query.wanted)))
 
 
-async def _own(desk: Desk, call: Call) -> App:
+async def _own(context: ApiContext, call: Call) -> App:
     """The app of the path, which must be the caller's own."""
-    await desk.enter_alone(call)
-    app = entity_of_row(await desk.facts.row("app", call.ids[0]))
+    await context.count_call(call)
+    app = entity_of_row(await context.entities.row("app", call.ids[0]))
     assert isinstance(app, App), "an app's row holds an app"
     if app.id != call.caller.app:
         raise Forbidden("this is another app's")
@@ -103,7 +103,7 @@ def _with_key(done: Done, key: str) -> Reply:
     """The books never see a key, so it is put into the reply here, for the only time."""
     body = decode(done.body, type=dict[str, dict[str, str]])
     body["app"]["key"] = key
-    return reply_of(done, encode_json(body))
+    return done_reply(done, encode_json(body))
 
 
 ROUTES = (
@@ -111,55 +111,47 @@ ROUTES = (
         "POST",
         "/apps",
         create,
-        About(
-            "apps",
-            "Create an app",
-            request="AppCreate",
-            reply="AppCreated",
-            status=201,
-            description="Takes no credentials. The key is shown here and nowhere else. An "
-            f"Idempotency-Key must have at least {ANONYMOUS_KEY_LENGTH_MIN} characters.",
-        ),
-        Access.NOBODY,
+        "apps",
+        "Create an app",
+        request="AppCreate",
+        reply="AppCreated",
+        status=201,
+        description="Takes no credentials. The key is shown here and nowhere else. An "
+        f"Idempotency-Key must have at least {ANONYMOUS_KEY_LENGTH_MIN} characters.",
+        access=Access.NOBODY,
     ),
-    Route("GET", "/me", me, About("apps", "The app that calls", reply="IdentityReply")),
+    Route("GET", "/me", me, "apps", "The app that calls", reply="IdentityReply"),
     Route(
         "GET",
         "/identities/{appId}/merchants",
         merchants,
-        About(
-            "apps",
-            "Merchants of an app",
-            reply="Merchant[]",
-            is_paged=True,
-            filters=MERCHANT_FILTERS,
-            statuses=frozenset({403, 404}),
-        ),
+        "apps",
+        "Merchants of an app",
+        reply="Merchant[]",
+        is_paged=True,
+        filters=MERCHANT_FILTERS,
+        statuses=frozenset({403, 404}),
     ),
     Route(
         "GET",
         "/apps/{appId}/keys",
         keys,
-        About(
-            "apps",
-            "Live keys of an app",
-            reply="Key[]",
-            statuses=frozenset({403, 404}),
-            description="The oldest first. Keys themselves are never shown again.",
-        ),
+        "apps",
+        "Live keys of an app",
+        reply="Key[]",
+        statuses=frozenset({403, 404}),
+        description="The oldest first. Keys themselves are never shown again.",
     ),
     Route(
         "POST",
         "/apps/{appId}/keys",
         rotate_key,
-        About(
-            "apps",
-            "Add a key, and end the older one of two",
-            reply="AppCreated",
-            status=201,
-            statuses=frozenset({403, 404}),
-            description="An app has one or two live keys. The new one is shown here and nowhere "
-            "else; the key before it goes on working until the next is added.",
-        ),
+        "apps",
+        "Add a key, and end the older one of two",
+        reply="AppCreated",
+        status=201,
+        statuses=frozenset({403, 404}),
+        description="An app has one or two live keys. The new one is shown here and nowhere "
+        "else; the key before it goes on working until the next is added.",
     ),
 )

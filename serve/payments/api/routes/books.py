@@ -13,12 +13,12 @@ from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import Desk
+from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest
 from tollgate.serve.payments.api.replies import Reply, Stream, as_list, encode_json
-from tollgate.serve.payments.api.router import About, Route
+from tollgate.serve.payments.api.router import Route
 
 LINE_FILTERS = frozenset({"merchantId", "transactionId", "test"})
 EVENT_FILTERS = frozenset({"merchantId"})
@@ -30,47 +30,47 @@ CSV = b"text/csv; charset=utf-8; header=present"
 NDJSON = b"application/x-ndjson"
 
 
-async def lines(desk: Desk, call: Call) -> Reply:
-    return await desk.listed(call, "line", call.ids[0], LINE_FILTERS)
+async def lines(context: ApiContext, call: Call) -> Reply:
+    return await context.listed(call, "line", call.ids[0], LINE_FILTERS)
 
 
-async def line(desk: Desk, call: Call) -> Reply:
-    row = await desk.enter_by(call, "line", call.ids[0])
+async def line(context: ApiContext, call: Call) -> Reply:
+    row = await context.access_entity(call, "line", call.ids[0])
     return Reply(200, row.document.encode())
 
 
-async def lines_as_csv(desk: Desk, call: Call) -> Stream:
-    documents = await _exported(desk, call)
+async def lines_as_csv(context: ApiContext, call: Call) -> Stream:
+    documents = await _exported(context, call)
     return Stream(_csv(documents), CSV, _attachment("lines.csv"))
 
 
-async def lines_as_ndjson(desk: Desk, call: Call) -> Stream:
-    documents = await _exported(desk, call)
+async def lines_as_ndjson(context: ApiContext, call: Call) -> Stream:
+    documents = await _exported(context, call)
     return Stream(_ndjson(documents), NDJSON, _attachment("lines.ndjson"))
 
 
-async def events(desk: Desk, call: Call) -> Reply:
-    return await desk.listed(call, "event", call.ids[0], EVENT_FILTERS)
+async def events(context: ApiContext, call: Call) -> Reply:
+    return await context.listed(call, "event", call.ids[0], EVENT_FILTERS)
 
 
-async def balance(desk: Desk, call: Call) -> Reply:
-    merchant = await desk.enter(call, call.ids[0])
+async def balance(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.enter(call, call.ids[0])
     at_ms = _moment_ms(read_query(call.query).get("at"))
-    amount = await desk.store.balance_at(merchant.id, at_ms)
+    amount = await context.store.balance_at(merchant.id, at_ms)
     assert amount is not None, "the merchant is there, and so is its book"
-    shown = moment(desk.now_ms if at_ms is None else at_ms)
+    shown = moment(context.now_ms if at_ms is None else at_ms)
     document = {"currency": merchant.currency, "amount": amount, "at": shown}
     return Reply(200, encode_json({"balance": document}))
 
 
-async def audit(desk: Desk, call: Call) -> Reply:
+async def audit(context: ApiContext, call: Call) -> Reply:
     """Entries of the journal, the oldest first, by their numbers."""
-    merchant = await desk.enter(call, call.ids[0])
+    merchant = await context.enter(call, call.ids[0])
     query = dict(read_query(call.query))
     after_seq = _seq(query.pop("after", ""))
     limit = read_list_query(query, frozenset()).page.limit
     documents: list[str] = []
-    async for entry in desk.store.entries(merchant.id, after_seq):
+    async for entry in context.store.entries(merchant.id, after_seq):
         documents.append(encode_json(_audit_document(entry)).decode())
         if len(documents) == limit:
             break
@@ -92,19 +92,19 @@ def _audit_document(entry: Entry) -> dict[str, object]:
     }
 
 
-async def _exported(desk: Desk, call: Call) -> AsyncIterator[str]:
+async def _exported(context: ApiContext, call: Call) -> AsyncIterator[str]:
     """Lines, the oldest first, page by page while they are sent."""
-    merchant = await desk.enter(call, call.ids[0])
+    merchant = await context.enter(call, call.ids[0])
     query = dict(read_query(call.query))
     query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
     wanted = read_list_query(query, LINE_FILTERS)
-    return _all_lines(desk, merchant.id, wanted.page, wanted.wanted)
+    return _all_lines(context, merchant.id, wanted.page, wanted.wanted)
 
 
 async def _all_lines(
-    desk: Desk, book: BookId, page: PageBounds, wanted: ListFilter
+    context: ApiContext, book: BookId, page: PageBounds, wanted: ListFilter
 ) -> AsyncIterator[str]:
-    while documents := await desk.store.page("line", book, page, wanted):
+    while documents := await context.store.page("line", book, page, wanted):
         for document in documents:
             yield document
         last = decode(documents[-1], type=dict[str, object])["id"]
@@ -154,87 +154,78 @@ ROUTES = (
         "GET",
         "/merchants/{merchantId}/lines",
         lines,
-        About(
-            "lines",
-            "Lines of a merchant",
-            reply="Line[]",
-            is_paged=True,
-            filters=LINE_FILTERS,
-            statuses=MEMBERS_ONLY,
-        ),
+        "lines",
+        "Lines of a merchant",
+        reply="Line[]",
+        is_paged=True,
+        filters=LINE_FILTERS,
+        statuses=MEMBERS_ONLY,
     ),
     Route(
         "GET",
         "/lines/{lineId}",
         line,
-        About("lines", "Fetch a line", reply="Line", statuses=MEMBERS_ONLY),
+        "lines",
+        "Fetch a line",
+        reply="Line",
+        statuses=MEMBERS_ONLY,
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/lines.csv",
         lines_as_csv,
-        About(
-            "lines",
-            "Export lines as CSV",
-            media_type="text/csv",
-            filters=LINE_FILTERS,
-            statuses=MEMBERS_ONLY,
-            description="All of them, the oldest first; `before` and `after` bound them.",
-        ),
+        "lines",
+        "Export lines as CSV",
+        media_type="text/csv",
+        filters=LINE_FILTERS,
+        statuses=MEMBERS_ONLY,
+        description="All of them, the oldest first; `before` and `after` bound them.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/lines.ndjson",
         lines_as_ndjson,
-        About(
-            "lines",
-            "Export lines as NDJSON",
-            media_type="application/x-ndjson",
-            filters=LINE_FILTERS,
-            statuses=MEMBERS_ONLY,
-            description="All of them, the oldest first; `before` and `after` bound them.",
-        ),
+        "lines",
+        "Export lines as NDJSON",
+        media_type="application/x-ndjson",
+        filters=LINE_FILTERS,
+        statuses=MEMBERS_ONLY,
+        description="All of them, the oldest first; `before` and `after` bound them.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/balance",
         balance,
-        About(
-            "books",
-            "The balance, now or at a time",
-            reply="BalanceReply",
-            statuses=MEMBERS_ONLY,
-            query=(("at", "a time, such as 2026-02-28T09:30:00.000Z"),),
-        ),
+        "books",
+        "The balance, now or at a time",
+        reply="BalanceReply",
+        statuses=MEMBERS_ONLY,
+        query=(("at", "a time, such as 2026-02-28T09:30:00.000Z"),),
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/events",
         events,
-        About(
-            "events",
-            "Events of a merchant",
-            reply="Event[]",
-            is_paged=True,
-            filters=EVENT_FILTERS,
-            statuses=MEMBERS_ONLY,
-            description="One per committed change. Poll with `after`.",
-        ),
+        "events",
+        "Events of a merchant",
+        reply="Event[]",
+        is_paged=True,
+        filters=EVENT_FILTERS,
+        statuses=MEMBERS_ONLY,
+        description="One per committed change. Poll with `after`.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/audit",
         audit,
-        About(
-            "books",
-            "Who changed what, from where",
-            reply="AuditEntry[]",
-            statuses=MEMBERS_ONLY,
-            query=(
-                ("limit", "1 to 1000, required"),
-                ("after", "the seq of the last entry received"),
-            ),
-            description="The oldest first. Each hash covers the entry and the hash before it.",
+        "books",
+        "Who changed what, from where",
+        reply="AuditEntry[]",
+        statuses=MEMBERS_ONLY,
+        query=(
+            ("limit", "1 to 1000, required"),
+            ("after", "the seq of the last entry received"),
         ),
+        description="The oldest first. Each hash covers the entry and the hash before it.",
     ),
 )

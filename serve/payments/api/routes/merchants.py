@@ -19,11 +19,11 @@ from tollgate.serve.payments.api.bodies.constraints import FieldError, is_id
 from tollgate.serve.payments.api.bodies.fields import BodyFields
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import Desk
-from tollgate.serve.payments.api.orders import reply_of
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.orders import done_reply
 from tollgate.serve.payments.api.rejections import BadRequest, NotFound
 from tollgate.serve.payments.api.replies import Reply
-from tollgate.serve.payments.api.router import About, Route
+from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.mail.mailer import Invitation
 
 CHANGEABLE = ("name", "email", "descriptor")
@@ -34,22 +34,22 @@ class _Named(Struct):
     name: str = ""
 
 
-async def create(desk: Desk, call: Call) -> Reply:
+async def create(context: ApiContext, call: Call) -> Reply:
     """Its id, and so its book, is reserved first; the same request gets the same one."""
     body = await call.body()
     is_test = BodyFields(body).flag("test")
-    await desk.enter_alone(call, is_test=is_test)
-    creator = await _app(desk, call.caller.app)
-    command = _opening(desk, body, creator)
-    reserved = await desk.order(call, DIRECTORY, ReserveMerchant(), body)
+    await context.count_call(call, is_test=is_test)
+    creator = await _app(context, call.caller.app)
+    command = _opening(context, body, creator)
+    reserved = await context.order(call, DIRECTORY, ReserveMerchant(), body)
     merchant = decode(reserved.body, type=dict[str, dict[str, str]])["merchant"]["id"]
-    return reply_of(await desk.order(call, BookId(merchant), command, body))
+    return done_reply(await context.order(call, BookId(merchant), command, body))
 
 
-def _opening(desk: Desk, body: Body, creator: App) -> OpenMerchant:
-    reference, fields = desk.reference, BodyFields(body)
+def _opening(context: ApiContext, body: Body, creator: App) -> OpenMerchant:
+    reference, fields = context.reference, BodyFields(body)
     command = OpenMerchant(
-        public_key=desk.mint.public_key(),
+        public_key=context.secrets.public_key(),
         name=fields.may("name", constraints.name, ""),
         currency=fields.need(
             "currency",
@@ -80,13 +80,13 @@ def _opening(desk: Desk, body: Body, creator: App) -> OpenMerchant:
     return command
 
 
-async def find(desk: Desk, call: Call) -> Reply:
-    return await desk.one(call, "merchant", call.ids[0])
+async def find(context: ApiContext, call: Call) -> Reply:
+    return await context.one(call, "merchant", call.ids[0])
 
 
-async def change(desk: Desk, call: Call) -> Reply:
+async def change(context: ApiContext, call: Call) -> Reply:
     """A3."""
-    merchant = await desk.enter(call, call.ids[0])
+    merchant = await context.enter(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     for name in body.fields:
@@ -98,7 +98,7 @@ async def change(desk: Desk, call: Call) -> Reply:
         descriptor=fields.may("descriptor", constraints.descriptor, None),
     )
     fields.check()
-    return reply_of(await desk.order(call, merchant.id, command, body))
+    return done_reply(await context.order(call, merchant.id, command, body))
 
 
 def _new_name(body: Body, fields: BodyFields) -> str | None:
@@ -106,65 +106,65 @@ def _new_name(body: Body, fields: BodyFields) -> str | None:
     return "" if body.fields.get("name") == "" else fields.may("name", constraints.name, None)
 
 
-async def invite(desk: Desk, call: Call) -> Reply:
-    merchant = await desk.enter(call, call.ids[0])
+async def invite(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.enter(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     email = fields.need("email", constraints.email, "")
     fields.check()
-    done = await desk.order(call, merchant.id, InviteUser(email), body)
+    done = await context.order(call, merchant.id, InviteUser(email), body)
     is_member = decode(done.body, type=dict[str, bool])["isMember"]
     if not is_member and not done.is_replay:
-        by = await _name(desk, "app", call.caller.app)
-        to = await _name(desk, "merchant", merchant.id)
-        desk.invitations.send(Invitation(email, to, by))
-    return reply_of(done)
+        by = await _name(context, "app", call.caller.app)
+        to = await _name(context, "merchant", merchant.id)
+        context.invitations.send(Invitation(email, to, by))
+    return done_reply(done)
 
 
-async def _name(desk: Desk, kind: str, entity: str) -> str:
+async def _name(context: ApiContext, kind: str, entity: str) -> str:
     """Empty when it has none."""
-    return decode((await desk.facts.row(kind, entity)).document, type=_Named).name
+    return decode((await context.entities.row(kind, entity)).document, type=_Named).name
 
 
-async def users(desk: Desk, call: Call) -> Reply:
-    return await desk.listed(call, "user", call.ids[0])
+async def users(context: ApiContext, call: Call) -> Reply:
+    return await context.listed(call, "user", call.ids[0])
 
 
-async def revoke_user(desk: Desk, call: Call) -> Reply:
-    merchant = await desk.enter(call, call.ids[0])
+async def revoke_user(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.enter(call, call.ids[0])
     user = _existing(call.ids[1], "user")
-    return reply_of(await desk.order(call, merchant.id, RevokeUser(user)))
+    return done_reply(await context.order(call, merchant.id, RevokeUser(user)))
 
 
-async def add_app(desk: Desk, call: Call) -> Reply:
-    merchant = await desk.enter(call, call.ids[0])
+async def add_app(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.enter(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     wanted = fields.reference("appId")
     fields.check()
     try:
-        app = await _app(desk, wanted)
+        app = await _app(context, wanted)
     except NotFound:
         raise BadRequest(FieldError("appId", f"there is no app {wanted}")) from None
     command = AddApp(app.id, app.name, app.created_ms)
-    return reply_of(await desk.order(call, merchant.id, command, body))
+    return done_reply(await context.order(call, merchant.id, command, body))
 
 
-async def apps(desk: Desk, call: Call) -> Reply:
-    return await desk.listed(call, "membership", call.ids[0])
+async def apps(context: ApiContext, call: Call) -> Reply:
+    return await context.listed(call, "membership", call.ids[0])
 
 
-async def revoke_app(desk: Desk, call: Call) -> Reply:
+async def revoke_app(context: ApiContext, call: Call) -> Reply:
     """An app that has revoked itself and asks again with the same key is told the same again."""
-    merchant = await desk.enter(call, call.ids[0], is_for_the_book=bool(call.idempotency_key))
+    merchant = await context.enter(call, call.ids[0], is_for_the_book=bool(call.idempotency_key))
     app = _existing(call.ids[1], "app")
-    done = await desk.order(call, merchant.id, RevokeApp(app))
-    desk.authentication.forget()
-    return reply_of(done)
+    done = await context.order(call, merchant.id, RevokeApp(app))
+    context.authentication.forget()
+    return done_reply(done)
 
 
-async def _app(desk: Desk, app: str) -> App:
-    found = entity_of_row(await desk.facts.row("app", app))
+async def _app(context: ApiContext, app: str) -> App:
+    found = entity_of_row(await context.entities.row("app", app))
     assert isinstance(found, App), "an app's row holds an app"
     return found
 
@@ -180,87 +180,91 @@ ROUTES = (
         "POST",
         "/merchants",
         create,
-        About(
-            "merchants",
-            "Create a merchant",
-            request="MerchantCreate",
-            reply="MerchantReply",
-            status=201,
-            description="The calling app becomes its first member.",
-        ),
+        "merchants",
+        "Create a merchant",
+        request="MerchantCreate",
+        reply="MerchantReply",
+        status=201,
+        description="The calling app becomes its first member.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}",
         find,
-        About("merchants", "Fetch a merchant", reply="MerchantReply", statuses=CHANGES),
+        "merchants",
+        "Fetch a merchant",
+        reply="MerchantReply",
+        statuses=CHANGES,
     ),
     Route(
         "PUT",
         "/merchants/{merchantId}",
         change,
-        About(
-            "merchants",
-            "Change a merchant's name, email or descriptor",
-            request="MerchantChange",
-            status=204,
-            statuses=CHANGES,
-        ),
+        "merchants",
+        "Change a merchant's name, email or descriptor",
+        request="MerchantChange",
+        status=204,
+        statuses=CHANGES,
     ),
     Route(
         "POST",
         "/merchants/{merchantId}/users",
         invite,
-        About(
-            "members",
-            "Invite a user by e-mail",
-            request="UserInvite",
-            reply="UserInvited",
-            status=201,
-            statuses=CHANGES,
-        ),
+        "members",
+        "Invite a user by e-mail",
+        request="UserInvite",
+        reply="UserInvited",
+        status=201,
+        statuses=CHANGES,
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/users",
         users,
-        About("members", "Users of a merchant", reply="User[]", is_paged=True, statuses=CHANGES),
+        "members",
+        "Users of a merchant",
+        reply="User[]",
+        is_paged=True,
+        statuses=CHANGES,
     ),
     Route(
         "DELETE",
         "/merchants/{merchantId}/users/{userId}",
         revoke_user,
-        About("members", "Revoke a user", status=204, statuses=CHANGES),
+        "members",
+        "Revoke a user",
+        status=204,
+        statuses=CHANGES,
     ),
     Route(
         "POST",
         "/merchants/{merchantId}/apps",
         add_app,
-        About(
-            "members",
-            "Give an app access",
-            request="AppAdd",
-            status=201,
-            statuses=CHANGES,
-            description="Adding one that has access already succeeds.",
-        ),
+        "members",
+        "Give an app access",
+        request="AppAdd",
+        status=201,
+        statuses=CHANGES,
+        description="Adding one that has access already succeeds.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/apps",
         apps,
-        About("members", "Apps of a merchant", reply="App[]", is_paged=True, statuses=CHANGES),
+        "members",
+        "Apps of a merchant",
+        reply="App[]",
+        is_paged=True,
+        statuses=CHANGES,
     ),
     Route(
         "DELETE",
         "/merchants/{merchantId}/apps/{appId}",
         revoke_app,
-        About(
-            "members",
-            "Revoke an app",
-            status=204,
-            statuses=CHANGES,
-            description="An app may revoke itself.",
-        ),
+        "members",
+        "Revoke an app",
+        status=204,
+        statuses=CHANGES,
+        description="An app may revoke itself.",
     ),
 )

@@ -5,14 +5,14 @@ from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.fields import BodyFields
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import Desk
-from tollgate.serve.payments.api.orders import reply_of
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.orders import done_reply
 from tollgate.serve.payments.api.rejections import BadRequest, NotFound
 from tollgate.serve.payments.api.replies import Reply, encode_json
-from tollgate.serve.payments.api.router import About, Access, Route
+from tollgate.serve.payments.api.router import Access, Route
 
 
-async def pay_out(desk: Desk, call: Call) -> Reply:
+async def pay_out(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
     fields = BodyFields(body)
     wanted = fields.reference("merchantId")
@@ -20,16 +20,16 @@ async def pay_out(desk: Desk, call: Call) -> Reply:
     description = fields.may("description", constraints.text, "")
     fields.check()
     try:
-        merchant = await desk.facts.merchant(wanted)
+        merchant = await context.entities.merchant(wanted)
     except NotFound:
         raise BadRequest(FieldError("merchantId", f"there is no merchant {wanted}")) from None
-    return reply_of(await desk.order(call, merchant.id, PayOut(amount, description), body))
+    return done_reply(await context.order(call, merchant.id, PayOut(amount, description), body))
 
 
-async def trial_balance(desk: Desk, call: Call) -> Reply:
+async def trial_balance(context: ApiContext, call: Call) -> Reply:
     """M8."""
     del call
-    sums = await desk.store.trial_balance()
+    sums = await context.store.trial_balance()
     totals: dict[str, int] = {}
     for _, currency, amount in sums:
         totals[currency] = totals.get(currency, 0) + amount
@@ -48,26 +48,22 @@ ROUTES = (
         "POST",
         "/operator/payouts",
         pay_out,
-        About(
-            "operator",
-            "Pay out of a merchant's balance",
-            request="PayoutCreate",
-            reply="LineReply",
-            status=201,
-            statuses=frozenset({404}),
-        ),
-        Access.OPERATOR,
+        "operator",
+        "Pay out of a merchant's balance",
+        request="PayoutCreate",
+        reply="LineReply",
+        status=201,
+        statuses=frozenset({404}),
+        access=Access.OPERATOR,
     ),
     Route(
         "GET",
         "/operator/trial-balance",
         trial_balance,
-        About(
-            "operator",
-            "The sums of all accounts, which cancel out per currency",
-            reply="TrialBalanceReply",
-            statuses=frozenset({404}),
-        ),
-        Access.OPERATOR,
+        "operator",
+        "The sums of all accounts, which cancel out per currency",
+        reply="TrialBalanceReply",
+        statuses=frozenset({404}),
+        access=Access.OPERATOR,
     ),
 )

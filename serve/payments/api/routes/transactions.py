@@ -10,42 +10,42 @@ from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.fields import REQUIRED, BodyFields
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import Desk
-from tollgate.serve.payments.api.immutable_facts import MerchantFacts, TransactionFacts
-from tollgate.serve.payments.api.orders import reply_of
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
+from tollgate.serve.payments.api.orders import done_reply
 from tollgate.serve.payments.api.rejections import BadRequest
 from tollgate.serve.payments.api.replies import Reply
-from tollgate.serve.payments.api.router import About, Route
+from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.network.port import Charge, PaymentRefused
-from tollgate.serve.payments.reference.currencies import CurrencyFacts
+from tollgate.serve.payments.reference.currencies import CurrencyEntry
 
 NOTES_LENGTH_MAX = 1_024
 TRANSACTION_FILTERS = frozenset({"merchantId", "transactionId", "test", "successful"})
 MEMBERS_ONLY = frozenset({403, 404})
 CHANGES = frozenset({403, 404, 409})
-_NO_CURRENCY = CurrencyFacts(Currency(""), 0)
+_NO_CURRENCY = CurrencyEntry(Currency(""), 0)
 
 
-async def create(desk: Desk, call: Call) -> Reply:
+async def create(context: ApiContext, call: Call) -> Reply:
     """From an earlier transaction or a saved card, without its holder."""
-    merchant = await desk.enter(call, call.ids[0])
+    merchant = await context.enter(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     source, is_card = _source(fields)
     currency = fields.need(
         "currency",
-        lambda value, field: constraints.currency(value, desk.reference.currencies, field),
+        lambda value, field: constraints.currency(value, context.reference.currencies, field),
         _NO_CURRENCY,
     )
     amount = fields.amount()
     descriptor = fields.may("descriptor", constraints.descriptor, "")
     custom = fields.may("custom", constraints.custom, "")
     fields.check()
-    card = await _card_of(desk, merchant, source, is_card=is_card)
-    network = desk.networks.of(is_test=merchant.is_test)
+    card = await _card_of(context, merchant, source, is_card=is_card)
+    network = context.networks.of(is_test=merchant.is_test)
     if isinstance(network, PaymentRefused):
         raise BadRequest(FieldError(network.field, network.message))
-    charge = Charge(currency.code, currency.exponent, amount, desk.now_ms)
+    charge = Charge(currency.code, currency.exponent, amount, context.now_ms)
     verdict = await network.authorise_again(card, charge)
     command = Authorise(
         currency=currency.code,
@@ -59,11 +59,11 @@ async def create(desk: Desk, call: Call) -> Reply:
         source=source,
         is_source_card=is_card,
     )
-    done = await desk.order(call, merchant.id, command, body)
+    done = await context.order(call, merchant.id, command, body)
     if done.status == 201:
         made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
-        desk.facts.learn(made, TransactionFacts(merchant.id, currency.code))
-    return reply_of(done)
+        context.entities.learn(made, CachedTransaction(merchant.id, currency.code))
+    return done_reply(done)
 
 
 def _source(fields: BodyFields) -> tuple[EntityId, bool]:
@@ -88,11 +88,11 @@ def _source(fields: BodyFields) -> tuple[EntityId, bool]:
 
 
 async def _card_of(
-    desk: Desk, merchant: MerchantFacts, source: EntityId, *, is_card: bool
+    context: ApiContext, merchant: CachedMerchant, source: EntityId, *, is_card: bool
 ) -> CardSummary:
     """The card of a source of this merchant; whether it may be used again is the book's to say."""
     kind, field = ("card", "cardId") if is_card else ("transaction", "transactionId")
-    row = await desk.store.entity(kind, source)
+    row = await context.store.entity(kind, source)
     if row is None or row.book != merchant.id:
         raise BadRequest(FieldError(field, f"{source} is not one of this merchant's"))
     match entity_of_row(row):
@@ -105,16 +105,16 @@ async def _card_of(
     )
 
 
-async def page(desk: Desk, call: Call) -> Reply:
-    return await desk.listed(call, "transaction", call.ids[0], TRANSACTION_FILTERS)
+async def page(context: ApiContext, call: Call) -> Reply:
+    return await context.listed(call, "transaction", call.ids[0], TRANSACTION_FILTERS)
 
 
-async def find(desk: Desk, call: Call) -> Reply:
-    return await desk.one(call, "transaction", call.ids[0])
+async def find(context: ApiContext, call: Call) -> Reply:
+    return await context.one(call, "transaction", call.ids[0])
 
 
-async def capture(desk: Desk, call: Call) -> Reply:
-    entered = await desk.enter_by_transaction(call, call.ids[0])
+async def capture(context: ApiContext, call: Call) -> Reply:
+    entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     amount = fields.amount()
@@ -127,17 +127,17 @@ async def capture(desk: Desk, call: Call) -> Reply:
         amount=amount,
         currency=currency,
         descriptor=descriptor,
-        rate=desk.rate(entered.transaction.currency, funding),
-        flat_rate=desk.rate(entered.merchant.pricing.flat.currency, funding),
+        rate=context.rate(entered.transaction.currency, funding),
+        flat_rate=context.rate(entered.merchant.pricing.flat.currency, funding),
     )
     state = entered.state
     is_checked = state is not None and state.refuse_capture(amount, currency) is None
     book = entered.merchant.id
-    return reply_of(await desk.order(call, book, command, body, is_checked=is_checked))
+    return done_reply(await context.order(call, book, command, body, is_checked=is_checked))
 
 
-async def refund(desk: Desk, call: Call) -> Reply:
-    entered = await desk.enter_by_transaction(call, call.ids[0])
+async def refund(context: ApiContext, call: Call) -> Reply:
+    entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     amount = fields.amount()
@@ -146,11 +146,11 @@ async def refund(desk: Desk, call: Call) -> Reply:
     command = Refund(EntityId(call.ids[0]), amount, descriptor)
     is_checked = entered.state is not None and entered.state.refuse_refund(amount) is None
     book = entered.merchant.id
-    return reply_of(await desk.order(call, book, command, body, is_checked=is_checked))
+    return done_reply(await context.order(call, book, command, body, is_checked=is_checked))
 
 
-async def void(desk: Desk, call: Call) -> Reply:
-    entered = await desk.enter_by_transaction(call, call.ids[0])
+async def void(context: ApiContext, call: Call) -> Reply:
+    entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     amount = fields.amount()
@@ -158,21 +158,21 @@ async def void(desk: Desk, call: Call) -> Reply:
     command = Void(EntityId(call.ids[0]), amount)
     is_checked = entered.state is not None and entered.state.refuse_void(amount) is None
     book = entered.merchant.id
-    return reply_of(await desk.order(call, book, command, body, is_checked=is_checked))
+    return done_reply(await context.order(call, book, command, body, is_checked=is_checked))
 
 
-async def save_card(desk: Desk, call: Call) -> Reply:
-    merchant = await desk.enter(call, call.ids[0])
+async def save_card(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.enter(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
     transaction = fields.reference("transactionId")
     notes = fields.may("notes", _notes, "")
     fields.check()
-    return reply_of(await desk.order(call, merchant.id, SaveCard(transaction, notes), body))
+    return done_reply(await context.order(call, merchant.id, SaveCard(transaction, notes), body))
 
 
-async def find_card(desk: Desk, call: Call) -> Reply:
-    return await desk.one(call, "card", call.ids[0])
+async def find_card(context: ApiContext, call: Call) -> Reply:
+    return await context.one(call, "card", call.ids[0])
 
 
 def _currency_code(value: object, field: str) -> Currency | FieldError:
@@ -191,95 +191,87 @@ ROUTES = (
         "POST",
         "/merchants/{merchantId}/transactions",
         create,
-        About(
-            "transactions",
-            "Create a transaction from an earlier one or a saved card",
-            request="TransactionCreate",
-            reply="TransactionCreated",
-            status=201,
-            statuses=MEMBERS_ONLY,
-            description="A processing error is answered with 400 and an object; the attempt is "
-            "stored as an unsuccessful transaction. Retrying is pointless after the errors 6 and "
-            "10; after others wait 24 hours, and ask for a manual payment after five attempts.",
-        ),
+        "transactions",
+        "Create a transaction from an earlier one or a saved card",
+        request="TransactionCreate",
+        reply="TransactionCreated",
+        status=201,
+        statuses=MEMBERS_ONLY,
+        description="A processing error is answered with 400 and an object; the attempt is "
+        "stored as an unsuccessful transaction. Retrying is pointless after the errors 6 and "
+        "10; after others wait 24 hours, and ask for a manual payment after five attempts.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/transactions",
         page,
-        About(
-            "transactions",
-            "Transactions of a merchant",
-            reply="Transaction[]",
-            is_paged=True,
-            filters=TRANSACTION_FILTERS,
-            statuses=MEMBERS_ONLY,
-        ),
+        "transactions",
+        "Transactions of a merchant",
+        reply="Transaction[]",
+        is_paged=True,
+        filters=TRANSACTION_FILTERS,
+        statuses=MEMBERS_ONLY,
     ),
     Route(
         "GET",
         "/transactions/{transactionId}",
         find,
-        About(
-            "transactions", "Fetch a transaction", reply="TransactionReply", statuses=MEMBERS_ONLY
-        ),
+        "transactions",
+        "Fetch a transaction",
+        reply="TransactionReply",
+        statuses=MEMBERS_ONLY,
     ),
     Route(
         "POST",
         "/transactions/{transactionId}/captures",
         capture,
-        About(
-            "transactions",
-            "Capture all or part of what is pending",
-            request="CaptureCreate",
-            reply="TransactionReply",
-            status=201,
-            statuses=CHANGES,
-        ),
+        "transactions",
+        "Capture all or part of what is pending",
+        request="CaptureCreate",
+        reply="TransactionReply",
+        status=201,
+        statuses=CHANGES,
     ),
     Route(
         "POST",
         "/transactions/{transactionId}/refunds",
         refund,
-        About(
-            "transactions",
-            "Refund all or part of what was captured",
-            request="RefundCreate",
-            reply="TransactionReply",
-            status=201,
-            statuses=CHANGES,
-        ),
+        "transactions",
+        "Refund all or part of what was captured",
+        request="RefundCreate",
+        reply="TransactionReply",
+        status=201,
+        statuses=CHANGES,
     ),
     Route(
         "POST",
         "/transactions/{transactionId}/voids",
         void,
-        About(
-            "transactions",
-            "Void all or part of what is pending",
-            request="VoidCreate",
-            reply="TransactionReply",
-            status=201,
-            statuses=CHANGES,
-        ),
+        "transactions",
+        "Void all or part of what is pending",
+        request="VoidCreate",
+        reply="TransactionReply",
+        status=201,
+        statuses=CHANGES,
     ),
     Route(
         "POST",
         "/merchants/{merchantId}/cards",
         save_card,
-        About(
-            "cards",
-            "Save the card of a transaction (deprecated)",
-            request="CardCreate",
-            reply="CardCreated",
-            status=201,
-            statuses=MEMBERS_ONLY,
-        ),
+        "cards",
+        "Save the card of a transaction (deprecated)",
+        request="CardCreate",
+        reply="CardCreated",
+        status=201,
+        statuses=MEMBERS_ONLY,
     ),
     Route(
         "GET",
         "/cards/{cardId}",
         find_card,
-        About("cards", "Fetch a card (deprecated)", reply="CardReply", statuses=MEMBERS_ONLY),
+        "cards",
+        "Fetch a card (deprecated)",
+        reply="CardReply",
+        statuses=MEMBERS_ONLY,
     ),
 )

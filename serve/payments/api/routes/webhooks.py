@@ -14,90 +14,90 @@ from tollgate.serve.payments.api.bodies.constraints import FieldError, is_id
 from tollgate.serve.payments.api.bodies.fields import BodyFields
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import Desk
-from tollgate.serve.payments.api.orders import RETRY_AFTER_S, reply_of
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.orders import RETRY_AFTER_S, done_reply
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import NotFound, Unavailable
 from tollgate.serve.payments.api.replies import Reply, as_list, encode_json
-from tollgate.serve.payments.api.router import About, Route
+from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.webhooks.calls import WebhookSecret, replaced, webhook_url
 
 MEMBERS_ONLY = frozenset({403, 404})
 EVENTS_MAX = 1_000
 
 
-async def add(desk: Desk, call: Call) -> Reply:
-    merchant = await desk.enter(call, call.ids[0])
+async def add(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.enter(call, call.ids[0])
     body = await call.body()
     fields = BodyFields(body)
-    url = fields.need("url", lambda value, field: webhook_url(value, desk.targets, field), "")
+    url = fields.need("url", lambda value, field: webhook_url(value, context.targets, field), "")
     fields.check()
     given = call.idempotency_key
     scope = (call.caller.app, merchant.id, given) if given else ()
-    secret = desk.mint.webhook_secret(*scope)
-    command = AddWebhook(url, desk.secret_box.seal([secret], merchant.id))
-    return _with_secret(await desk.order(call, merchant.id, command, body), secret)
+    secret = context.secrets.webhook_secret(*scope)
+    command = AddWebhook(url, context.secret_sealer.seal([secret], merchant.id))
+    return _with_secret(await context.order(call, merchant.id, command, body), secret)
 
 
-async def replace_secret(desk: Desk, call: Call) -> Reply:
+async def replace_secret(context: ApiContext, call: Call) -> Reply:
     """The secret before signs beside the new one for a day."""
-    row = await _webhook(desk, call)
+    row = await _webhook(context, call)
     webhook = entity_of_row(row)
     assert isinstance(webhook, Webhook), "a webhook's row holds a webhook"
     given = call.idempotency_key
     scope = (call.caller.app, webhook.id, given) if given else ()
-    secret = desk.mint.webhook_secret(*scope)
-    known = desk.secret_box.open(webhook.secret, row.book)
-    sealed = desk.secret_box.seal(replaced(known, secret, desk.now_ms), row.book)
+    secret = context.secrets.webhook_secret(*scope)
+    known = context.secret_sealer.open(webhook.secret, row.book)
+    sealed = context.secret_sealer.seal(replaced(known, secret, context.now_ms), row.book)
     command = ReplaceWebhookSecret(webhook.id, sealed, webhook.secret)
-    return _with_secret(await desk.order(call, row.book, command, is_checked=True), secret)
+    return _with_secret(await context.order(call, row.book, command, is_checked=True), secret)
 
 
 def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
     """The books never show a secret, so it is put into the reply here, for the only time."""
     reply = decode(done.body, type=dict[str, dict[str, object]])
     reply["webhook"]["secret"] = secret.secret
-    return reply_of(done, encode_json(reply))
+    return done_reply(done, encode_json(reply))
 
 
-async def page(desk: Desk, call: Call) -> Reply:
-    return await desk.listed(call, "webhook", call.ids[0])
+async def page(context: ApiContext, call: Call) -> Reply:
+    return await context.listed(call, "webhook", call.ids[0])
 
 
-async def remove(desk: Desk, call: Call) -> Reply:
-    merchant = await desk.enter(call, call.ids[0])
+async def remove(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.enter(call, call.ids[0])
     if not is_id(call.ids[1]):
         raise NotFound(f"there is no webhook {call.ids[1][:24]}")
     command = RemoveWebhook(EntityId(call.ids[1]))
-    return reply_of(await desk.order(call, merchant.id, command))
+    return done_reply(await context.order(call, merchant.id, command))
 
 
-async def dead_letters(desk: Desk, call: Call) -> Reply:
-    webhook = await _webhook(desk, call)
+async def dead_letters(context: ApiContext, call: Call) -> Reply:
+    webhook = await _webhook(context, call)
     page = read_list_query(read_query(call.query), frozenset()).page
     try:
-        letters = await desk.deliveries.dead_letters(webhook.id, page.limit, page.before)
+        letters = await context.deliveries.dead_letters(webhook.id, page.limit, page.before)
     except DeliveriesDown as error:
         raise Unavailable(str(error), RETRY_AFTER_S) from error
     return Reply(200, as_list([encode_json(_letter(each)).decode() for each in letters]))
 
 
-async def replay(desk: Desk, call: Call) -> Reply:
+async def replay(context: ApiContext, call: Call) -> Reply:
     """Queueing what is queued already changes nothing, so a repetition needs no key."""
-    webhook = await _webhook(desk, call)
+    webhook = await _webhook(context, call)
     fields = BodyFields(await call.body())
     events = fields.may("events", _events, None)
     fields.check()
     try:
-        queued = await desk.deliveries.send_again(webhook.id, events, desk.now_ms)
+        queued = await context.deliveries.send_again(webhook.id, events, context.now_ms)
     except DeliveriesDown as error:
         raise Unavailable(str(error), RETRY_AFTER_S) from error
     return Reply(201, encode_json({"queued": queued}))
 
 
-async def _webhook(desk: Desk, call: Call) -> EntityRow:
-    merchant = await desk.enter(call, call.ids[0])
-    row = await desk.facts.row("webhook", call.ids[1])
+async def _webhook(context: ApiContext, call: Call) -> EntityRow:
+    merchant = await context.enter(call, call.ids[0])
+    row = await context.entities.row("webhook", call.ids[1])
     if row.book != merchant.id:
         raise NotFound(f"this merchant has no webhook {row.id}")
     return row
@@ -125,75 +125,68 @@ ROUTES = (
         "POST",
         "/merchants/{merchantId}/webhooks",
         add,
-        About(
-            "webhooks",
-            "Send events to a URL",
-            request="WebhookCreate",
-            reply="WebhookCreated",
-            status=201,
-            statuses=MEMBERS_ONLY,
-            description="Calls are signed: `Tollgate-Signature: t=…,v1=…`, HMAC-SHA-256 of "
-            "`t.body` under the secret, which is shown here and nowhere else.",
-        ),
+        "webhooks",
+        "Send events to a URL",
+        request="WebhookCreate",
+        reply="WebhookCreated",
+        status=201,
+        statuses=MEMBERS_ONLY,
+        description="Calls are signed: `Tollgate-Signature: t=…,v1=…`, HMAC-SHA-256 of "
+        "`t.body` under the secret, which is shown here and nowhere else.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/webhooks",
         page,
-        About(
-            "webhooks",
-            "Webhooks of a merchant",
-            reply="Webhook[]",
-            is_paged=True,
-            statuses=MEMBERS_ONLY,
-        ),
+        "webhooks",
+        "Webhooks of a merchant",
+        reply="Webhook[]",
+        is_paged=True,
+        statuses=MEMBERS_ONLY,
     ),
     Route(
         "DELETE",
         "/merchants/{merchantId}/webhooks/{webhookId}",
         remove,
-        About("webhooks", "Remove a webhook", status=204, statuses=MEMBERS_ONLY),
+        "webhooks",
+        "Remove a webhook",
+        status=204,
+        statuses=MEMBERS_ONLY,
     ),
     Route(
         "POST",
         "/merchants/{merchantId}/webhooks/{webhookId}/secrets",
         replace_secret,
-        About(
-            "webhooks",
-            "Replace the secret of a webhook",
-            reply="WebhookCreated",
-            status=201,
-            statuses=MEMBERS_ONLY | {409},
-            description="The new secret is shown here and nowhere else. For a day calls carry a "
-            "`v1` of the secret before as well.",
-        ),
+        "webhooks",
+        "Replace the secret of a webhook",
+        reply="WebhookCreated",
+        status=201,
+        statuses=MEMBERS_ONLY | {409},
+        description="The new secret is shown here and nowhere else. For a day calls carry a "
+        "`v1` of the secret before as well.",
     ),
     Route(
         "GET",
         "/merchants/{merchantId}/webhooks/{webhookId}/dead-letters",
         dead_letters,
-        About(
-            "webhooks",
-            "Events that could not be delivered in three days",
-            reply="DeadLetter[]",
-            is_paged=True,
-            statuses=MEMBERS_ONLY,
-            description="The newest first; page with `before`.",
-        ),
+        "webhooks",
+        "Events that could not be delivered in three days",
+        reply="DeadLetter[]",
+        is_paged=True,
+        statuses=MEMBERS_ONLY,
+        description="The newest first; page with `before`.",
     ),
     Route(
         "POST",
         "/merchants/{merchantId}/webhooks/{webhookId}/replays",
         replay,
-        About(
-            "webhooks",
-            "Send dead letters again",
-            request="ReplayCreate",
-            reply="ReplayCreated",
-            status=201,
-            statuses=MEMBERS_ONLY,
-            description="Those named in `events`, or all of them.",
-            takes_key=False,
-        ),
+        "webhooks",
+        "Send dead letters again",
+        request="ReplayCreate",
+        reply="ReplayCreated",
+        status=201,
+        statuses=MEMBERS_ONLY,
+        description="Those named in `events`, or all of them.",
+        takes_key=False,
     ),
 )

@@ -19,7 +19,7 @@ from tollgate.serve.payments.webhooks.calls import (
 
 
 @final
-class Minting:
+class SecretGenerator:
     """Makes what nobody can guess."""
 
     __slots__ = ("__seed_key",)

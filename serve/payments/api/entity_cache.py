@@ -21,43 +21,43 @@ MERCHANTS_MAX = 10_000
 TRANSACTIONS_MAX = 100_000
 
 
-class PriceFacts(Struct, frozen=True):
+class CachedPrice(Struct, frozen=True):
     currency: Currency
 
 
-class PricingFacts(Struct, frozen=True):
-    flat: PriceFacts
-    dispute: PriceFacts
+class CachedPricing(Struct, frozen=True):
+    flat: CachedPrice
+    dispute: CachedPrice
 
 
-class MerchantFacts(Struct, frozen=True, rename={"is_test": "test"}):
+class CachedMerchant(Struct, frozen=True, rename={"is_test": "test"}):
     """Of a merchant's document."""
 
     id: BookId
     currency: Currency
     is_test: bool
-    pricing: PricingFacts
+    pricing: CachedPricing
 
 
-class TransactionFacts(Struct, frozen=True):
+class CachedTransaction(Struct, frozen=True):
     """Of a transaction."""
 
     merchant: BookId
     currency: Currency
 
 
-_decode_merchant = Decoder(MerchantFacts).decode
+_decode_merchant = Decoder(CachedMerchant).decode
 
 
-class Facts:
+class EntityCache:
     """Reads facts from the store, once."""
 
     def __init__(self, store: ReadStore) -> None:
         self._store = store
-        self._merchants: LruCache[str, MerchantFacts] = LruCache(MERCHANTS_MAX)
-        self._transactions: LruCache[str, TransactionFacts] = LruCache(TRANSACTIONS_MAX)
+        self._merchants: LruCache[str, CachedMerchant] = LruCache(MERCHANTS_MAX)
+        self._transactions: LruCache[str, CachedTransaction] = LruCache(TRANSACTIONS_MAX)
 
-    async def merchant(self, merchant: str) -> MerchantFacts:
+    async def merchant(self, merchant: str) -> CachedMerchant:
         """Raises NotFound."""
         if (known := self._merchants.get(merchant)) is not None:
             return known
@@ -66,22 +66,22 @@ class Facts:
         self._merchants.put(merchant, facts)
         return facts
 
-    async def merchant_by_public_key(self, key: str) -> MerchantFacts | None:
+    async def merchant_by_public_key(self, key: str) -> CachedMerchant | None:
         row = await self._store.merchant_by_public_key(key)
         return None if row is None else _decode_merchant(row.document)
 
-    async def transaction(self, transaction: str) -> tuple[TransactionFacts, Transaction | None]:
+    async def transaction(self, transaction: str) -> tuple[CachedTransaction, Transaction | None]:
         """And its state, if it had to be read anyway. Raises NotFound."""
         if (known := self._transactions.get(transaction)) is not None:
             return known, None
         row = await self.row("transaction", transaction)
         state = entity_of_row(row)
         assert isinstance(state, Transaction), "a transaction's row holds a transaction"
-        facts = TransactionFacts(state.book, state.currency)
+        facts = CachedTransaction(state.book, state.currency)
         self._transactions.put(transaction, facts)
         return facts, state
 
-    def learn(self, transaction: str, facts: TransactionFacts) -> None:
+    def learn(self, transaction: str, facts: CachedTransaction) -> None:
         """Of a transaction that was made here."""
         self._transactions.put(transaction, facts)
 

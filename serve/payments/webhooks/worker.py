@@ -26,14 +26,14 @@ from tollgate.serve.payments.webhooks.calls import (
     live,
     signature,
 )
-from tollgate.serve.payments.webhooks.secrets import SecretBox
+from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 LOG = logging.getLogger("tollgate.payments.delivery")
 TIDY_EVERY_S = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class PumpBounds:
+class DeliveryBounds:
     """`calls_max`: under way at once. `letters_max`: of one batch. `timeout_s`: of one call, which
     the sender keeps. `poll_s`: between looks when there is nothing to do."""
 
@@ -48,24 +48,24 @@ class PumpBounds:
         return int((self.letters_max + 1) * self.timeout_s * 1000)
 
 
-class DeliveryPump:
+class DeliveryWorker:
     """Delivers until it is stopped."""
 
     def __init__(
         self,
         store: DeliveryStore,
         sender: Sender,
-        box: SecretBox,
+        box: WebhookSecretSealer,
         clock: Clock,
         user_agent: str = "Tollgate",
-        bounds: PumpBounds | None = None,
+        bounds: DeliveryBounds | None = None,
     ) -> None:
         self._store = store
         self._sender = sender
         self._box = box
         self._clock = clock
         self._user_agent = user_agent
-        self._bounds = bounds or PumpBounds()
+        self._bounds = bounds or DeliveryBounds()
         self._wake = asyncio.Event()
         self._is_stopping = False
         self._tidy_at_s = 0.0
@@ -92,7 +92,7 @@ class DeliveryPump:
             for task in under_way:
                 task.cancel()
 
-    async def pump_once(self) -> int:
+    async def deliver_due(self) -> int:
         """Everything that is due at this moment, once; how many batches that was."""
         under_way: set[asyncio.Task[None]] = set()
         await self._start_calls(under_way)
