@@ -6,8 +6,8 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from tests.simulation.witness import check, judge
-from tests.simulation.world import Testimony, run
+from tests.simulation.ledger.witness import check, judge
+from tests.simulation.ledger.world import Testimony, run
 
 CONSOLE = Console(width=120)
 

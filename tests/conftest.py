@@ -232,7 +232,7 @@ def envoy_binary() -> Path:
 @pytest.fixture(scope="session")
 def postgresql_url() -> Iterator[str]:
     """A PostgreSQL server of this run's own."""
-    from tests.postgresql_server import postgresql_server  # (most runs need none of it)
+    from tests.support.servers.postgresql import postgresql_server  # (most runs need none of it)
 
     with postgresql_server() as url:
         yield url
@@ -241,7 +241,7 @@ def postgresql_url() -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Empty tables for the ledger's books, in one storage after the other."""
-    from tests.ledger_storage import emptied
+    from tests.support.ledger.storage import emptied
 
     kind = request.param
     return emptied(

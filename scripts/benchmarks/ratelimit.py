@@ -23,7 +23,7 @@ from rich.table import Table
 from scripts.benchmarks.grpc_load import Load, run_load
 from scripts.benchmarks.h2load import run_h2load
 from scripts.benchmarks.tollgate_node import TollgateNode, Usage, json_body, tollgate_node
-from tests.e2e.envoy_process import EnvoyProcess
+from tests.support.processes.envoy import EnvoyProcess
 from tollgate.serve.node.ports import free_port
 from tollgate.serve.ratelimit.codec.json_form import request_from_json
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH

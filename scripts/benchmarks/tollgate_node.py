@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from tests.tollgate_process import TollgateProcess
+from tests.support.processes.tollgate import TollgateProcess
 
 RULES = """\
 domain: bench

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -95,12 +94,14 @@ def find_machine_words(path: str, text: str) -> list[str]:
     )
 
 
-def find_shared_names(paths: list[str]) -> list[str]:
-    names = Counter(path.rpartition("/")[2] for path in paths)
+def find_loose_tests(paths: list[str]) -> list[str]:
+    """A test stands in the folder of its service, inside its tier; the rules of the tree itself
+    and the two tests of a tier's price do not belong to any."""
     return [
-        f"{path}: another test file is called so too"
+        f"{path}: move it to tests/<tier>/<service>/"
         for path in paths
-        if names[path.rpartition("/")[2]] > 1
+        if re.fullmatch(r"tests/(?!architecture/)(\w+/)?test_\w+\.py", path)
+        and not re.fullmatch(r"tests/(\w+)/test_price_of_\1\.py", path)
     ]
 
 
@@ -120,9 +121,9 @@ def test_all_files_keep_the_habits(find: Finder, texts: dict[str, str]) -> None:
     assert not findings, "\n".join(findings)
 
 
-def test_names_of_test_files_are_unique(modules: dict[str, str]) -> None:
-    tests = [path for path in modules if re.fullmatch(r"tests/.*/test_\w+\.py", path)]
-    assert not find_shared_names(tests)
+def test_tests_stand_in_folders_of_services(modules: dict[str, str]) -> None:
+    assert not find_loose_tests(list(modules))
+    # (pytest imports tests by their path: files of one name in several folders are well)
     assert not [path for path in modules if re.fullmatch(r"tests/(.*/)?__init__\.py", path)]
 
 
@@ -138,7 +139,7 @@ BAD: list[tuple[Finder, str, str]] = [
     (find_catch_alls, "serve/payments/front_door.py", f"{TRY} BaseException:\n    raise"),
     (find_catch_alls, "serve/cli.py", "with contextlib.suppress(Exception):\n    f()"),
     (find_prints, "actors/ratelimit/actor.py", "def f():\n    print('here')"),
-    (find_prints, "tests/unit/test_windows.py", "print('here')"),
+    (find_prints, "tests/unit/ratelimit/counting/test_windows.py", "print('here')"),
     (find_skips, "tests/unit/test_a.py", "@pytest.mark.skip\ndef test_a(): ..."),
     (find_skips, "tests/unit/test_a.py", "@pytest.mark.skipif(True, reason='')\ndef test_a(): ..."),
     (find_skips, "tests/unit/test_a.py", "@pytest.mark.xfail\ndef test_a(): ..."),
@@ -185,6 +186,8 @@ def test_a_good_habit_passes(find: Finder, path: str, text: str) -> None:
     assert find(path, text) == []
 
 
-def test_a_shared_name_is_found() -> None:
-    paths = ["tests/unit/test_a.py", "tests/contract/test_a.py", "tests/unit/test_b.py"]
-    assert [line.partition(":")[0] for line in find_shared_names(paths)] == paths[:2]
+def test_a_loose_test_is_found() -> None:
+    loose = ["tests/test_a.py", "tests/unit/test_a.py", "tests/e2e/test_price_of_unit.py"]
+    good = ["tests/unit/ledger/law/test_a.py", "tests/unit/test_price_of_unit.py"]
+    assert [line.partition(":")[0] for line in find_loose_tests([*loose, *good])] == loose
+    assert find_loose_tests(["tests/architecture/test_style.py"]) == []

@@ -12,8 +12,8 @@ import grpc
 import httpx
 from envoy.service.ratelimit.v3 import rls_pb2, rls_pb2_grpc
 
-from tests.engine import entries
-from tests.waiting import until
+from tests.support.ratelimit.engine import entries
+from tests.support.waiting import until
 
 # Nobody waits this long when all is well: a call that ends so has hung.
 CALL_TIMEOUT_S = 20.0

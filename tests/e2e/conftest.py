@@ -16,8 +16,8 @@ import pytest
 from envoy.service.ratelimit.v3 import rls_pb2_grpc
 
 from tests.e2e.callers import own_connection
-from tests.e2e.envoy_process import EnvoyProcess
-from tests.tollgate_process import TollgateProcess
+from tests.support.processes.envoy import EnvoyProcess
+from tests.support.processes.tollgate import TollgateProcess
 from tollgate.serve.payments.secrets.operator_key import make_operator_key
 
 SAMPLE_RULES = Path(__file__).parents[2] / "configs/ratelimit"

@@ -13,7 +13,7 @@ import psutil
 import pytest
 import ray
 
-from tests.ray_head import ENVIRONMENT, ray_head
+from tests.support.processes.ray_head import ENVIRONMENT, ray_head
 from tollgate.actors.ratelimit.counting.actor import start_partitions
 
 NAMESPACE = "integration"

@@ -1,0 +1,50 @@
+"""What is not said of public documents: a warning that their publishers would call noise.
+
+The documents are read from beside the checkout; without them there is nothing to look at.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tests.support.catalog_auth.data import public_documents
+from tollgate.serve.catalog_auth.document.decoding import decode
+from tollgate.serve.catalog_auth.registries.secret_shapes import find_secrets
+from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.verdict.report import validate_raw
+
+# The groups of rules about what schemes say and where secrets leak, not about the form.
+GROUPS = frozenset("HOKGTXDC")
+# The extension's own example, and a copy of it: bucket and key of an address that has neither.
+EXPECTED = Counter({("G10", Severity.WARNING): 2, ("K04", Severity.INFO): 1})
+
+
+def test_public_documents_are_told_nothing_but_this() -> None:
+    told = Counter(
+        (finding.rule, finding.severity)
+        for raw in public_documents().values()
+        for finding in validate_raw(raw).findings
+        if finding.rule[0] in GROUPS
+    )
+    assert told == (EXPECTED if public_documents() else Counter())
+
+
+def test_nothing_in_public_documents_looks_like_a_secret() -> None:
+    alarms = [
+        (name, pointer(path))
+        for name, raw in public_documents().items()
+        for path, text in texts(decode(raw))
+        if find_secrets(text)
+    ]
+    assert not alarms
+
+
+def texts(root: object) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    rest: list[tuple[tuple[str | int, ...], object]] = [((), root)]
+    while rest:
+        path, value = rest.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, dict):
+            rest += [((*path, name), inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            rest += [((*path, index), inner) for index, inner in enumerate(value)]

@@ -1,0 +1,114 @@
+"""The specification's cases on counting and deciding (3C to 3E, parts of 3B, 3F and 3G)."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.ratelimit.decision_cases import (
+    Case,
+    Stats,
+    Step,
+    answered,
+    cases,
+    counted,
+    expected_stats,
+    request,
+    summed,
+)
+from tests.support.ratelimit.engine import Engine, RecordedCounters, rules_from
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.decision.refusals import Refusal
+
+CASES = list(cases(Path(__file__).with_name("decisions")))
+
+
+class Run:
+    """One case being run."""
+
+    def __init__(self, case: Case, partitions: int) -> None:
+        self._store = RecordedCounters(partitions)
+        self._engine = Engine(case.rules, policy=case.policy, store=self._store)
+        self._total: Stats = {}
+
+    def step(self, step: Step) -> None:
+        if "at" in step:
+            self._engine.clock.set(step["at"])
+        if "store" in step:
+            error: str = step["store"]
+            every = range(self._store.partitions if error else 0)
+            self._store.unreachable = dict.fromkeys(every, error)
+        if "reload" in step:
+            self._engine.use(step["reload"])
+        if "preload" in step:
+            self._engine.decide(request(step["preload"]))
+            self._engine.tallies.drain()
+            self._total = {}
+        answers = step.get("answers", [step.get("answer")] * step.get("times", 1))
+        for answer in answers if "ask" in step else ():
+            self._ask(step, answer)
+        if "total" in step:
+            assert self._total == expected_stats(step["total"])
+        if "cache" in step:
+            self._check_cache(step["cache"])
+
+    def _ask(self, step: Step, expected: str) -> None:
+        (answer,) = self._engine.decide(request(step["ask"]))
+        assert answered(answer, expected) == expected
+        delta = self._engine.tallies.drain()
+        services = {name.rpartition(".")[2]: by for name, by in delta.counts.items()}
+        assert services == step.get("service", {})
+        stats = counted(delta)
+        self._total = summed(self._total, stats)
+        if "deltas" in step:
+            assert stats == expected_stats(step["deltas"])
+        if "headers" in step:
+            assert not isinstance(answer, Refusal)
+            assert list(answer.headers) == list(step["headers"].items())
+        if "metadata" in step:
+            assert not isinstance(answer, Refusal)
+            assert answer.metadata == step["metadata"]
+
+    def _check_cache(self, expected: Mapping[str, Any]) -> None:
+        cache = self._engine.decider.cache
+        assert cache is not None
+        gauges = {"entries": len(cache)} | {
+            name: getattr(cache.gauges, f"{name}_count") for name in expected if name != "entries"
+        }
+        assert gauges == expected
+
+
+@pytest.mark.parametrize("partitions", [1, 3], ids=["1 partition", "3 partitions"])
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_case(case: Case, partitions: int) -> None:
+    run = Run(case, partitions)
+    for step in case.steps:
+        run.step(step)
+
+
+def test_e30_rule_metadata_is_never_changed() -> None:
+    """E30: the case E23 a thousand times, from several threads, with more to merge."""
+    rules = rules_from("""
+domain: d
+descriptors:
+  - {key: a, rate_limit: {unit: day, requests_per_unit: 9999}, metadata: {in: {a: 1, list: [1]}}}
+  - {key: b, rate_limit: {unit: day, requests_per_unit: 9999}, metadata: {in: {b: 2}, b: {c: 3}}}
+""")
+    before = deepcopy(rules)
+    engine = Engine(
+        rules, policy=Policy(has_dynamic_metadata=True), store=RecordedCounters(partitions=2)
+    )
+    asked = request("d [a=v] [b=v]")
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: engine.ask(asked), range(1_000)))
+    merged = {"in": {"a": 1, "list": [1], "b": 2}, "b": {"c": 3}}
+    assert all(answer.metadata and answer.metadata["metadata"] == merged for answer in answers)
+    assert rules == before
+
+
+def test_ids_are_unique() -> None:
+    ids = [case.id for case in CASES]
+    assert sorted(set(ids)) == sorted(ids)

@@ -1,0 +1,118 @@
+"""A document cannot put a command into a recipe: hostile texts in every place, and a real shell and
+a real Python that run what comes out, with nothing but harmless tools around them.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.support.catalog_auth.documents import Json, item, resolved
+from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes
+
+HOSTILE = (
+    "$(touch broken)",
+    "`touch broken`",
+    "';touch broken;'",
+    '";touch broken;"',
+    "\n touch broken\n",
+    "x'\ntouch broken #",
+    "'+open('broken','w').name+'",
+    "\\'+open('broken','w').name+\\'",
+    "@broken",
+    "--output broken",
+    "{broken,[1-9]}",
+)
+# In the place of curl, jq and the rest: they say what they were called with, and give a text.
+TOOLS = """
+for tool in curl jq gdalinfo openssl; do
+    eval "$tool() { printf '%s\\0' \\"\\$@\\" >>calls; echo v; }"
+done
+read() { printf -v "${@: -1}" v; }
+"""
+
+
+def document(text: str, is_stored: bool) -> Json:
+    """One that can be reached in many ways, with the text in every place that lets it stay so."""
+    constant = {"required": True, "schema": {"const": text}}
+    parameters: Json = {
+        text: {"in": "body", "required": True},
+        "a": {"in": "body", **constant},
+        "b": {"in": "query", **constant},
+    }
+    if text.isprintable():
+        parameters["c"] = {"in": "header", **constant}
+    sign = {
+        "method": "POST",
+        "authorizationApi": f"https://sign.example.com/{text}",
+        "responseField": text,
+        "parameters": parameters,
+    }
+    code = {
+        "authorizationUrl": f"https://idp.example.com/{text}",
+        "tokenUrl": f"https://idp.example.com/{text}",
+        "scopes": {text: ""},
+    }
+    schemes: Json = {
+        "query": {"type": "apiKey", "in": "query", "name": text},
+        text: {"type": "http", "scheme": "basic"},
+        "signed": {"type": "signedUrl", "flows": {"sign": sign}, "auth:refs": [text]},
+        "s3": {"type": "s3"},
+        "code": {"type": "oauth2", "client_id": text, "flows": {"authorizationCode": code}},
+    }
+    if not is_stored:
+        return item(schemes, list(schemes), f"https://b.s3.amazonaws.com/{text}?{text}")
+    own = {"type": "aws-s3", "platform": f"https://s3.amazonaws.com/{text}", "region": text}
+    storage = {"storage:schemes": {"own": own}}
+    refs = {"storage:refs": ["own"]}
+    return item({"s3": {"type": "s3"}}, ["s3"], f"s3://{text}/{text}", refs, storage)
+
+
+NAMES = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "USERNAME", "PASSWORD", "KEY", "CLIENT_ID")
+STEPS = ("FETCH", "SIGN", "AUTHORIZE", "TOKEN", "AWS")
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    **{f"{step}_{name}": "v" for step in STEPS for name in NAMES},
+    "SIGN_PARAMETER0": "v",
+}
+# The modules that a recipe imports, with nothing in them that opens a file or a socket.
+STUBS = """
+import sys, types
+from unittest.mock import MagicMock
+for name in ("requests", "obstore", "obstore.store", "getpass"):
+    sys.modules[name] = MagicMock()
+sys.modules["getpass"].getpass = lambda asked: "v"
+sys.modules["requests"].Session().request().json = lambda: MagicMock(__getitem__=lambda s, k: "v")
+__builtins__.input = lambda asked: "v"
+"""
+
+
+def test_no_text_of_a_document_is_run(tmp_path: Path) -> None:
+    scripts: list[str] = []
+    programs: list[str] = []
+    for text in HOSTILE:
+        for is_stored in (False, True):
+            for one in resolved(document(text, is_stored)).alternatives:
+                made = {recipe.tool: recipe.text for recipe in recipes(one)}
+                programs += [made[Tool.PYTHON]] if Tool.PYTHON in made else []
+                # (GDAL's differs from curl's in what comes last)
+                tools = (Tool.CURL,) if len(one.steps) > 1 and not is_stored else tuple(made)
+                scripts += [
+                    made[tool] for tool in tools if tool in made and tool is not Tool.PYTHON
+                ]
+    assert len(programs) > 5 * len(HOSTILE)
+    joined = "\n".join(f"(\n{script}\n) </dev/null >/dev/null" for script in scripts)
+    run(["bash", "-c", f"{TOOLS}\n{joined}"], tmp_path)
+    calls = (tmp_path / "calls").read_text()
+    assert calls.count("https://") >= len(programs)
+    whole = "\n".join(f"exec({program!r}, {{}})" for program in programs)
+    run([sys.executable, "-c", STUBS + whole], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["calls"]
+
+
+def run(words: list[str], folder: Path) -> None:
+    done: Any = subprocess.run(
+        words, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert not done.stderr, done.stderr[-2_000:]

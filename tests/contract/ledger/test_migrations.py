@@ -1,0 +1,182 @@
+"""The tables as revisions make them: the ones that the code was written for, on both storages."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, create_engine, inspect
+
+from tests.support.ledger.storage import Book, Run, Storage, runner
+from tollgate.actors.ledger.storage import delivery_tables
+from tollgate.actors.ledger.storage import location as addresses
+from tollgate.actors.ledger.storage import migration as migrating
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.location import check_cluster, storage_url
+from tollgate.actors.ledger.storage.migration import open_database, upgrade
+
+METADATA = delivery_tables.metadata
+
+
+@pytest.fixture
+def run(ledger_url: str) -> Run:
+    return runner(ledger_url)
+
+
+def differences(connection: Connection) -> list[object]:
+    context = MigrationContext.configure(connection, opts={"compare_type": True})
+    return list(compare_metadata(context, METADATA))
+
+
+def test_the_revisions_make_what_the_metadata_says(run: Run) -> None:
+    async def scenario(storage: Storage) -> None:
+        database = await storage.database()
+        async with database.writer.connect() as connection:
+            assert await connection.run_sync(differences) == []
+
+    run(scenario)
+
+
+def test_on_sqlite_they_make_it_to_the_letter(tmp_path: Path) -> None:
+    """Conditions of indexes, collations and kinds of tables, which the comparison leaves out."""
+    asyncio.run(upgrade(f"sqlite:///{tmp_path}/migrated"))
+    migrated = create_engine(f"sqlite:///{tmp_path}/migrated")
+    created = create_engine(f"sqlite:///{tmp_path}/created")
+    METADATA.create_all(created)
+
+    def definitions(name: str) -> dict[str, str]:
+        engine = migrated if name == "migrated" else created
+        with engine.connect() as connection:
+            rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master").all()
+        engine.dispose()
+        return {name: " ".join(sql.split()) for name, sql in rows if sql}
+
+    assert definitions("migrated").pop("alembic_version")
+    expected = definitions("created")
+    assert {k: v for k, v in definitions("migrated").items() if k in expected} == expected
+    assert definitions("migrated").keys() - expected.keys() == {"alembic_version"}
+
+
+def test_on_postgresql_ids_are_compared_by_their_bytes(postgresql_url: str) -> None:
+    async def collations() -> set[tuple[str, str]]:
+        await upgrade(postgresql_url)
+        database = await open_database(postgresql_url)
+        async with database.reading() as connection:
+            rows = await connection.fetch(
+                "SELECT table_name, column_name FROM information_schema.columns "
+                "WHERE table_schema = 'public' AND collation_name = 'C'"
+            )
+        await database.close()
+        return set(rows)
+
+    words = {
+        (table.name, column.name)
+        for table in METADATA.tables.values()
+        for column in table.columns
+        if column.name in ("id", "book", "app", "key", "digest", "operation", "shard", "webhook")
+        and (table.name, column.name) != ("entries", "operation")
+    }
+    assert words <= asyncio.run(collations())
+
+
+def test_upgrading_again_keeps_what_is_there(ledger_url: str, run: Run) -> None:
+    async def write(storage: Storage) -> None:
+        store, book = await storage.store(), Book()
+        await store.append(book.commit(entities=(book.merchant(),)))
+
+    async def read(storage: Storage) -> None:
+        assert len((await storage.tables())["entries"]) == 1
+
+    run(write)
+    asyncio.run(upgrade(ledger_url))
+    run(read)
+
+
+def test_two_may_upgrade_at_the_same_time(ledger_url: str) -> None:
+    async def together() -> None:
+        await asyncio.gather(*(upgrade(ledger_url) for _ in range(3)))
+
+    asyncio.run(together())
+
+
+def test_tables_of_another_version_are_refused(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    asyncio.run(upgrade(url))
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    engine.dispose()
+    with pytest.raises(StorageError, match=r"the tables are of version 9999, and this Tollgate"):
+        asyncio.run(open_database(url))
+    with pytest.raises(StorageError, match=r"9999.*written by a newer Tollgate\?"):
+        asyncio.run(upgrade(url))
+
+
+def test_half_an_upgrade_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are changed in one transaction, the stamp of the version in it."""
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    broken = tmp_path / "migrations"
+    (broken / "versions").mkdir(parents=True)
+    (broken / "env.py").write_text((migrating.MIGRATIONS / "env.py").read_text())
+    (broken / "versions" / "1.py").write_text(
+        "from alembic import op\n"
+        "revision, down_revision = '1', None\n"
+        "def upgrade():\n"
+        "    op.execute('CREATE TABLE one (x)')\n"
+        "    op.execute('CREATE TABLE one (x)')\n"
+    )
+    monkeypatch.setattr(migrating, "MIGRATIONS", broken)
+    with pytest.raises(StorageError, match="cannot be upgraded: table one already exists"):
+        asyncio.run(upgrade(url))
+    engine = create_engine(url)
+    assert inspect(engine).get_table_names() == []
+    engine.dispose()
+
+
+def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+    file = tmp_path / "payments" / "ledger.sqlite"
+    asyncio.run(upgrade(f"sqlite:///{file}"))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"none/there/ledger\.sqlite: cannot be made: No such"):
+        asyncio.run(upgrade(f"sqlite:///{tmp_path}/none/there/ledger.sqlite"))
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sqlite:///books.sqlite", "sqlite+aiosqlite:///books.sqlite"),
+        ("sqlite+aiosqlite:////srv/b", "sqlite+aiosqlite:////srv/b"),
+        (
+            "postgresql://u@h:5432/d?sslmode=require",
+            "postgresql+asyncpg://u@h:5432/d?sslmode=require",
+        ),
+    ],
+)
+def test_an_address_names_its_driver(text: str, expected: str) -> None:
+    assert storage_url(text).render_as_string() == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["mysql://u:secret@h/d", "secret", "sqlite://", "sqlite:///:memory:"]
+)
+def test_other_addresses_are_refused(text: str) -> None:
+    with pytest.raises(StorageError, match="write sqlite:///FILE or postgresql://") as caught:
+        storage_url(text)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_serves_one_node() -> None:
+    check_cluster("sqlite:///b", 1)
+    check_cluster("postgresql://u@h/d", 5)
+    with pytest.raises(StorageError, match=r"5 nodes, but .* set TOLLGATE_STORAGE_URL to"):
+        check_cluster("sqlite:///b", 5)
+    assert addresses.shown_url(storage_url("postgresql://u:p@h/d")) == "postgresql://u:***@h/d"

@@ -1,0 +1,51 @@
+"""The books' upkeep: old operations forgotten, days anchored to files, segments shipped."""
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.support.ledger.backups import NOW_MS, tables_of, told
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ledger.storage.operation_expiry import KEPT_MS
+from tollgate.serve.payments.upkeep import Upkeep
+
+
+def upkeep(url: str, folder: Path, now_ms: int, *, has_backup: bool = True) -> Upkeep:
+    backup = folder / "backup" if has_backup else None
+    return Upkeep(url, folder / "anchors", backup, ManualClock(now_ms / 1000))
+
+
+def test_it_forgets_anchors_and_backs_up(ledger_url: str, tmp_path: Path) -> None:
+    told(ledger_url)
+    later_ms = NOW_MS + KEPT_MS + 86_400_000
+    for _ in range(2):
+        asyncio.run(upkeep(ledger_url, tmp_path, later_ms).run())
+    tables = tables_of(ledger_url)
+    assert tables["operations"] == []
+    (file,) = (tmp_path / "anchors").iterdir()
+    made = json.loads(file.read_text())
+    assert made["day"] in [row[0] for row in tables["anchors"]]
+    assert file.name == f"{made['day']}.json"
+    segments = sorted(each.name for each in (tmp_path / "backup").glob("*.ndjson"))
+    assert segments == ["segment-000001.ndjson"]
+
+
+def test_without_a_folder_there_is_no_backup(ledger_url: str, tmp_path: Path) -> None:
+    told(ledger_url)
+    asyncio.run(upkeep(ledger_url, tmp_path, NOW_MS + 86_400_000, has_backup=False).run())
+    assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == ["anchors"]
+
+
+def test_what_cannot_be_done_is_a_line_in_the_log(
+    ledger_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told(ledger_url)
+    (tmp_path / "backup").write_text("a file, not a folder")
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(upkeep(ledger_url, tmp_path, NOW_MS + 86_400_000).run())
+    (said,) = [each.getMessage() for each in caplog.records if "upkeep" in each.getMessage()]
+    assert "backup" in said
+    assert (tmp_path / "anchors").exists()

@@ -1,0 +1,148 @@
+"""Tollgate's own limits in front of its payments API: 429 before anything happens."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.payments.api import NOW_S, TABLES, PaymentsApi, done
+from tests.support.ratelimit.engine import RecordedCounters
+from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.payments.api.call_limits import engine_limits, load_limits
+
+LIMITS = """
+domain: tollgate.payments
+descriptors:
+  - key: app
+    descriptors:
+      - key: mode
+        value: test
+        descriptors:
+          - {key: kind, value: write, rate_limit: {unit: minute, requests_per_unit: 4}}
+          - {key: kind, value: read, rate_limit: {unit: minute, requests_per_unit: 3}}
+      - key: mode
+        value: live
+        descriptors:
+          - {key: kind, value: write, rate_limit: {unit: minute, requests_per_unit: 100}}
+  - key: merchant
+    descriptors:
+      - key: mode
+        value: test
+        descriptors:
+          - {key: kind, value: write, rate_limit: {unit: minute, requests_per_unit: 2}}
+  - key: call
+    value: apps
+    descriptors:
+      - {key: address, rate_limit: {unit: hour, requests_per_unit: 3}}
+  - key: call
+    value: payments
+    descriptors:
+      - key: key
+        descriptors:
+          - {key: address, rate_limit: {unit: minute, requests_per_unit: 2}}
+"""
+
+
+@pytest.fixture
+def counters() -> RecordedCounters:
+    return RecordedCounters()
+
+
+@pytest.fixture(params=["counted elsewhere", "counted here"])
+def limited(
+    request: pytest.FixtureRequest, books_url: str, tmp_path: Path, counters: RecordedCounters
+) -> Iterator[PaymentsApi]:
+    file = tmp_path / "limits.yaml"
+    file.write_text(LIMITS)
+    with ThreadPoolExecutor(1) as thread:
+        clock = ManualClock(NOW_S + 30)
+        waits = thread if request.param == "counted elsewhere" else None
+        limits = engine_limits(load_limits(file), counters, clock, waits, Tallies("test"))
+        api = PaymentsApi(books_url, limits)
+        yield api
+        api.close()
+
+
+def test_reads_and_writes_are_limited_apart_and_per_app(limited: PaymentsApi) -> None:
+    shop, other = limited.new_app(), limited.new_app()
+    merchant = limited.new_merchant(shop)
+    path = f"/merchants/{merchant['id']}"
+    for _ in range(2):
+        done(limited.call("GET", path, shop))
+    done(limited.call("PUT", path, shop, json={"name": "New"}))
+    done(limited.call("GET", path, shop))
+    response = limited.call("GET", path, shop)
+    assert response.status_code == 429
+    assert response.headers["retry-after"] == "30"
+    assert response.json()["code"] == "TOO_MANY_REQUESTS"
+    done(limited.call("PUT", path, shop, json={"name": "Newer"}))
+    assert limited.call("GET", path, other).status_code == 403
+
+
+def test_a_merchant_has_a_limit_over_all_its_apps(limited: PaymentsApi) -> None:
+    shop, other = limited.new_app(), limited.new_app()
+    merchant = limited.new_merchant(shop)
+    path = f"/merchants/{merchant['id']}"
+    done(limited.call("POST", f"{path}/apps", shop, json={"appId": other.id}))
+    done(limited.call("PUT", path, other, json={"name": "a"}))
+    assert limited.call("PUT", path, other, json={"name": "b"}).status_code == 429
+    assert limited.call("PUT", path, shop, json={"name": "b"}).status_code == 429
+    assert done(limited.call("GET", path, shop))["merchant"]["name"] == "a"
+
+
+def test_a_call_over_the_limit_does_nothing(limited: PaymentsApi) -> None:
+    shop = limited.new_app()
+    merchant = limited.new_merchant(shop)
+    path = f"/merchants/{merchant['id']}/users"
+    for name in ("a", "b"):
+        done(limited.call("POST", path, shop, json={"email": f"{name}@example.com"}))
+    orders = len(limited.ledger.orders)
+    response = limited.call("POST", path, shop, json={"email": "c@example.com"})
+    assert response.status_code == 429
+    assert len(limited.ledger.orders) == orders
+    assert len(limited.invitations.sent) == 2
+
+
+def test_app_creation_is_limited_by_address(limited: PaymentsApi) -> None:
+    for _ in range(3):
+        limited.new_app()
+    response = limited.call("POST", "/apps")
+    assert response.status_code == 429
+    assert int(response.headers["retry-after"]) == 3_600 - 30
+
+
+def test_payments_by_a_public_key_are_limited_by_key_and_address(limited: PaymentsApi) -> None:
+    for _ in range(2):
+        body = {"key": "stolen", "amount": 1}
+        assert limited.call("POST", "/sandbox/payments", json=body).status_code == 400
+    assert limited.call("POST", "/sandbox/payments", json={"key": "stolen"}).status_code == 429
+    assert limited.call("POST", "/sandbox/payments", json={"key": "another"}).status_code == 400
+
+
+def test_calls_pass_while_the_counters_do_not_answer(
+    limited: PaymentsApi, counters: RecordedCounters
+) -> None:
+    counters.unreachable[0] = "gone"
+    for _ in range(5):
+        limited.new_app()
+
+
+def test_values_of_callers_cannot_become_other_entries(
+    limited: PaymentsApi, counters: RecordedCounters
+) -> None:
+    key = "k\x1eaddress\x1f1.2.3.4\x1dcall\x1fapps"
+    limited.call("POST", "/sandbox/payments", json={"key": key})
+    counted = counters.counts(NOW_S + 30)
+    assert len(counted) == 1
+    assert b"1.2.3.4callapps" in next(iter(counted))[1]
+
+
+def test_the_shipped_limits_can_be_loaded() -> None:
+    rules = load_limits(TABLES / "limits.yaml")
+    assert list(rules.domains) == ["tollgate.payments"]
+    with ThreadPoolExecutor(1) as thread:
+        limits = engine_limits(rules, LocalCounters(1), ManualClock(NOW_S), thread, Tallies("test"))
+        assert limits

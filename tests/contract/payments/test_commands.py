@@ -1,0 +1,206 @@
+"""`tollgate payments …` as people type it, against the API on a real socket."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from tests.support.payments.api import PaymentsApi, lines_of
+from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
+from tollgate.serve.payments.secrets.keys import KeyDigests
+from tollgate.serve.payments.secrets.operator_key import load_operator_key, make_operator_key
+
+FIXTURES = Path(__file__).parents[2] / "e2e/payments/paylike/fixtures.yaml"
+ROOT = Path(__file__).parents[3]
+KEY_FILE = "operator.key"
+Result = subprocess.CompletedProcess[str]
+
+
+def tollgate(data: Path, *arguments: str) -> Result:
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "TOLLGATE_DATA": str(data),
+        "PAYMENTS_OPERATOR_KEY_FILE": str(data / KEY_FILE),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "tollgate.serve.cli", "payments", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def served(api: PaymentsApi, data: Path, use: Callable[[str], Awaitable[None]]) -> None:
+    """Uses the API and the operator's calls, with his key of this data folder, on a free port of
+    loopback."""
+    file = data / KEY_FILE
+    if not file.exists():
+        make_operator_key(file)
+    stored = KeyDigests(api.secret).stored(load_operator_key(file))
+    door, operators = (
+        Dispatcher(api.context),
+        Dispatcher(api.context, OperatorKey(stored.digest, stored.last4)),
+    )
+
+    async def mounted(scope: Any, receive: Any, send: Any) -> None:
+        answer = operators if "/operator/" in scope["path"] else door
+        await answer({**scope, "root_path": "/payments"}, receive, send)
+
+    async def run() -> None:
+        config = uvicorn.Config(mounted, "127.0.0.1", 0, lifespan="off", log_level="warning")
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve())
+        try:
+            while not server.started:
+                await asyncio.sleep(0.01)
+            port = server.servers[0].sockets[0].getsockname()[1]
+            await use(f"http://127.0.0.1:{port}/payments")
+        finally:
+            server.should_exit = True
+            await serving
+
+    api.runner.run(run())
+
+
+def ran(api: PaymentsApi, data: Path, *arguments: str) -> Result:
+    """A command against the API; its `--url` is added."""
+    results: list[Result] = []
+
+    async def use(url: str) -> None:
+        command = asyncio.to_thread(tollgate, data, *arguments, "--url", f"{url}/")
+        results.append(await command)
+
+    served(api, data, use)
+    return results[0]
+
+
+def one_line(result: Result) -> str:
+    assert result.returncode == 1, result
+    assert result.stderr.startswith("tollgate: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_the_demo_shows_every_call(api: PaymentsApi, tmp_path: Path) -> None:
+    result = ran(api, tmp_path, "demo")
+    assert result.returncode == 0, result
+    lines = result.stdout.splitlines()
+    calls = [line for line in lines if line.startswith(("> POST", "> GET"))]
+    assert [call.split("/")[0] for call in calls] == ["> POST "] * 5 + ["> GET "]
+    answers = [line for line in lines if line.startswith("< 2")]
+    assert answers == ["< 201 Created"] * 5 + ["< 200 OK"]
+    assert '"refundedAmount": 300' in result.stdout
+    assert '"capture": true' in result.stdout
+    assert result.stdout.rstrip().splitlines()[-1].startswith("Go on with: curl -u :sk_")
+
+
+def test_the_demo_ends_with_a_call_that_does_not_work(api: PaymentsApi, tmp_path: Path) -> None:
+    api.clock.advance(41 * 366 * 86_400)  # (after which the card of the demo has expired)
+    result = ran(api, tmp_path, "demo")
+    assert "/sandbox/payments: answered 400" in one_line(result)
+    assert "< 400 Bad Request" in result.stdout
+    assert '"code": 6' in result.stdout
+
+
+def test_the_demo_needs_a_tollgate(tmp_path: Path) -> None:
+    assert "is not running with the data folder" in one_line(tollgate(tmp_path, "demo"))
+    nobody = one_line(tollgate(tmp_path, "demo", "--url", "http://127.0.0.1:9/payments"))
+    assert "http://127.0.0.1:9/payments/apps: " in nobody
+
+
+def test_an_import_is_there_and_can_be_repeated(api: PaymentsApi, tmp_path: Path) -> None:
+    for _ in range(2):
+        result = ran(api, tmp_path, "import", str(FIXTURES))
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == (
+            "imported: 1 apps, 2 merchants, 3 transactions, 5 lines, 1 cards\n"
+        )
+    key = "4ff7de37-dddf-4e51-8cc9-48b61a102923"
+    path = "/merchants/55006bdfe0308c4cbfdbd0e1/lines"
+    assert len(lines_of(api.call("GET", path, key, params={"limit": 10}))) == 5
+
+
+def test_a_file_is_checked_before_anybody_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text("version: 1\napps:\n  - {id: x, key: k}\n")
+    said = one_line(tollgate(tmp_path, "import", str(file), "--url", "http://127.0.0.1:9"))
+    assert said == (
+        f"tollgate: {file}:3: apps[0].id: 'x' is no id: 24 hexadecimal digits in lower case\n"
+    )
+    missing = one_line(tollgate(tmp_path, "import", str(tmp_path / "none.yaml")))
+    assert "none.yaml: cannot be read: No such file" in missing
+
+
+def test_what_the_books_refuse_is_said(api: PaymentsApi, tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(FIXTURES.read_text(encoding="utf-8").replace("refund: 200", "refund: 2000"))
+    assert "tollgate: amount: 2000 is more than" in one_line(
+        ran(api, tmp_path, "import", str(file))
+    )
+
+
+def test_an_import_takes_the_operator_s_key(api: PaymentsApi, tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder in (ours, theirs):
+        folder.mkdir()
+        make_operator_key(folder / KEY_FILE)
+    results: list[Result] = []
+
+    async def use(url: str) -> None:
+        command = ("import", str(FIXTURES), "--url", url)
+        results.append(await asyncio.to_thread(tollgate, theirs, *command))
+
+    served(api, ours, use)
+    assert "/operator/imports: 401" in one_line(results[0])
+
+
+def test_a_key_is_not_made_up(tmp_path: Path) -> None:
+    said = one_line(tollgate(tmp_path, "import", str(FIXTURES), "--url", "http://127.0.0.1:9"))
+    assert "there is no operator's key: make it with" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_key_takes_no_other_file_s_place(tmp_path: Path) -> None:
+    file = tmp_path / KEY_FILE
+    made = tollgate(tmp_path, "make-operator-key", str(file))
+    assert (made.returncode, made.stderr) == (0, "")
+    assert f"PAYMENTS_OPERATOR_KEY_FILE={file}" in made.stdout
+    assert (file.stat().st_mode & 0o777) == 0o600
+    key = load_operator_key(file)
+    assert key.startswith("sk_")
+    assert "is there already" in one_line(tollgate(tmp_path, "make-operator-key", str(file)))
+    assert load_operator_key(file) == key
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "why"),
+    [
+        (0o644, None, "others may read it: chmod 600"),
+        (0o600, "sk_short\n", "does not hold an operator's key"),
+        (0o600, "", "does not hold an operator's key"),
+    ],
+)
+def test_a_key_file_that_cannot_be_used_is_said(
+    tmp_path: Path, mode: int, text: str | None, why: str
+) -> None:
+    file = tmp_path / KEY_FILE
+    make_operator_key(file)
+    if text is not None:
+        file.write_text(text)
+    file.chmod(mode)
+    said = one_line(tollgate(tmp_path, "import", str(FIXTURES), "--url", "http://127.0.0.1:9"))
+    assert why in said
+
+
+@pytest.mark.parametrize("command", ["demo", "import", "make-operator-key"])
+def test_help(tmp_path: Path, command: str) -> None:
+    result = tollgate(tmp_path, command, "--help")
+    assert result.returncode == 0
+    assert "Usage:" in result.stdout

@@ -1,0 +1,174 @@
+"""Both gRPC fronts, from the first bind to the last answer: health, reflection, drains."""
+
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import descriptor_pb2
+from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from tests.support.ratelimit.grpc_peers import GRACE_S, PATIENCE_S, Caller, Decisions, World, caller
+from tollgate.serve.ratelimit.codec.messages import SERVICE_NAME
+from tollgate.serve.ratelimit.fronts.front import Door, Front
+from tollgate.serve.ratelimit.health import Component, Health
+from tollgate.serve.settings.choices import GrpcFront
+
+SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
+Open = Callable[..., Front]
+
+
+# --- health and reflection ------------------------------------------------------------------------
+
+
+def test_health_mirrors_the_overall_state(peer: Caller, world: World) -> None:
+    seen = [peer.check("ratelimit")]
+    for is_healthy in (False, True):
+        world.health.set(Component.BACKEND, is_healthy=is_healthy)
+        seen.append(peer.check("ratelimit"))
+    assert seen == [SERVING, NOT_SERVING, SERVING]
+
+
+def test_the_server_as_such_is_always_serving(peer: Caller, world: World) -> None:
+    world.health.set(Component.BACKEND, is_healthy=False)
+    assert peer.check("") == SERVING
+
+
+def test_health_of_an_unknown_service_is_not_found(peer: Caller) -> None:
+    with pytest.raises(grpc.RpcError) as refusal:
+        peer.check("RateLimit")
+    assert refusal.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_watchers_are_told_of_every_turn(front: Front, world: World) -> None:
+    with caller(front.address) as one, caller(front.address) as other:
+        watches = [one.watch("ratelimit"), other.watch("ratelimit")]
+        assert [next(watch).status for watch in watches] == [SERVING, SERVING]
+        for is_healthy, status in ((False, NOT_SERVING), (True, SERVING), (False, NOT_SERVING)):
+            world.health.set(Component.BACKEND, is_healthy=is_healthy)
+            assert [next(watch).status for watch in watches] == [status, status]
+
+
+def test_a_watcher_of_an_unknown_service_is_told_so(peer: Caller) -> None:
+    assert next(peer.watch("nobody")).status == HealthCheckResponse.SERVICE_UNKNOWN
+
+
+def test_reflection_lists_and_describes_the_services(peer: Caller) -> None:
+    stub = reflection_pb2_grpc.ServerReflectionStub(peer.channel)
+    request = reflection_pb2.ServerReflectionRequest
+
+    def ask(question: Any) -> Any:
+        return next(iter(stub.ServerReflectionInfo(iter([question]), timeout=PATIENCE_S)))
+
+    listed = ask(request(list_services="")).list_services_response.service
+    assert {SERVICE_NAME, "grpc.health.v1.Health"} <= {service.name for service in listed}
+    fields = set()
+    for symbol in (SERVICE_NAME, "grpc.health.v1.Health"):
+        answer = ask(request(file_containing_symbol=symbol)).file_descriptor_response
+        for content in answer.file_descriptor_proto:
+            file = descriptor_pb2.FileDescriptorProto.FromString(content)
+            fields |= {field.name for message in file.message_type for field in message.field}
+    # The service's own, one that the published classes lack, and the health service's.
+    assert {"domain", "is_negative_hits", "service"} <= fields
+
+
+# --- life -----------------------------------------------------------------------------------------
+
+
+def test_the_address_is_what_is_bound(front: Front) -> None:
+    host, port = front.address.rsplit(":", 1)
+    assert host == "127.0.0.1"
+    assert int(port) > 0
+
+
+def test_ipv6_addresses_have_brackets(open_front: Open) -> None:
+    front = open_front(Door("::1", 0))
+    assert front.address.startswith("[::1]:")
+    with caller(front.address) as peer:
+        assert peer.decide(b"x", timeout=PATIENCE_S) == b"re:x"
+
+
+def test_a_port_that_is_taken_is_a_clear_error(open_front: Open, socket_dir: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        threads_before = threading.active_count()
+        with pytest.raises(
+            OSError, match=rf"gRPC cannot listen on 127.0.0.1:{port}: Address alrea"
+        ):
+            open_front(Door("127.0.0.1", port))
+    assert threading.active_count() == threads_before
+    assert list(socket_dir.iterdir()) == []
+
+
+def test_two_fronts_cannot_take_one_port_by_accident(front: Front, open_front: Open) -> None:
+    with pytest.raises(OSError, match="Address already in use"):
+        open_front(Door("127.0.0.1", int(front.address.rsplit(":", 1)[1])))
+
+
+def test_two_fronts_can_share_one_port_on_purpose(open_front: Open) -> None:
+    first = open_front(Door("127.0.0.1", 0, is_port_shared=True))
+    port = int(first.address.rsplit(":", 1)[1])
+    second = open_front(Door("127.0.0.1", port, is_port_shared=True))
+    assert second.address == first.address
+
+
+def test_a_drained_front_is_gone(front: Front, socket_dir: Path) -> None:
+    with caller(front.address) as peer:
+        peer.decide(b"x", timeout=PATIENCE_S)
+    for _ in range(2):  # draining twice is draining once
+        front.drain(GRACE_S)
+    host, port = front.address.rsplit(":", 1)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), PATIENCE_S)
+    assert list(socket_dir.iterdir()) == []
+
+
+def test_draining_tells_watchers_completes_calls_in_flight_and_ends(
+    choice: GrpcFront, world: World, socket_dir: Path
+) -> None:
+    front = world.front(choice, socket_dir)
+    front.start()
+    with caller(front.address) as peer, caller(front.address) as watcher:
+        watch = watcher.watch("ratelimit")
+        assert next(watch).status == SERVING
+        world.decisions.hold()
+        calls = peer.start([b"%d" % each for each in range(50)])
+        draining = threading.Thread(target=front.drain, args=(GRACE_S,))
+        draining.start()
+        assert next(watch).status == NOT_SERVING
+        assert not world.health.is_healthy
+        assert draining.is_alive()
+        world.decisions.release()
+        assert [call.result() for call in calls] == [b"re:%d" % each for each in range(50)]
+        draining.join(PATIENCE_S)
+    assert not draining.is_alive()
+    assert world.calls_observed("ShouldRateLimit") == 50
+
+
+def test_the_grace_is_the_end(choice: GrpcFront, socket_dir: Path) -> None:
+    world = World(Decisions(), Health())
+    front = world.front(choice, socket_dir)
+    front.start()
+    with caller(front.address) as peer:
+        world.decisions.hold()
+        call = peer.decide.future(b"held", timeout=PATIENCE_S)
+        world.decisions.wait_for_a_batch()
+        front.drain(0.1)
+        with pytest.raises(grpc.RpcError) as refusal:
+            call.result()
+        assert refusal.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+    world.decisions.release()
+
+
+def test_the_inner_socket_is_for_this_user_alone(socket_dir: Path, world: World) -> None:
+    front = world.front(GrpcFront.NATIVE, socket_dir)
+    front.start()
+    modes = [oct(folder.stat().st_mode & 0o777) for folder in socket_dir.iterdir()]
+    front.drain(0)
+    assert modes == ["0o700"]

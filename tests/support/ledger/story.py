@@ -1,0 +1,179 @@
+"""A story in which everything happens that can happen in books, and how it is kept as a journal.
+
+    python -m tests.support.ledger.story tests/conformance/ledger/journal-3      writes a new one
+
+Journals that are kept are never written again: whatever was once stored must be read for ever
+(F12). When events get a new kind or a new schema version, the story is told into the next one.
+"""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.support.ledger.books import (
+    CARD,
+    DECLINED,
+    DKK,
+    EUR,
+    JPY,
+    KWD,
+    NOW_MS,
+    Books,
+    Shop,
+    authorise,
+    open_shop,
+    rate,
+)
+from tollgate.actors.ledger.book.entities import head_of_row
+from tollgate.actors.ledger.law.commands import (
+    AddApp,
+    AddWebhook,
+    Authorise,
+    Capture,
+    ChangeMerchant,
+    DecideDispute,
+    InviteUser,
+    OpenDispute,
+    PayOut,
+    Refund,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
+    ReportFraud,
+    RevokeApp,
+    RevokeUser,
+    RotateKey,
+    SaveCard,
+    Void,
+)
+from tollgate.actors.ledger.law.rows import Entry, Posting
+from tollgate.actors.ledger.law.values import (
+    DIRECTORY,
+    NOBODY,
+    OPERATOR,
+    Advice,
+    CardBrand,
+    CardSummary,
+    EntityId,
+    Price,
+    Pricing,
+    ProcessingError,
+)
+
+LATER = ProcessingError(7, "Insufficient funds", True, False, "Try later.", Advice(24, 5, "Wait."))
+EUR_IN_DKK = rate(EUR, DKK, 746, 100)
+
+
+def tell() -> Books:
+    """The story; its books."""
+    pricing = Pricing(14_500, Price(EUR, 25), Price(EUR, 2_500))
+    shop = open_shop(DKK, pricing)
+    _trade(shop)
+    _administer(shop)
+    live = open_shop(EUR, pricing, is_test=False, books=shop.books)
+    shop.books.now_ms -= 60_000  # the clock goes back
+    _dispute(live)
+    return shop.books
+
+
+def _trade(shop: Shop) -> None:
+    """In three currencies, with 0, 2 and 3 decimals."""
+    mastercard = CardSummary(
+        "510000", "1111", CARD.expiry_ms, CardBrand.MASTERCARD, False, "token-2"
+    )
+    command = Authorise(JPY, 0, 10_001, mastercard, "YEN", '{"order":"Ø 17"}', None, "attempt")
+    (yen,) = shop.do(command, NOBODY).entities
+    for amount, numerator in ((3_333, 455), (3_333, 461), (3_000, 447)):
+        exchange = rate(JPY, DKK, numerator, 10_000)
+        shop.do(Capture(yen, amount, JPY, "", exchange, EUR_IN_DKK), idempotency_key=str(amount))
+        shop.books.now_ms += 1_500
+    for amount in (1, 1_234, 4_321):
+        shop.do(Refund(yen, amount, "SORRY"))
+    shop.do(Void(yen, 335))
+    fils = shop.authorised(1_005, KWD)
+    for _ in range(2):
+        shop.do(Capture(fils, 500, None, "", rate(KWD, DKK, 2_237, 1_000), EUR_IN_DKK))
+    (card, *_) = shop.do(SaveCard(fils, "of Ann")).entities
+    for error in (LATER, LATER, None):
+        shop.do(authorise(250, DKK, error=error, source=card, is_source_card=True))
+    shop.do(authorise(250, DKK, source=fils))
+    shop.authorised(1, error=DECLINED)
+    shop.do(PayOut(100, "January"), OPERATOR)
+
+
+def _administer(shop: Shop) -> None:
+    second = EntityId("a" * 24)
+    shop.do(ChangeMerchant(name="Søstrene", email="new@example.com", descriptor="NEW"))
+    shop.do(AddApp(second, "Second", NOW_MS))
+    shop.do(RevokeApp(shop.app), second)
+    shop.do(AddApp(shop.app, "Till", NOW_MS), second)
+    (user,) = shop.do(InviteUser("ann@example.com")).events
+    shop.do(InviteUser("bob@example.com"))
+    shop.do(RevokeUser(EntityId(_field(user, "user"))))
+    (webhook,) = shop.do(AddWebhook("https://hooks.example/1", "sealed")).entities
+    shop.do(AddWebhook("https://hooks.example/2", "sealed"))
+    shop.do(RemoveWebhook(webhook))
+    (other,) = shop.do(AddWebhook("https://hooks.example/3", "sealed")).entities
+    shop.do(ReplaceWebhookSecret(other, "sealed again", replaces="sealed"))
+    for number in (2, 3):
+        shop.books.do(DIRECTORY, RotateKey(shop.app, f"rotated-{number}", "cd34"), shop.app)
+
+
+def _field(event: object, name: str) -> str:
+    return str(getattr(event, name))
+
+
+def _dispute(shop: Shop) -> None:
+    transaction = shop.authorised(3_000)
+    for amount in (1_000, 500, 1_500):
+        shop.capture(transaction, amount)
+    won = shop.disputed(transaction, 1_200)
+    shop.do(Refund(transaction, 100, ""))
+    lost = shop.disputed(transaction, 900)
+    shop.disputed(transaction, 50)
+    shop.do(DecideDispute(won, is_won=True), OPERATOR)
+    shop.do(DecideDispute(lost, is_won=False), OPERATOR)
+    shop.do(ReportFraud(transaction, NOW_MS, 4), OPERATOR)
+    shop.do(ReportFraud(transaction, None, None), OPERATOR)
+    shop.do(OpenDispute(transaction, 1, 10, "", NOW_MS, None), OPERATOR)
+
+
+def line_of(entry: Entry) -> str:
+    """An entry as a line of a journal that is kept."""
+    return json.dumps(asdict(entry), ensure_ascii=False)
+
+
+def entry_of(line: str) -> Entry:
+    fields: dict[str, Any] = json.loads(line)
+    postings = tuple(Posting(**posting) for posting in fields.pop("postings"))
+    return Entry(**fields, postings=postings)
+
+
+def outcome_of(books: Books) -> dict[str, Any]:
+    """What books come to: heads with their accounts, and the documents of the wire."""
+    heads = {book: head_of_row(row) for book, row in sorted(books.heads.items())}
+    return {
+        "heads": {
+            book: {"seq": head.seq, "hash": head.hash, "accounts": dict(head.accounts)}
+            for book, head in heads.items()
+        },
+        "documents": {
+            f"{row.kind} {row.book} {row.id}": json.loads(row.document)
+            for row in sorted(books.tables.values(), key=lambda row: (row.kind, row.book, row.id))
+        },
+        "keys": sorted(books.live_keys),
+    }
+
+
+def keep(books: Books, journal: Path) -> None:
+    """Write the journal and what it comes to, beside each other; neither may be there."""
+    with journal.with_suffix(".jsonl").open("x", encoding="utf-8") as file:
+        file.writelines(f"{line_of(entry)}\n" for entry in books.log)
+    with journal.with_suffix(".json").open("x", encoding="utf-8") as file:
+        json.dump(outcome_of(books), file, ensure_ascii=False, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    keep(tell(), Path(sys.argv[1]))

@@ -1,0 +1,69 @@
+"""A Ray of the tests' own, in a process of its own.
+
+    python -m tests.support.processes.ray_head FOLDER
+
+Ray starts its processes by forking the one that asks. A test run that has imported and started a
+thousand things is a poor one to fork, so a small process does it, prints the address of its Ray
+and ends with its standard input.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import ray
+
+OBJECT_STORE_BYTES = 80 * 1024 * 1024
+ENVIRONMENT = {
+    # Said outright: the default of a new local cluster writes a token into the home folder.
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # Ray runs workers at the lowest priority; these are waited for.
+    "RAY_worker_niceness": "0",
+}
+
+
+@contextmanager
+def ray_head(folder: Path) -> Iterator[str]:
+    """Ray while the block runs, without Serve and dashboard: its address."""
+    command = [sys.executable, "-m", "tests.support.processes.ray_head", str(folder)]
+    with (
+        (folder / "head.log").open("wb") as log,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, **ENVIRONMENT},
+        ) as process,
+    ):
+        assert process.stdin is not None, "its input is a pipe"
+        assert process.stdout is not None, "and so is its output"
+        try:
+            address = process.stdout.readline().decode().strip()
+            assert address, f"Ray did not start: {(folder / 'head.log').read_text()}"
+            yield address
+        finally:
+            process.stdin.close()
+
+
+def main(folder: str) -> None:
+    ray.init(
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        log_to_driver=False,
+        _temp_dir=folder,
+    )
+    sys.stdout.write(f"{ray.get_runtime_context().gcs_address}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

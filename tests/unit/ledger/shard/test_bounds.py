@@ -1,0 +1,217 @@
+"""The shard: in bounded room, undisturbed by who hangs up, and gone when it was replaced."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.support.ledger.books import ABSENT, Books, authorise, open_shop
+from tests.support.ledger.shard import Writer, authorised, quiet, run, void
+from tollgate.actors.ledger.law.commands import AddWebhook, Order, Refund, RemoveWebhook
+from tollgate.actors.ledger.law.outcomes import Done, Indefinite, Refusal, RefusalReason, TurnedAway
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.shard.pipeline import ShardBounds
+from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
+
+# Bounds
+
+
+def test_a_full_mailbox_turns_away_before_any_effect() -> None:
+    async def scenario(writer: Writer) -> None:
+        transaction = await authorised(writer)
+        orders = [writer.order(void(transaction)) for _ in range(5)]
+        answers = await writer.ask(*orders)
+        assert [type(answer) for answer in answers] == [
+            Done,
+            Done,
+            TurnedAway,
+            TurnedAway,
+            TurnedAway,
+        ]
+        assert writer.shard.figures.turned_away == 3
+        # A copy that comes late is told the same.
+        assert await writer.ask(orders[4]) == [answers[4]]
+        assert orders[4].operation not in writer.tables.operations
+
+    run(scenario, bounds=ShardBounds(mailbox_max=2))
+
+
+def test_a_copy_of_what_was_done_is_never_told_that_it_was_not() -> None:
+    async def scenario(writer: Writer) -> None:
+        order = writer.order(authorise(100))
+        await writer.ask(order)
+        writer.clock.advance(60)
+        assert isinstance((await writer.ask(order))[0], Indefinite)
+
+    run(scenario)
+
+
+def test_an_expired_order_is_dropped_undecided() -> None:
+    async def scenario(writer: Writer) -> None:
+        order = writer.order(authorise(100))
+        before = writer.store.calls.total()
+        writer.clock.advance(10)
+        (answer,) = await writer.ask(order)
+        assert isinstance(answer, TurnedAway)
+        assert writer.store.calls.total() == before
+        assert writer.shard.figures.expired == 1
+
+    run(scenario)
+
+
+def test_what_is_in_memory_is_not_read_again() -> None:
+    async def scenario(writer: Writer) -> None:
+        transaction = await authorised(writer)
+        await writer.do(void(transaction))
+        writer.store.calls.clear()
+        await writer.do(void(transaction))
+        assert writer.store.calls == {"operations": 1, "append": 1}
+
+    run(scenario)
+
+
+def test_books_make_room_and_come_back() -> None:
+    books = Books()
+    shop, other = open_shop(books=books), open_shop(books=books)
+
+    async def scenario(writer: Writer) -> None:
+        for _ in range(2):
+            for place in (shop, other):
+                order = replace(
+                    writer.order(authorise(100)),
+                    book=place.book,
+                    origin=replace(writer.order(authorise(100)).origin, app=place.app),
+                )
+                assert isinstance((await writer.ask(order))[0], Done)
+        assert writer.shard.books == 1
+        assert writer.store.calls["heads"] == 4
+
+    run(scenario, shop, ShardBounds(books_max=1))
+
+
+def test_what_is_gone_is_gone_from_memory_too() -> None:
+    async def scenario(writer: Writer) -> None:
+        answer = await writer.do(AddWebhook("https://example.com/", "sealed"))
+        assert isinstance(answer, Done)
+        webhook = EntityId(json.loads(answer.body)["webhook"]["id"])
+        assert isinstance(await writer.do(RemoveWebhook(webhook)), Done)
+        refused = await writer.do(RemoveWebhook(webhook))
+        assert isinstance(refused, Refusal)
+        assert refused.kind is RefusalReason.NOT_FOUND
+
+    run(scenario)
+
+
+def test_an_entity_of_another_book_is_not_here() -> None:
+    books = Books()
+    shop, other = open_shop(books=books), open_shop(books=books)
+    theirs = other.captured(100)
+
+    async def scenario(writer: Writer) -> None:
+        for transaction in (theirs, ABSENT):
+            refused = await writer.do(Refund(transaction, 100, ""))
+            assert isinstance(refused, Refusal)
+            assert refused.kind is RefusalReason.NOT_FOUND
+        # It is not kept: this shard need not be the one that writes it.
+        assert writer.store.calls["entities"] == 2
+        await writer.do(Refund(theirs, 100, ""))
+        assert writer.store.calls["entities"] == 3
+
+    run(scenario, shop)
+
+
+# Waiters
+
+
+def test_a_cancelled_waiter_disturbs_nobody() -> None:
+    async def scenario(writer: Writer) -> None:
+        transaction = await authorised(writer)
+        writer.store.disk.clear()
+        orders = [writer.order(void(transaction)) for _ in range(3)]
+        asked = [writer.asked(order) for order in orders]
+        await quiet()
+        asked[1].cancel()
+        await quiet()
+        writer.store.disk.set()
+        assert isinstance((await asked[0])[0], Done)
+        assert isinstance((await asked[2])[0], Done)
+        assert asked[1].cancelled()
+        assert orders[1].operation in writer.tables.operations
+        assert not writer.ends
+
+    run(scenario)
+
+
+def test_what_nobody_waits_for_is_not_begun() -> None:
+    async def scenario(writer: Writer) -> None:
+        order = writer.order(authorise(100))
+        asked = writer.asked(order)
+        await asyncio.sleep(0)
+        asked.cancel()
+        await quiet()
+        assert asked.cancelled()
+        assert order.operation not in writer.tables.operations
+        assert isinstance(await writer.do(authorise(100)), Done)
+
+    run(scenario)
+
+
+# The end
+
+
+@pytest.mark.parametrize(
+    "failure", [OutcomeUnknown("input/output error"), Fenced("a newer one"), ValueError("a bug")]
+)
+def test_a_commit_that_fails_ends_the_shard(failure: Exception) -> None:
+    async def scenario(writer: Writer) -> None:
+        transaction = await authorised(writer)
+        before = writer.journal
+        writer.store.disk.clear()
+        writer.store.failure = failure
+        on_its_way = writer.asked(writer.order(void(transaction)))
+        await quiet()
+        decided = writer.asked(*(writer.order(void(transaction)) for _ in range(2)))
+        await quiet()
+        waiting = writer.asked(*(writer.order(void(transaction)) for _ in range(2)))
+        await quiet()
+        writer.store.disk.set()
+        for asked in (on_its_way, decided, waiting):
+            assert all(isinstance(answer, Indefinite) for answer in await asked)
+        assert writer.ends == [failure]
+        assert isinstance(await writer.do(void(transaction)), Indefinite)
+        assert writer.journal == before
+        assert writer.ends == [failure]
+
+    run(scenario, bounds=ShardBounds(batch_max=2))
+
+
+def test_a_shard_that_was_replaced_neither_writes_nor_refuses() -> None:
+    async def scenario(writer: Writer) -> None:
+        transaction = await authorised(writer)
+        older = await writer.take_over()
+        hopeless: Order = older.order(Refund(transaction, 100, ""))
+        assert isinstance((await older.ask(hopeless))[0], Indefinite)
+        assert [type(end) for end in older.ends] == [Fenced]
+        assert isinstance((await writer.ask(hopeless))[0], Refusal)
+        assert isinstance((await older.ask(older.order(void(transaction))))[0], Indefinite)
+        assert isinstance(await writer.do(void(transaction)), Done)
+
+    run(scenario)
+
+
+def test_a_replaced_writer_that_sees_what_cannot_be_was_replaced() -> None:
+    """Its head is older than the transaction that it reads."""
+
+    async def scenario(writer: Writer) -> None:
+        transaction = await authorised(writer)
+        older = await writer.take_over()
+        writer.clock.advance(60)
+        await writer.do(void(transaction))
+        older.clock.set(0)
+        older.shard._shelf._entities.discard(transaction)
+        order = replace(older.order(void(transaction)), deadline_ms=10**15)
+        assert isinstance((await older.ask(order))[0], Indefinite)
+        assert [type(end) for end in older.ends] == [Fenced]
+
+    run(scenario)
