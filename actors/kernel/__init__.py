@@ -1,1 +1,1 @@
-"""Tiny and shared: clock, hashing."""
+"""Small and shared by all owners of state: clock, hashing, bounded caches, whole files."""

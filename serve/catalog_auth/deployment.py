@@ -2,11 +2,10 @@
 repairs, resolves and signs. It keeps nothing, so replicas share nothing.
 """
 
-import gc
-
 from ray import serve as ray_serve
 from starlette.types import ASGIApp
 
+from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.serve.catalog_auth.api.application import catalog_application
 from tollgate.serve.catalog_auth.wiring import catalog_desk
 from tollgate.serve.node.logs import configure_logs
@@ -14,8 +13,6 @@ from tollgate.serve.settings import Settings
 
 ROUTE_PREFIX = "/catalog-auth"
 ONGOING_REQUESTS_MAX = 1_024
-# Documents are trees: nothing that a call leaves behind waits for the collector.
-GC_THRESHOLDS = (50_000, 50, 1_000_000)
 
 
 @ray_serve.deployment(
@@ -32,9 +29,7 @@ class CatalogAuth:
     def __init__(self, settings: Settings) -> None:
         configure_logs(settings)
         self._app = catalog_application(catalog_desk(settings))
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        spare_what_is_there()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
         return self._app

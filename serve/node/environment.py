@@ -3,11 +3,11 @@
 Everything that they write goes below the data folder, and what they listen with is named here.
 """
 
-import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from tollgate.actors.kernel.atomic_file import create_file
 from tollgate.serve.node.haproxy import write_program
 from tollgate.serve.node.socket_folder import short_path
 from tollgate.serve.settings import Settings
@@ -73,7 +73,5 @@ def _token_file(data: Path) -> Path:
     """The token without which nobody runs code through Ray's ports, made on the first start."""
     path = data / "ray-token"
     if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(32))
+        create_file(path, secrets.token_hex(32).encode())
     return path

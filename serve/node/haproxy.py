@@ -10,6 +10,8 @@ import shutil
 from pathlib import Path
 from shlex import quote
 
+from tollgate.actors.kernel.atomic_file import replace_file
+
 NAME = "haproxy"
 NOTHING_HERE = r"http-request return status 404 content-type text\/plain lf-string .*"
 NOT_YET = (
@@ -22,10 +24,8 @@ def write_program(folder: Path) -> Path:
     """Put the script into the folder. Serve calls it with `-db -f CONFIGURATION …`."""
     script = folder / NAME
     change = f"s/^\\( *\\){NOTHING_HERE}$/\\1{NOT_YET}/"
-    draft = script.with_suffix(".new")
-    draft.write_text(f'#!/bin/sh\nsed -i {quote(change)} "$3"\nexec {quote(_haproxy())} "$@"\n')
-    draft.chmod(0o700)
-    draft.replace(script)
+    program = f'#!/bin/sh\nsed -i {quote(change)} "$3"\nexec {quote(_haproxy())} "$@"\n'
+    replace_file(script, program.encode(), mode=0o700)
     return script
 
 

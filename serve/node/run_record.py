@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tollgate.actors.kernel.atomic_file import replace_file
+
 # The name of the address of the operator's payments calls.
 OPERATOR = "operator"
 
@@ -29,9 +31,7 @@ def write_record(data: str, record: RunRecord) -> None:
     """Put the record in place of the one before."""
     path = record_path(data)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".new")
-    draft.write_text(json.dumps(asdict(record), indent=2))
-    draft.replace(path)
+    replace_file(path, json.dumps(asdict(record), indent=2).encode(), mode=0o644)
 
 
 def running(data: str) -> RunRecord | None:

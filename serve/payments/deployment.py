@@ -6,7 +6,6 @@ by adding up; none of them owns anything.
 """
 
 import asyncio
-import gc
 import logging
 import os
 from collections.abc import Awaitable, Callable
@@ -15,8 +14,8 @@ from fastapi import FastAPI
 from ray import get_runtime_context
 from ray import serve as ray_serve
 
+from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.storage.errors import StorageError
-from tollgate.actors.ratelimit.counting.actor import GC_THRESHOLDS
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.payments.upkeep import Upkeep
@@ -62,9 +61,7 @@ class Payments:
             _keep_up(self._parts.upkeep, settings.ledger.upkeep_interval_s),
         ):
             self._work.append(loop.create_task(work))
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        spare_what_is_there()
 
     async def _listen_for_the_operator(self) -> Listener | None:
         """Every process on the same port: whichever takes a call answers it."""

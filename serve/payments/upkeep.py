@@ -10,10 +10,10 @@ All of it may be done by several processes at once: each finds what another has 
 import asyncio
 import json
 import logging
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
 from tollgate.actors.ledger.backup.segments import BrokenSegment
@@ -69,9 +69,7 @@ class Upkeep:
             return
         made = await anchor_day(database, day, self._now_ms())
         self.anchors.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}.new")
-        draft.write_text(json.dumps(asdict(made)) + "\n")
-        draft.replace(file)
+        replace_file(file, f"{json.dumps(asdict(made))}\n".encode(), mode=0o644)
 
     async def _back_up(self, database: Database) -> None:
         if self.backup is not None:

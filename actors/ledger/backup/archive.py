@@ -16,6 +16,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import BinaryIO
 
+from tollgate.actors.kernel.atomic_file import make_durable
 from tollgate.actors.ledger.backup.segments import (
     FORMAT,
     LINE_BYTES_MAX,
@@ -87,7 +88,7 @@ class LedgerArchive:
                 draft.unlink()
                 return None
             draft.replace(self._file(number))
-            _sync_folder(self._folder)
+            make_durable(self._folder)
             return Shipment(self._file(number), entries, books)
 
     async def _write(
@@ -149,12 +150,3 @@ def _digest(file: Path) -> str:
 
 def _private(name: str, flags: int) -> int:
     return os.open(name, flags, 0o600)
-
-
-def _sync_folder(folder: Path) -> None:
-    """So that the new name is durable as well."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

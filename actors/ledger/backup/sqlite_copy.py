@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tollgate.actors.kernel.atomic_file import make_durable
 from tollgate.actors.ledger.storage.connections.engine import Database, connect
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
 
@@ -23,7 +24,8 @@ async def copy_file(database: Database, file: Path) -> None:
     is_whole = False
     try:
         await taken.connection.fetch("VACUUM INTO ?", [str(file)])
-        _sync(file)
+        make_durable(file)
+        make_durable(file.parent)
         await _check(file)
         is_whole = True
     except FAILURES as failure:
@@ -32,15 +34,6 @@ async def copy_file(database: Database, file: Path) -> None:
         await taken.give_back(is_sound=is_whole)
         if not is_whole:
             file.unlink(missing_ok=True)
-
-
-def _sync(file: Path) -> None:
-    for path in (file, file.parent):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 async def _check(file: Path) -> None:

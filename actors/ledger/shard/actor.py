@@ -11,7 +11,6 @@ process ends as well, once the waiters have been told; Ray starts the next incar
 """
 
 import asyncio
-import gc
 import logging
 import os
 import pickle
@@ -23,6 +22,7 @@ import ray
 from ray.exceptions import ActorDiedError, PendingCallsLimitExceeded, RayError
 
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.client import NotSent, Unanswered
@@ -32,8 +32,6 @@ from tollgate.actors.ledger.storage.store import JournalStore
 
 LOG = logging.getLogger("tollgate.ledger")
 PENDING_CALLS_MAX = 1_000
-# Young generations only: what orders leave forms no cycles, and a full collection would stall all.
-GC_THRESHOLDS = (50_000, 50, 1_000_000)
 # Time for the replies of the last batch to leave the process.
 FAREWELL_S = 0.1
 
@@ -62,8 +60,7 @@ class LedgerShard:
         self._incarnation = f"{ray.get_runtime_context().get_actor_id()}/{os.getpid()}"
         self._epoch = 0
         self._taking_over: asyncio.Task[Shard] | None = None
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        spare_what_is_there()
 
     async def execute(self, call: bytes) -> bytes:
         """Pickled orders in; their answers out, pickled, in order."""

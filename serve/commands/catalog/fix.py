@@ -5,10 +5,10 @@ import re
 import sys
 from collections.abc import Iterator
 from difflib import unified_diff
-from pathlib import Path
 
 import click
 
+from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.serve.catalog_auth.repair.fixes import Fixed
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.rules.findings import JsonValue
@@ -65,7 +65,7 @@ def _put(file: CatalogFile, made: Fixed, *, is_written: bool) -> None:
         for line in _difference(written_like(file.root, text), after, file.name):
             click.echo(line)
         if is_written:
-            _replace(file.path, after)
+            replace_file(file.path, after.encode(), mode=file.path.stat().st_mode & 0o777)
     told = verdict_line(Judged(file.name, made.verdict, {}))
     done = "made" if is_written or file.path is None else "to be made"
     click.echo(f"{told}; {number(len(made.repairs), 'repair')} {done}", err=True)
@@ -79,14 +79,6 @@ def written_like(value: JsonValue, before: str) -> str:
     if "\r\n" in before:
         text = text.replace("\n", "\r\n")
     return text + before[len(before.rstrip()) :]
-
-
-def _replace(path: Path, text: str) -> None:
-    """The file is the old or the new one, at every moment."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(text.encode())
-    new.chmod(path.stat().st_mode & 0o777)
-    new.replace(path)
 
 
 def _difference(before: str, after: str, name: str) -> Iterator[str]:

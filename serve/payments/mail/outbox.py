@@ -1,9 +1,10 @@
 """The folder of letters that wait for a mail server (mail.py)."""
 
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+
+from tollgate.actors.kernel.atomic_file import create_file
 
 LETTERS_MAX = 10_000
 _SUFFIX = ".eml"
@@ -27,12 +28,7 @@ class Outbox:
             if sum(1 for _ in self.waiting()) >= self._letters_max:
                 raise MailError(f"{self._folder}: {self._letters_max} letters wait already")
             path = self._folder / f"{int(now_s * 1000):013d}-{secrets.token_hex(8)}{_SUFFIX}"
-            draft = path.with_suffix(".new")
-            with draft.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(path)
+            create_file(path, content)
         except OSError as error:
             raise MailError(f"{self._folder}: {error.strerror}") from None
         return path

@@ -9,11 +9,14 @@ import hmac
 import os
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from tollgate.actors.kernel.atomic_file import create_file
 
 SECRET_BYTES = 32
 SEALED_LENGTH_MAX = 16 * 1024
@@ -106,23 +109,7 @@ def load_master_secret(path: Path) -> MasterSecret:
 
 
 def _make(path: Path) -> None:
-    """Durable before it is there, and there at once: of several processes one makes it."""
+    """Makes the file; of several processes one makes it, and all read that one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(SECRET_BYTES) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            return
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    finally:
-        draft.unlink(missing_ok=True)
+    with suppress(FileExistsError):
+        create_file(path, f"{secrets.token_hex(SECRET_BYTES)}\n".encode())

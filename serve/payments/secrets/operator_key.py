@@ -7,6 +7,7 @@ installation's secret does not have it. Every node needs the same file.
 import os
 from pathlib import Path
 
+from tollgate.actors.kernel.atomic_file import create_file
 from tollgate.serve.payments.secrets.keys import has_checksum, new_app_key
 
 _KEY_BYTES_MAX = 256
@@ -41,9 +42,7 @@ def load_operator_key(path: Path) -> str:
 def make_operator_key(path: Path) -> None:
     """Write a new key to a new file, readable by its owner alone. Raises OperatorKeyError."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(new_app_key() + "\n")
+        create_file(path, f"{new_app_key()}\n".encode())
     except FileExistsError:
         raise OperatorKeyError(f"{path}: is there already: name a new file") from None
     except OSError as error:
