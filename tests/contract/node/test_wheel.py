@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installed_wheel import built_wheel, checkout_files, copied_checkout, installed
+from tests.support.installed_wheel import built_wheel, checkout_files, copied_checkout, installed
 
 # Kept beside the shipped files by an operator; of no concern to others.
 SECRETS = ("configs/operator.key", "configs/payments/secret", "configs/ratelimit/.env")

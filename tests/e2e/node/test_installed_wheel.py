@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.installed_wheel import built_wheel, copied_checkout, installed
+from tests.support.installed_wheel import built_wheel, copied_checkout, installed
 from tests.support.processes.tollgate import TollgateProcess
 
 

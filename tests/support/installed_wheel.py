@@ -8,7 +8,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 UV = Path(sys.executable).parent / "uv"
 
 
