@@ -1,7 +1,5 @@
 """`schema_valid` against the official schemas, as an independent implementation understands them:
-over the specification's cases, our own, the public documents, and mutations of all of these.
-
-The schemas lie beside the checkout; without them there is nothing to compare with.
+over the cases of part E, our own, the public documents, and mutations of all of these.
 """
 
 from collections.abc import Callable
@@ -77,8 +75,6 @@ def test_public_documents_and_their_mutations() -> None:
 def compare(raws: list[bytes], count: int, seed: int) -> None:
     """All of the documents as they are and `count` mutations, each under one of the versions."""
     by_version = judges()
-    if not by_version or not raws:
-        return
     taken = 0
     for number in range(len(raws) + count):
         random = Random(f"{seed}/{number}")
@@ -131,6 +127,5 @@ def test_differences_are_those_that_are_known() -> None:
         document = difference["document"]
         assert is_schema_valid(locate(document)) is difference["ours"], difference["id"]
         assert has_line_break_at_the_end(document), difference["id"]
-        if by_version:
-            said = by_version[Version.V1_1_0](document)
-            assert said is difference["judge"], difference["id"]
+        said = by_version[Version.V1_1_0](document)
+        assert said is difference["judge"], difference["id"]

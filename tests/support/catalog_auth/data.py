@@ -1,8 +1,7 @@
-"""Catalog documents for tests: the project's own, and those that lie beside the checkout.
+"""Catalog documents for tests: the cases, documents as found in public, and the official schemas.
 
-The specification's cases, the public documents and the official schemas are read from
-`../shared/catalog_auth` when that is there; without it, the tests that use them have nothing to
-look at and the project's own cases are what is left.
+All of it lies in `tests/conformance/catalog_auth` (its README says where it is from). What is not
+there fails the test that asks for it: none passes for want of anything to look at.
 """
 
 import json
@@ -15,39 +14,38 @@ import yaml
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import collection, item
 
-ROOT = Path(__file__).resolve().parents[3]
-BESIDE = ROOT.parent / "shared/catalog_auth"
-OWN_CASES = ROOT / "tests/conformance/catalog_auth/cases.yaml"
+FOLDER = Path(__file__).resolve().parents[2] / "conformance/catalog_auth"
 
 
 def specified_cases() -> list[dict[str, Any]]:
-    """The cases of the specification, part E; none when they are not there."""
-    file = BESIDE / "cases.jsonl"
-    lines = file.read_text().splitlines() if file.exists() else []
-    return [json.loads(line) for line in lines]
+    """The cases of docs/catalog-auth.md, part E."""
+    cases = [json.loads(line) for line in (FOLDER / "specified_cases.jsonl").open()]
+    assert cases
+    return cases
 
 
 def public_documents() -> dict[str, bytes]:
-    """Documents as found in public, by file name; none when they are not there."""
-    return {path.name: path.read_bytes() for path in sorted(BESIDE.glob("real/*.json"))}
+    """Documents as found in public, by file name."""
+    documents = {
+        path.name: path.read_bytes() for path in sorted(FOLDER.glob("public_documents/*.json"))
+    }
+    assert documents
+    return documents
 
 
 def official_schemas() -> dict[Version, Mapping[str, Any]]:
-    """The official schema of each version; none when they are not there."""
-    files = {
-        Version.V1_0_0: "auth_v1.0.0.json",
-        Version.V1_1_0: "auth_v1.1.0.json",
-        Version.V1_2_0: "auth_v1.2.0_reconstructed.json",
-    }
-    paths = {version: BESIDE / "schemas" / name for version, name in files.items()}
+    """The official schema of each version."""
     return {
-        version: json.loads(path.read_text()) for version, path in paths.items() if path.exists()
+        version: json.loads((FOLDER / f"schemas/v{version}.json").read_text())
+        for version in Version
     }
 
 
 def own_cases() -> Iterator[dict[str, Any]]:
     """The project's cases, each with its whole document as `doc`."""
-    for case in yaml.safe_load(OWN_CASES.read_text()):
+    cases = yaml.safe_load((FOLDER / "cases.yaml").read_text())
+    assert cases
+    for case in cases:
         yield {**case, "doc": _document(case)}
 
 
