@@ -11,7 +11,7 @@ from tollgate.actors.ratelimit.rules.draft_reader import read_rule_file
 from tollgate.actors.ratelimit.rules.drafts import DomainDraft
 from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
 from tollgate.actors.ratelimit.rules.warnings import find_warnings
-from tollgate.serve.ratelimit.rule_sources.directory import FoundFile, RuleDirectory
+from tollgate.serve.ratelimit.rule_sources.files import FoundFile, RuleDirectory
 
 EXIT_REFUSED = 1
 EXIT_USAGE = 2

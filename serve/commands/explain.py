@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 
 from tollgate.actors.ratelimit.rules.builder import load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries
-from tollgate.actors.ratelimit.rules.explanation import explain as explanation_of
+from tollgate.actors.ratelimit.rules.descriptors import Entries, RateLimitDescriptor
+from tollgate.actors.ratelimit.rules.explanation import explain_match
 from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.serve.commands.check_config import EXIT_USAGE, fail, rule_directory
-from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
 from tollgate.serve.settings import Settings, process_environment
 
 EXIT_NO_LIMIT = 1
@@ -43,7 +43,7 @@ def explain(domain: str, descriptor: str, directory: Path | None, merges_domains
         rules = _rules(directory, merges_domains=merges_domains)
     except (ValueError, RuleFileError) as error:
         fail(error.located if isinstance(error, RuleFileError) else str(error), EXIT_USAGE)
-    told = explanation_of(rules, domain, Descriptor(entries))
+    told = explain_match(rules, domain, RateLimitDescriptor(entries))
     for line in told.lines():
         click.echo(line)
     if told.match is None:

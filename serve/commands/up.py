@@ -17,7 +17,7 @@ from tollgate.serve.node.orphan_processes import end_leftovers
 from tollgate.serve.node.ports import free_port, taken
 from tollgate.serve.node.run_record import RunRecord, running
 from tollgate.serve.payments.secrets.operator_key import OperatorKeyError, load_operator_key
-from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
 from tollgate.serve.settings import Settings, SettingsError, process_environment
 
 READY_WITHIN_S = 300.0
@@ -90,7 +90,7 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
     if not grpc.has_tls:
         return
     # Imported here: without TLS nothing in this command needs gRPC.
-    from tollgate.serve.ratelimit.fronts.front import ServerTls
+    from tollgate.serve.ratelimit.fronts.listen_address import ServerTls
     from tollgate.serve.ratelimit.fronts.tls import TlsError, server_credentials
 
     try:

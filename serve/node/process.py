@@ -30,7 +30,7 @@ from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.run_record import OPERATOR, RunRecord, remove_record, write_record
 from tollgate.serve.node.socket_folder import remove_short_path, short_path
 from tollgate.serve.payments import deployment as payments_deployment
-from tollgate.serve.ratelimit.sinks.json_lines import NOTHING, json_lines
+from tollgate.serve.ratelimit.sinks.json_lines import NO_STATISTICS, json_lines
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, rate_limit_actors
 from tollgate.serve.settings import Settings, process_environment
 from tollgate.serve.settings.choices import Transport
@@ -49,7 +49,7 @@ class Node:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stop = Event()
-        self._statistics = NOTHING
+        self._statistics = NO_STATISTICS
         self._record = RunRecord(pid=os.getpid(), started_s=SystemClock().now_s())
 
     def run(self) -> int:

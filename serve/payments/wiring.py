@@ -25,7 +25,7 @@ from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.store import JournalStore
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
-from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication

@@ -18,10 +18,10 @@ from starlette.responses import Response
 
 from tollgate.actors.ratelimit.counting.actor import GC_THRESHOLDS
 from tollgate.actors.ratelimit.watching.actor import generations
-from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
-from tollgate.serve.ratelimit.fronts.guard import guarded
+from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
+from tollgate.serve.ratelimit.fronts.front import unfailing
 from tollgate.serve.ratelimit.health import Component
-from tollgate.serve.ratelimit.json_endpoint import JsonDoor
+from tollgate.serve.ratelimit.json_endpoint import JsonEndpoint
 from tollgate.serve.ratelimit.wiring import RateLimitActors, front_parts, rate_limit_actors
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import ErrorStatusCodes, Transport
@@ -50,8 +50,8 @@ class RateLimit:
         self._has_rules = Event()
         self._is_stopped = Event()
         is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
-        gatherer = Gatherer(guarded(self._parts.service), ThreadPoolExecutor(1, "json"))
-        self._json = JsonDoor(
+        gatherer = CallBatcher(unfailing(self._parts.service), ThreadPoolExecutor(1, "json"))
+        self._json = JsonEndpoint(
             gatherer.decide,
             self._parts.health,
             is_precise=is_precise,

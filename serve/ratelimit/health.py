@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import Enum
 from threading import RLock
 
-Listener = Callable[[bool], None]
+HealthListener = Callable[[bool], None]
 
 
 class Component(Enum):
@@ -43,7 +43,7 @@ class Health:
         self._states = {Component.BACKEND: True, Component.SIGTERM: True}
         if needs_config:
             self._states[Component.CONFIG] = False
-        self._listeners: list[Listener] = []
+        self._listeners: list[HealthListener] = []
         # Reentrant, for a signal may arrive in a thread that holds it.
         self._lock = RLock()
 
@@ -64,7 +64,7 @@ class Health:
                 for listener in tuple(self._listeners):
                     listener(self.is_healthy)
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
+    def subscribe(self, listener: HealthListener) -> Callable[[], None]:
         """Calls `listener` at every turn from now on, in the thread that turned the state.
 
         Returns what ends the subscription. A listener must be quick and must not raise.

@@ -16,11 +16,11 @@ from functools import lru_cache
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from tollgate.actors.ratelimit.decision.verdict import OK, OVER_LIMIT
+from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT
 from tollgate.actors.ratelimit.rules.descriptors import REQUEST_BYTES_MAX
 from tollgate.serve.ratelimit.codec.json_form import request_from_json, response_to_json
 from tollgate.serve.ratelimit.codec.requests import MalformedRequest
-from tollgate.serve.ratelimit.fronts.front import Answer, Refused, StatusCode
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, StatusCode, WireReply
 from tollgate.serve.ratelimit.health import Health
 
 HTTP_STATUS_OF_CODE = {OK: 200, OVER_LIMIT: 429}
@@ -29,13 +29,13 @@ KEPT_BODY_BYTES_MAX = 2 * 1024
 CALLERS_FAULT = (StatusCode.UNKNOWN, StatusCode.INVALID_ARGUMENT)
 
 
-class JsonDoor:
+class JsonEndpoint:
     """Answers HTTP requests; `decide` is one call's way into the batches. `elsewhere`: prefixes of
     the paths of other services here."""
 
     def __init__(
         self,
-        decide: Callable[[bytes], Awaitable[Answer]],
+        decide: Callable[[bytes], Awaitable[WireReply]],
         health: Health,
         *,
         is_precise: bool,
@@ -63,13 +63,13 @@ class JsonDoor:
         try:
             payload = _payload(await _body(request, self._body_bytes_max))
         except MalformedRequest as error:
-            return self._refused(Refused(StatusCode.INVALID_ARGUMENT, str(error)))
+            return self._refused(ErrorStatus(StatusCode.INVALID_ARGUMENT, str(error)))
         answer = await self._decide(payload)
-        if isinstance(answer, Refused):
+        if isinstance(answer, ErrorStatus):
             return self._refused(answer)
         return json_reply(answer)
 
-    def _refused(self, refused: Refused) -> Response:
+    def _refused(self, refused: ErrorStatus) -> Response:
         if not self._is_precise:
             return _plain(400, "Bad Request\n")
         status = 400 if refused.code in CALLERS_FAULT else 503

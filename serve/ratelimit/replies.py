@@ -7,9 +7,13 @@ the reference's UNKNOWN for everything, or precise codes where the operator aske
 from collections.abc import Sequence
 
 from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalKind
-from tollgate.actors.ratelimit.decision.verdict import Decision
-from tollgate.actors.ratelimit.rules.descriptors import DEFAULT_BOUNDS, Bounds, Request
+from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalReason
+from tollgate.actors.ratelimit.decision.response import RateLimitDecision
+from tollgate.actors.ratelimit.rules.descriptors import (
+    DEFAULT_BOUNDS,
+    RateLimitRequest,
+    RequestBounds,
+)
 from tollgate.serve.ratelimit.codec.answers import (
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
@@ -17,24 +21,26 @@ from tollgate.serve.ratelimit.codec.answers import (
     status_bytes,
 )
 from tollgate.serve.ratelimit.codec.requests import MalformedRequest, decode_request
-from tollgate.serve.ratelimit.fronts.front import Answer, DecideBatch, Refused, StatusCode
+from tollgate.serve.ratelimit.fronts.front import DecideBatch, ErrorStatus, StatusCode, WireReply
 
 PRECISE_CODES = {
-    RefusalKind.INVALID: StatusCode.INVALID_ARGUMENT,
-    RefusalKind.NOT_CONFIGURED: StatusCode.FAILED_PRECONDITION,
-    RefusalKind.BACKEND: StatusCode.UNAVAILABLE,
+    RefusalReason.INVALID: StatusCode.INVALID_ARGUMENT,
+    RefusalReason.NOT_CONFIGURED: StatusCode.FAILED_PRECONDITION,
+    RefusalReason.BACKEND: StatusCode.UNAVAILABLE,
 }
 
 
-def decoded(payload: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Request | Refusal:
+def decoded_request(
+    payload: bytes, bounds: RequestBounds = DEFAULT_BOUNDS
+) -> RateLimitRequest | Refusal:
     """The request in the payload; a refusal when it is malformed or out of bounds."""
     try:
         return decode_request(payload, bounds)
     except MalformedRequest as error:
-        return Refusal(RefusalKind.INVALID, str(error))
+        return Refusal(RefusalReason.INVALID, str(error))
 
 
-def encoded(decision: Decision) -> bytes:
+def encoded_decision(decision: RateLimitDecision) -> bytes:
     """The serialised RateLimitResponse of a decision."""
     statuses = [
         status_bytes(status.code, status.hit.limit_wire, status.remaining, status.reset_s)
@@ -48,11 +54,11 @@ def encoded(decision: Decision) -> bytes:
 def wire_answers(decider: Decider, *, is_precise: bool) -> DecideBatch:
     """The function that fronts call with every batch."""
 
-    def refused(refusal: Refusal) -> Refused:
+    def refused(refusal: Refusal) -> ErrorStatus:
         code = PRECISE_CODES[refusal.kind] if is_precise else StatusCode.UNKNOWN
-        return Refused(code, refusal.message)
+        return ErrorStatus(code, refusal.message)
 
-    def decide_batch(payloads: Sequence[bytes]) -> list[Answer]:
+    def decide_batch(payloads: Sequence[bytes]) -> list[WireReply]:
         return [
             answer if type(answer) is bytes else refused(answer)  # type: ignore[arg-type]
             for answer in decider.decide_batch(payloads)

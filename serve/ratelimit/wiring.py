@@ -1,5 +1,6 @@
 """Puts the rate limit together: the settings in, its actors and the parts of a front out."""
 
+import logging
 import os
 from dataclasses import dataclass
 from functools import partial
@@ -7,33 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from tollgate.actors.kernel.clock import Clock, SystemClock
+from tollgate.actors.operations.actor import start_operations
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
 from tollgate.actors.ratelimit.rules.builder import load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Bounds
+from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.actors.ratelimit.watching.actor import start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.socket_folder import short_path
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
-from tollgate.serve.ratelimit.fronts.front import (
-    Door,
-    Front,
-    NativeTuning,
-    ServerTls,
-    Service,
-    choose_front,
-)
+from tollgate.serve.ratelimit.debug.ports import open_ports
+from tollgate.serve.ratelimit.fronts.choice import make_front
+from tollgate.serve.ratelimit.fronts.front import Front, Service
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, ServerTls
+from tollgate.serve.ratelimit.fronts.native import NativeTuning
 from tollgate.serve.ratelimit.health import Health
-from tollgate.serve.ratelimit.operations.actor import start_operations
-from tollgate.serve.ratelimit.replies import decoded, encoded, wire_answers
-from tollgate.serve.ratelimit.rule_sources.archive import FileArchive
-from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
+from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.choices import ErrorStatusCodes
+from tollgate.serve.settings.choices import ErrorStatusCodes, GrpcFront
 
+LOG = logging.getLogger("tollgate.ratelimit")
 NAMESPACE = "tollgate"
 # Detached actors outlive whoever made them: a new kind of state takes a new name.
 STATE_VERSION = "v1"
@@ -80,9 +78,9 @@ def decision_policy(settings: Settings) -> Policy:
     )
 
 
-def request_bounds(settings: Settings) -> Bounds:
+def request_bounds(settings: Settings) -> RequestBounds:
     """What a request may hold."""
-    return Bounds(
+    return RequestBounds(
         descriptors_max=settings.bounds.descriptors_per_request_max,
         entries_max=settings.bounds.entries_per_descriptor_max,
         entry_bytes_max=settings.bounds.entry_bytes_max,
@@ -105,7 +103,13 @@ def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
         settings.rules.poll_interval_s,
     )
     operations = start_operations(
-        f"operations-{STATE_VERSION}", NAMESPACE, settings, partitions, watcher, SystemClock()
+        f"operations-{STATE_VERSION}",
+        NAMESPACE,
+        partial(open_ports, settings),
+        partitions,
+        watcher,
+        SystemClock(),
+        settings.bounds.dynamic_series_max,
     )
     return RateLimitActors(partitions, watcher, operations)
 
@@ -128,9 +132,9 @@ def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:
         store=store,
         tallies=tallies,
         clock=clock,
-        decode=partial(decoded, bounds=request_bounds(settings)),
+        decode=partial(decoded_request, bounds=request_bounds(settings)),
         render_limit=current_limit_bytes,
-        encode=encoded,
+        encode=encoded_decision,
     )
     health = Health(needs_config=settings.rules.decides_health)
     is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
@@ -151,19 +155,21 @@ def _observe(tallies: Tallies, method: str, calls: int, seconds: float) -> None:
 
 def _front(settings: Settings, service: Service) -> Front:
     grpc = settings.grpc
-    has_age = "GRPC_MAX_CONNECTION_AGE" in settings.given
-    has_grace = "GRPC_MAX_CONNECTION_AGE_GRACE" in settings.given
-    door = Door(
+    listen = ListenAddress(
         host=grpc.host,
         port=grpc.port,
         unix_socket=grpc.uds,
         tls=ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san)
         if grpc.has_tls
         else None,
-        connection_age_s=grpc.connection_age_max_s if has_age else None,
-        connection_age_grace_s=grpc.connection_age_grace_s if has_grace else None,
+        # 0 is none (B22).
+        connection_age_s=grpc.connection_age_max_s or None,
+        connection_age_grace_s=grpc.connection_age_grace_s or None,
     )
+    if settings.needs_of_grpcio and grpc.front is GrpcFront.AUTO:
+        names = " and ".join(map(settings.spelled, settings.needs_of_grpcio))
+        LOG.warning("gRPC is served by grpcio, at a tenth of the speed, because of %s", names)
     sockets = short_path(settings.process.data) / "sockets"
     sockets.mkdir(mode=0o700, exist_ok=True)
     tuning = NativeTuning(socket_dir=sockets, io_threads=grpc.io_threads)
-    return choose_front(grpc.front, door, service, tuning)
+    return make_front(settings.grpc_front, listen, service, tuning)

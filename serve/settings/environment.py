@@ -69,11 +69,16 @@ class Settings(Groups):
         return settings
 
     @property
-    def has_native_front(self) -> bool:
-        """Whether the native front listens for gRPC; otherwise its twin, grpcio, does."""
-        if self.grpc.front is GrpcFront.AUTO:
-            return not needs_of_grpcio(self)
-        return self.grpc.front is GrpcFront.NATIVE
+    def needs_of_grpcio(self) -> tuple[str, ...]:
+        """The settings that only the grpcio front can honour, in their canonical names."""
+        return needs_of_grpcio(self)
+
+    @property
+    def grpc_front(self) -> GrpcFront:
+        """The front that listens for gRPC, NATIVE or GRPCIO: decided here and nowhere else."""
+        if self.grpc.front is not GrpcFront.AUTO:
+            return self.grpc.front
+        return GrpcFront.GRPCIO if self.needs_of_grpcio else GrpcFront.NATIVE
 
     def unbuilt(self) -> tuple[str, ...]:
         """One line for each feature that these settings ask for and that is not built yet.

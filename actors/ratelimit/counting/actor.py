@@ -22,14 +22,14 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits
-from tollgate.actors.ratelimit.decision.round import Unreachable
+from tollgate.actors.ratelimit.counting.store import Unreachable
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
 # Young generations only: counters form no cycles, and a full collection would stall calls.
 GC_THRESHOLDS = (50_000, 50, 1_000_000)
 
-Answers = dict[int, list[list[int]] | Unreachable]
+PartitionAnswers = dict[int, list[list[int]] | Unreachable]
 
 
 class CounterPartition:
@@ -97,12 +97,12 @@ class PartitionedCounters:
         """The partitions that are not answering."""
         return frozenset(self._probes)
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
         return self._call(batches, now_s, lambda handle: handle.hit)
 
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
-    ) -> Answers:
+    ) -> PartitionAnswers:
         return self._call(batches, now_s, lambda handle: handle.hit_conditionally)
 
     def probe(self) -> None:
@@ -115,8 +115,8 @@ class PartitionedCounters:
         batches: Mapping[int, Sequence[Hits] | Sequence[Conditional]],
         now_s: int,
         method: Callable[[Any], Any],
-    ) -> Answers:
-        answers: Answers = {}
+    ) -> PartitionAnswers:
+        answers: PartitionAnswers = {}
         calls: dict[int, Any] = {}
         give_up_s = self._clock.monotonic_s() + self._deadline_s
         for partition, batch in batches.items():
@@ -136,9 +136,9 @@ class PartitionedCounters:
             answers.update(zip(calls, map(pickle.loads, counts), strict=True))
         return answers
 
-    def _salvage(self, calls: Mapping[int, Any], give_up_s: float) -> Answers:
+    def _salvage(self, calls: Mapping[int, Any], give_up_s: float) -> PartitionAnswers:
         """After one call failed: what the others bring, within the rest of the deadline."""
-        answers: Answers = {}
+        answers: PartitionAnswers = {}
         for partition, call in calls.items():
             left_s = max(0.0, give_up_s - self._clock.monotonic_s())
             try:

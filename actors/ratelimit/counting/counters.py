@@ -40,7 +40,7 @@ class Conditional(NamedTuple):
     limits: list[int | None]
 
 
-def held_back(counts: Mapping[bytes, int], request: Conditional) -> list[int]:
+def conditional_addends(counts: Mapping[bytes, int], request: Conditional) -> list[int]:
     """What to count of one request (B9): if any counter would exceed its limit, only those that
     would are counted and the others keep their count. `counts`: by key, before the request."""
     counts = dict(counts)
@@ -80,7 +80,8 @@ class CounterTable:
         return [self._hit_window(end_s, keys, addends) for end_s, keys, addends in batch]
 
     def hit_conditionally(self, requests: Sequence[Conditional], now_s: int) -> list[list[int]]:
-        """B9 per request, one after another (see `held_back`). Counts after, per request."""
+        """B9 per request, one after another (see `conditional_addends`). Counts after
+        per request."""
         self._advance(now_s)
         return [self._hit_request(request) for request in requests]
 
@@ -89,7 +90,7 @@ class CounterTable:
             key: self._windows.get(end_s, {}).get(key, 0)
             for end_s, key in zip(request.end_s, request.keys, strict=True)
         }
-        addends = held_back(counts, request)
+        addends = conditional_addends(counts, request)
         return [
             self._hit_window(end_s, [key], [addend])[0]
             for end_s, key, addend in zip(request.end_s, request.keys, addends, strict=True)
@@ -155,3 +156,32 @@ class CounterTable:
             del window[key]
         self._size -= len(oldest)
         self.evicted += len(oldest)
+
+
+class LocalCounters:
+    """Counter tables in this process's own memory, one per partition: the same counts and the same
+    routing as the partition actors, minus Ray. Not thread-safe.
+
+    It serves a process that counts for itself alone, commands, benchmarks and tests.
+    """
+
+    def __init__(self, partitions: int = 1, counters_max: int = COUNTERS_MAX) -> None:
+        self.tables = [CounterTable(counters_max) for _ in range(partitions)]
+
+    @property
+    def partitions(self) -> int:
+        return len(self.tables)
+
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> dict[int, list[list[int]]]:
+        return {
+            partition: self.tables[partition].hit(batch, now_s)
+            for partition, batch in batches.items()
+        }
+
+    def hit_conditionally(
+        self, batches: Mapping[int, Sequence[Conditional]], now_s: int
+    ) -> dict[int, list[list[int]]]:
+        return {
+            partition: self.tables[partition].hit_conditionally(batch, now_s)
+            for partition, batch in batches.items()
+        }

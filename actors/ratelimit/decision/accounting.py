@@ -20,7 +20,7 @@ THRESHOLDS_KEPT_MAX = 4_096  # as many different limits are remembered with thei
 Account = tuple[bool, int, int, int, int]
 
 
-def judge(after: int, addend: int, limit: int, near: int) -> Account:
+def judge_count(after: int, addend: int, limit: int, near: int) -> Account:
     """Judge a count `after` its `addend` against `limit` (all in hits)."""
     before = after - addend
     if after <= limit:

@@ -12,24 +12,30 @@ from threading import Lock
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.overlimit_cache import OverLimitCache
+from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.accounting import judge, shadowed_hits
+from tollgate.actors.ratelimit.decision.accounting import judge_count, shadowed_hits
 from tollgate.actors.ratelimit.decision.increment_stop import count_conditionally
-from tollgate.actors.ratelimit.decision.plan import Plan, PlannedHit, Planner, refused_outright
+from tollgate.actors.ratelimit.decision.plan import (
+    PlannedHit,
+    RequestPlan,
+    RequestPlanner,
+    refused_outright,
+)
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
-from tollgate.actors.ratelimit.decision.refusals import NOT_CONFIGURED, Refusal, RefusalKind
-from tollgate.actors.ratelimit.decision.round import Bucket, CounterStore, Round, Unreachable
-from tollgate.actors.ratelimit.decision.verdict import (
+from tollgate.actors.ratelimit.decision.refusals import NOT_CONFIGURED, Refusal, RefusalReason
+from tollgate.actors.ratelimit.decision.response import (
     OK,
     OVER_LIMIT,
     UNMET_STATUS,
-    Decision,
+    RateLimitDecision,
     Status,
     dynamic_metadata,
     overall_code,
     response_headers,
 )
-from tollgate.actors.ratelimit.rules.descriptors import Request
+from tollgate.actors.ratelimit.decision.round import Bucket, Round
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 
@@ -40,8 +46,8 @@ GLOBAL_SHADOW = "ratelimit.service.global_shadow_mode"
 
 CACHED_OVER = -1  # in the place of a slot: known to be over limit, not counted
 
-Place = tuple[Bucket | None, int]
-Answer = bytes | Refusal
+HitSlot = tuple[Bucket | None, int]
+DecidedAnswer = bytes | Refusal
 
 
 class Decider:
@@ -54,9 +60,9 @@ class Decider:
         store: CounterStore,
         tallies: Tallies,
         clock: Clock,
-        decode: Callable[[bytes], Request | Refusal],
+        decode: Callable[[bytes], RateLimitRequest | Refusal],
         render_limit: Callable[[int, Unit, str], bytes],
-        encode: Callable[[Decision], bytes],
+        encode: Callable[[RateLimitDecision], bytes],
     ) -> None:
         self._policy = policy
         self._store = store
@@ -66,7 +72,7 @@ class Decider:
         self._render_limit = render_limit
         self._encode = encode
         self._lock = Lock()
-        self._planner: Planner | None = None
+        self._planner: RequestPlanner | None = None
         self._cache = OverLimitCache(policy.local_cache_bytes) if policy.local_cache_bytes else None
 
     @property
@@ -76,7 +82,7 @@ class Decider:
 
     def use_rules(self, rules: RuleSet) -> None:
         """Put a rule set in force for every batch that begins from now on."""
-        planner = Planner(
+        planner = RequestPlanner(
             rules,
             policy=self._policy,
             partitions=self._store.partitions,
@@ -87,7 +93,7 @@ class Decider:
         with self._lock:
             self._planner = planner
 
-    def decide_batch(self, payloads: Sequence[bytes]) -> list[Answer]:
+    def decide_batch(self, payloads: Sequence[bytes]) -> list[DecidedAnswer]:
         """Decide serialised requests. Blocks for the store, no longer than its deadline (twice that
         where hits are held back)."""
         round_ = Round(
@@ -105,18 +111,18 @@ class Decider:
         with self._lock:
             return self._judge(plans, places, round_)
 
-    def _plan_without_rules(self, payload: bytes) -> Plan | Refusal:
+    def _plan_without_rules(self, payload: bytes) -> RequestPlan | Refusal:
         request = self._decode(payload)
         if isinstance(request, Refusal):
             return request
         return refused_outright(request) or NOT_CONFIGURED
 
-    def _place(self, plans: Sequence[Plan | Refusal], round_: Round) -> list[Place]:
+    def _place(self, plans: Sequence[RequestPlan | Refusal], round_: Round) -> list[HitSlot]:
         """Put every hit in its bucket: (bucket, slot) per hit, in the order of the plans."""
-        places: list[Place] = []
+        places: list[HitSlot] = []
         cache = self._cache
         for plan in plans:
-            if type(plan) is not Plan:
+            if type(plan) is not RequestPlan:
                 continue
             for hit in plan.hits:
                 if cache is not None and self._is_cached_over(cache, hit, round_):
@@ -134,15 +140,17 @@ class Decider:
             return False
         return cache.holds(hit.key, round_.end_s(hit.unit), hit.limit)
 
-    def _count_conditionally(self, plans: Sequence[Plan | Refusal], round_: Round) -> list[Place]:
+    def _count_conditionally(
+        self, plans: Sequence[RequestPlan | Refusal], round_: Round
+    ) -> list[HitSlot]:
         """B9: like `_place` and the count together, with requests kept whole."""
         cache = self._cache
-        places: list[Place | None] = []
+        places: list[HitSlot | None] = []
         requests: list[list[PlannedHit]] = []
         addends: list[list[int]] = []
         with self._lock:
             for plan in plans:
-                if type(plan) is not Plan:
+                if type(plan) is not RequestPlan:
                     continue
                 counted = []
                 for hit in plan.hits:
@@ -170,12 +178,12 @@ class Decider:
         return [next(outcomes) if place is None else place for place in places]
 
     def _judge(
-        self, plans: Sequence[Plan | Refusal], places: list[Place], round_: Round
-    ) -> list[Answer]:
-        answers: list[Answer] = []
+        self, plans: Sequence[RequestPlan | Refusal], places: list[HitSlot], round_: Round
+    ) -> list[DecidedAnswer]:
+        answers: list[DecidedAnswer] = []
         position = 0
         for plan in plans:
-            if type(plan) is not Plan:
+            if type(plan) is not RequestPlan:
                 assert isinstance(plan, Refusal), "a request has a plan or a refusal"
                 self._tallies.count(SERVICE_ERROR)
                 answers.append(plan)
@@ -188,13 +196,13 @@ class Decider:
         assert position == len(places), "every hit was placed once and judged once"
         return answers
 
-    def _answer(self, plan: Plan, places: list[Place], round_: Round) -> Answer:
+    def _answer(self, plan: RequestPlan, places: list[HitSlot], round_: Round) -> DecidedAnswer:
         failure = _failure(places) if round_.has_failures else None
         if failure is not None:
             self._tallies.count(BACKEND_ERROR)
             if self._policy.failure_mode is FailureMode.ERROR:
                 self._count_undecided(plan, places)
-                return Refusal(RefusalKind.BACKEND, str(failure))
+                return Refusal(RefusalReason.BACKEND, str(failure))
         statuses = []
         hits = iter(places)
         for step in plan.steps:
@@ -206,7 +214,7 @@ class Decider:
                 statuses.append(UNMET_STATUS[step])
         return self._encode(self._decision(plan, statuses))
 
-    def _decision(self, plan: Plan, statuses: list[Status]) -> Decision:
+    def _decision(self, plan: RequestPlan, statuses: list[Status]) -> RateLimitDecision:
         overall = overall_code(plan, statuses)
         if overall == OVER_LIMIT and self._policy.is_shadow_mode:
             overall = OK
@@ -214,9 +222,9 @@ class Decider:
         names = self._policy.headers
         headers = () if names is None else response_headers(names, statuses)
         metadata = None if plan.request is None else dynamic_metadata(plan.request, statuses)
-        return Decision(overall, statuses, headers, metadata)
+        return RateLimitDecision(overall, statuses, headers, metadata)
 
-    def _count_undecided(self, plan: Plan, places: list[Place]) -> None:
+    def _count_undecided(self, plan: RequestPlan, places: list[HitSlot]) -> None:
         """Hits are counted even if the store then fails (B7, 1); counters that could be reached
         have them, and the hits behind them see that."""
         for hit, (bucket, slot) in zip(plan.hits, places, strict=True):
@@ -255,7 +263,7 @@ class Decider:
         after = before + addend
         if bucket.failure is None:
             bucket.counts[slot] = after
-        is_over, remaining, over_hits, near_hits, within_hits = judge(
+        is_over, remaining, over_hits, near_hits, within_hits = judge_count(
             after, addend, hit.limit, hit.near
         )
         tally.total_hits += addend
@@ -277,12 +285,12 @@ class Decider:
         return 0 if self._policy.failure_mode is FailureMode.ALLOW else hit.limit
 
 
-def _failure(places: list[Place]) -> Unreachable | None:
+def _failure(places: list[HitSlot]) -> Unreachable | None:
     """Why one of these hits could not be counted; None when all were."""
     return next((bucket.failure for bucket, _ in places if bucket and bucket.failure), None)
 
 
-def _counted_place(hit: PlannedHit, after: int | Unreachable, round_: Round) -> Place:
+def _counted_place(hit: PlannedHit, after: int | Unreachable, round_: Round) -> HitSlot:
     """A counter's outcome as a bucket of its own, in the form that `_status` reads."""
     bucket = Bucket(round_.end_s(hit.unit))
     if isinstance(after, Unreachable):

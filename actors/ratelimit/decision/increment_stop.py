@@ -11,11 +11,12 @@ A batch costs each partition one call, or two when any of its requests is apart.
 
 from collections.abc import Sequence
 
-from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, held_back
+from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, conditional_addends
+from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
 from tollgate.actors.ratelimit.decision.plan import PlannedHit
-from tollgate.actors.ratelimit.decision.round import CounterStore, Round, Unreachable
+from tollgate.actors.ratelimit.decision.round import Round
 
-Counts = list[int | Unreachable]
+ConditionalCounts = list[int | Unreachable]
 
 
 def count_conditionally(
@@ -23,7 +24,7 @@ def count_conditionally(
     addends: Sequence[Sequence[int]],
     round_: Round,
     store: CounterStore,
-) -> list[Counts]:
+) -> list[ConditionalCounts]:
     """Count each request's hits by `addends` (signed; 0 looks only): counts after, per request."""
     is_apart = [len({hit.partition for hit in hits}) > 1 for hits in requests]
     seen = _look(requests, round_, store) if any(is_apart) else None
@@ -33,7 +34,7 @@ def count_conditionally(
         request = _conditional(hits, signed, round_)
         if seen is not None:
             # What earlier requests of this batch are about to count is seen by the later ones.
-            decided = held_back({key: seen.get(key, 0) for key in request.keys}, request)
+            decided = conditional_addends({key: seen.get(key, 0) for key in request.keys}, request)
             for key, addend in zip(request.keys, decided, strict=True):
                 seen[key] = max(0, seen.get(key, 0) + addend)
             if apart:

@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from hashlib import blake2b
 
 from tollgate.actors.kernel.hashing import stable_hash
-from tollgate.actors.ratelimit.counting.counter_keys import counter_key
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.accounting import near_threshold
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -21,14 +21,19 @@ from tollgate.actors.ratelimit.decision.refusals import (
     UNKNOWN_OVERRIDE_UNIT,
     Refusal,
 )
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
-from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.descriptors import (
+    Entries,
+    RateLimitDescriptor,
+    RateLimitRequest,
+)
+from tollgate.actors.ratelimit.rules.rule_match import Match, NoMatch, match
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import RuleTally, Tallies
 
 MEMO_REQUEST_BYTES_MAX = 2 * 1024
 # Descriptors and entries of a request that is remembered: a plan can be fifty times its request.
 MEMO_REQUEST_PARTS_MAX = 64
+KEY_BYTES_MAX = 128
 UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
 
 
@@ -66,22 +71,22 @@ class PlannedHit:
         return -self.addend if self.is_refund else self.addend
 
 
-Step = PlannedHit | Unmet
+PlannedDescriptor = PlannedHit | Unmet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class RequestPlan:
     """One step per descriptor, in order. `request` is kept only where the reply will quote it."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlannedDescriptor, ...]
     hits: tuple[PlannedHit, ...]
     passing_quotas: int
     unknown_domain: str
     unknown_domain_hits: int
-    request: Request | None
+    request: RateLimitRequest | None
 
 
-class Planner:
+class RequestPlanner:
     """Plans requests under one rule set."""
 
     def __init__(
@@ -91,7 +96,7 @@ class Planner:
         policy: Policy,
         partitions: int,
         tallies: Tallies,
-        decode: Callable[[bytes], Request | Refusal],
+        decode: Callable[[bytes], RateLimitRequest | Refusal],
         render_limit: Callable[[int, Unit, str], bytes],
     ) -> None:
         assert partitions > 0, "counters need at least one partition"
@@ -101,9 +106,9 @@ class Planner:
         self._tallies = tallies
         self._decode = decode
         self._render_limit = render_limit
-        self._memo: OrderedDict[bytes, Plan] = OrderedDict()
+        self._memo: OrderedDict[bytes, RequestPlan] = OrderedDict()
 
-    def plan(self, payload: bytes) -> Plan | Refusal:
+    def plan(self, payload: bytes) -> RequestPlan | Refusal:
         """The plan of a serialised request; a refusal when it is malformed or out of bounds."""
         known = self._memo.get(payload)
         if known is not None:
@@ -112,13 +117,13 @@ class Planner:
         if isinstance(request, Refusal):
             return request
         plan = self.plan_request(request)
-        if isinstance(plan, Plan) and self._is_worth_keeping(payload, request):
+        if isinstance(plan, RequestPlan) and self._is_worth_keeping(payload, request):
             if len(self._memo) >= self._policy.plan_memo_entries_max:
                 self._memo.popitem(last=False)
             self._memo[payload] = plan
         return plan
 
-    def _is_worth_keeping(self, payload: bytes, request: Request) -> bool:
+    def _is_worth_keeping(self, payload: bytes, request: RateLimitRequest) -> bool:
         descriptors = request.descriptors
         return (
             self._policy.plan_memo_entries_max > 0
@@ -126,7 +131,7 @@ class Planner:
             and sum([1 + len(each.entries) for each in descriptors]) <= MEMO_REQUEST_PARTS_MAX
         )
 
-    def plan_request(self, request: Request) -> Plan | Refusal:
+    def plan_request(self, request: RateLimitRequest) -> RequestPlan | Refusal:
         """The plan of a decoded request."""
         refusal = refused_outright(request)
         if refusal is not None:
@@ -144,7 +149,7 @@ class Planner:
         hits = tuple(step for step in steps if isinstance(step, PlannedHit))
         unknown = sum(outcome is NoMatch.UNKNOWN_DOMAIN for outcome in matches)
         passing = steps.count(Unmet.NO_RULE) if self._policy.is_quota_mode else 0
-        return Plan(
+        return RequestPlan(
             steps=steps,
             hits=hits,
             passing_quotas=passing,
@@ -154,8 +159,12 @@ class Planner:
         )
 
     def _step(
-        self, request: Request, descriptor: Descriptor, outcome: Match | NoMatch, replaced: set[str]
-    ) -> Step:
+        self,
+        request: RateLimitRequest,
+        descriptor: RateLimitDescriptor,
+        outcome: Match | NoMatch,
+        replaced: set[str],
+    ) -> PlannedDescriptor:
         if not isinstance(outcome, Match):
             return Unmet.NO_RULE
         limit = outcome.limit
@@ -185,10 +194,28 @@ class Planner:
         )
 
 
-def refused_outright(request: Request) -> Refusal | None:
+def refused_outright(request: RateLimitRequest) -> Refusal | None:
     """What is wrong with a request whatever the rules say, in the reference's order (B12)."""
     if not request.domain:
         return EMPTY_DOMAIN
     if not request.descriptors:
         return NO_DESCRIPTORS
     return None
+
+
+def counter_key(prefix: str, domain: str, entries: Entries, unit: Unit) -> bytes:
+    """The name of these entries' counter inside Tollgate: no two rules can share one (part A).
+
+        unit "|", then prefix, domain and each entry's key and value as <length>:<text>
+
+    A shared rule's pattern stands in the place of the value. The window is not part of the key: a
+    partition keeps the counters of each window apart. A key longer than KEY_BYTES_MAX is replaced
+    by its digest (behind `#`), so that a counter costs a bounded amount of memory. Redis, Memcached
+    and logs have the text of B6 instead.
+    """
+    parts = [f"{len(key)}:{key}{len(value)}:{value}" for key, value in entries]
+    text = f"{unit:d}|{len(prefix)}:{prefix}{len(domain)}:{domain}{''.join(parts)}"
+    key = text.encode("utf-8", "surrogatepass")
+    if len(key) <= KEY_BYTES_MAX:
+        return key
+    return b"%d#" % unit + blake2b(key, digest_size=32).digest()

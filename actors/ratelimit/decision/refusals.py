@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class RefusalKind(Enum):
+class RefusalReason(Enum):
     """What stands behind a refusal; doors turn it into their status codes."""
 
     INVALID = "the request breaks a rule of the protocol or a bound"
@@ -16,15 +16,15 @@ class RefusalKind(Enum):
 class Refusal:
     """A call that ends with an error, and its text for the caller."""
 
-    kind: RefusalKind
+    kind: RefusalReason
     message: str
 
 
-EMPTY_DOMAIN = Refusal(RefusalKind.INVALID, "rate limit domain must not be empty")
-NO_DESCRIPTORS = Refusal(RefusalKind.INVALID, "rate limit descriptor list must not be empty")
-NOT_CONFIGURED = Refusal(RefusalKind.NOT_CONFIGURED, "no rate limit configuration loaded")
+EMPTY_DOMAIN = Refusal(RefusalReason.INVALID, "rate limit domain must not be empty")
+NO_DESCRIPTORS = Refusal(RefusalReason.INVALID, "rate limit descriptor list must not be empty")
+NOT_CONFIGURED = Refusal(RefusalReason.NOT_CONFIGURED, "no rate limit configuration loaded")
 UNKNOWN_OVERRIDE_UNIT = Refusal(
-    RefusalKind.INVALID,
+    RefusalReason.INVALID,
     "the limit of a descriptor has no valid unit: give one of SECOND, MINUTE, HOUR, DAY, WEEK, "
     "MONTH, YEAR",
 )

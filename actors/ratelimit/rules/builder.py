@@ -18,7 +18,7 @@ from tollgate.actors.ratelimit.rules.rule_set import (
     EMPTY_LEVEL,
     Level,
     Limit,
-    Rule,
+    LimitRule,
     RuleSet,
     Source,
 )
@@ -53,7 +53,7 @@ class RuleSetBuilder:
 
     def __init__(self, *, merge_domains: bool) -> None:
         self._merge_domains = merge_domains
-        self._domains: dict[str, dict[str, Rule]] = {}
+        self._domains: dict[str, dict[str, LimitRule]] = {}
 
     def add(self, draft: DomainDraft) -> None:
         """Checks a draft and adds its rules. Raises RuleFileError."""
@@ -77,9 +77,9 @@ def _refuse(draft: DomainDraft, line: int | None, reason: str) -> NoReturn:
 
 def _siblings(
     draft: DomainDraft, written: Sequence[RuleDraft], path: str, taken: Container[str]
-) -> dict[str, Rule]:
+) -> dict[str, LimitRule]:
     """The rules of one level by id. `taken`: ids that siblings from other files have already."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, LimitRule] = {}
     for each in written:
         if not each.key:
             _refuse(draft, each.line, "descriptor has empty key")
@@ -91,7 +91,7 @@ def _siblings(
     return rules
 
 
-def _rule(draft: DomainDraft, written: RuleDraft, full_id: str) -> Rule:
+def _rule(draft: DomainDraft, written: RuleDraft, full_id: str) -> LimitRule:
     limit = None if written.limit is None else _limit(draft, written.limit)
     if written.shares_threshold and not written.has_wildcard:
         reason = (
@@ -102,7 +102,7 @@ def _rule(draft: DomainDraft, written: RuleDraft, full_id: str) -> Rule:
     if written.metadata_problem:
         _refuse(draft, written.line, f"error parsing metadata: {written.metadata_problem}")
     children = _siblings(draft, written.children, full_id, ())
-    return Rule(
+    return LimitRule(
         key=written.key,
         value=written.value,
         source=Source(draft.file, written.line),

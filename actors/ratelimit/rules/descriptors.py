@@ -14,7 +14,7 @@ REQUEST_BYTES_MAX = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RequestBounds:
     """What a request may hold (part A, Bounds). Beyond a bound: an error that names it."""
 
     descriptors_max: int = DESCRIPTORS_PER_REQUEST_MAX
@@ -23,7 +23,7 @@ class Bounds:
     request_bytes_max: int = REQUEST_BYTES_MAX
 
 
-DEFAULT_BOUNDS = Bounds()
+DEFAULT_BOUNDS = RequestBounds()
 
 Entries = tuple[tuple[str, str], ...]
 
@@ -37,7 +37,7 @@ class Override:
 
 
 @dataclass(frozen=True, slots=True)
-class Descriptor:
+class RateLimitDescriptor:
     """An ordered list of (key, value) entries with what the caller says about its hits.
 
     `hits_addend` None: the request's addend counts; 0: check only. `is_negative_hits`: give back.
@@ -50,9 +50,9 @@ class Descriptor:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RateLimitRequest:
     """One rate-limit question. `hits_addend` 0 counts as 1 (B5)."""
 
     domain: str
-    descriptors: tuple[Descriptor, ...]
+    descriptors: tuple[RateLimitDescriptor, ...]
     hits_addend: int = 0

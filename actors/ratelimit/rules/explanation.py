@@ -6,15 +6,22 @@ from difflib import get_close_matches
 from enum import Enum
 from itertools import islice
 
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries
-from tollgate.actors.ratelimit.rules.matching import Choice, Match, NoMatch, Step, choose, match
-from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, Rule, RuleSet
+from tollgate.actors.ratelimit.rules.descriptors import Entries, RateLimitDescriptor
+from tollgate.actors.ratelimit.rules.rule_match import (
+    Choice,
+    Match,
+    MetRule,
+    NoMatch,
+    choose,
+    match,
+)
+from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, LimitRule, RuleSet
 
 SHOWN_MAX = 8  # names listed where there may be many
 COMPARED_MAX = 1_000  # names compared in search of close ones
 
 
-class Outcome(Enum):
+class MatchOutcome(Enum):
     """How an explanation ends."""
 
     LIMITED = "this limit applies"
@@ -34,7 +41,7 @@ class Attempt:
 
     choice: Choice
     tried: tuple[str, ...]
-    found: Rule | None
+    found: LimitRule | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class LevelTrace:
     key: str
     value: str
     attempts: tuple[Attempt, ...]
-    rule: Rule | None
+    rule: LimitRule | None
     passed_over: tuple[str, ...] = ()
     close: tuple[str, ...] = ()
 
@@ -61,7 +68,7 @@ class Explanation:
     domain: str
     entries: Entries
     levels: tuple[LevelTrace, ...]
-    outcome: Outcome
+    outcome: MatchOutcome
     match: Match | None = None
     remarks: tuple[str, ...] = ()
 
@@ -70,7 +77,7 @@ class Explanation:
         return tuple(_lines(self))
 
 
-def explain(rules: RuleSet, domain: str, descriptor: Descriptor) -> Explanation:
+def explain_match(rules: RuleSet, domain: str, descriptor: RateLimitDescriptor) -> Explanation:
     """Follows `match` through the rules. Never fails, and ends as `match` ends."""
     outcome = match(rules, domain, descriptor)
     entries = descriptor.entries
@@ -78,14 +85,14 @@ def explain(rules: RuleSet, domain: str, descriptor: Descriptor) -> Explanation:
         close = _close(domain, rules.domains)
         known = f"known domains: {_listed(sorted(rules.domains)) or 'none'}"
         remark = f"did you mean {_listed(close)}?" if close else known
-        return Explanation(domain, entries, (), Outcome.UNKNOWN_DOMAIN, remarks=(remark,))
+        return Explanation(domain, entries, (), MatchOutcome.UNKNOWN_DOMAIN, remarks=(remark,))
     if outcome is NoMatch.OVERRIDE_UNIT_UNKNOWN:
-        return Explanation(domain, entries, (), Outcome.OVERRIDE_REFUSED)
+        return Explanation(domain, entries, (), MatchOutcome.OVERRIDE_REFUSED)
     if isinstance(outcome, Match) and outcome.rule is None:
-        return Explanation(domain, entries, (), Outcome.OVERRIDDEN, outcome)
+        return Explanation(domain, entries, (), MatchOutcome.OVERRIDDEN, outcome)
     levels = tuple(_trace(rules.domains[domain], entries))
     if isinstance(outcome, Match):
-        end = Outcome.UNLIMITED if outcome.limit.is_unlimited else Outcome.LIMITED
+        end = MatchOutcome.UNLIMITED if outcome.limit.is_unlimited else MatchOutcome.LIMITED
         return Explanation(domain, entries, levels, end, outcome)
     end, remarks = _why_none(levels, entries)
     return Explanation(domain, entries, levels, end, remarks=remarks)
@@ -118,7 +125,7 @@ def _close(name: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(get_close_matches(name, list(islice(known, COMPARED_MAX)), n=SHOWN_MAX))
 
 
-def _attempts(level: Level, key: str, value: str, step: Step | None) -> Iterator[Attempt]:
+def _attempts(level: Level, key: str, value: str, step: MetRule | None) -> Iterator[Attempt]:
     """The lookups that took place: none after the one that found a rule."""
     met = None if step is None else step.choice
     rule = None if step is None else step.rule
@@ -133,19 +140,23 @@ def _attempts(level: Level, key: str, value: str, step: Step | None) -> Iterator
     yield Attempt(Choice.DEFAULT, (key,), rule)
 
 
-def _why_none(levels: tuple[LevelTrace, ...], entries: Entries) -> tuple[Outcome, tuple[str, ...]]:
+def _why_none(
+    levels: tuple[LevelTrace, ...], entries: Entries
+) -> tuple[MatchOutcome, tuple[str, ...]]:
     if not entries:
-        return Outcome.NO_ENTRIES, ()
+        return MatchOutcome.NO_ENTRIES, ()
     last = levels[-1]
     if last.rule is not None:
         deeper = sorted(last.rule.children.exact)
         if not deeper:
-            return Outcome.NO_LIMIT, (f"'{last.rule.id}' is an allow-list: it has no descriptors",)
-        return Outcome.NO_LIMIT, (f"one level deeper there is {_listed(deeper)}",)
+            return MatchOutcome.NO_LIMIT, (
+                f"'{last.rule.id}' is an allow-list: it has no descriptors",
+            )
+        return MatchOutcome.NO_LIMIT, (f"one level deeper there is {_listed(deeper)}",)
     remarks = tuple(_no_way_back(levels[:-1]))
     above = levels[-2].rule if len(levels) > 1 else None
     is_too_deep = above is not None and not above.children.exact
-    return Outcome.TOO_DEEP if is_too_deep else Outcome.NO_RULE, remarks
+    return MatchOutcome.TOO_DEEP if is_too_deep else MatchOutcome.NO_RULE, remarks
 
 
 def _no_way_back(levels: Iterable[LevelTrace]) -> Iterator[str]:

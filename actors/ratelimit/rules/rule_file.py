@@ -38,10 +38,10 @@ class RuleFileError(Exception):
     @property
     def located(self) -> str:
         """The same with the line, for operators: `<file>:<line>: <reason>`."""
-        return located(self.file, self.line, self.reason)
+        return located_text(self.file, self.line, self.reason)
 
 
-def located(file: str, line: int | None, text: str) -> str:
+def located_text(file: str, line: int | None, text: str) -> str:
     """`<file>:<line>: <text>` on one line of bounded length, whatever the text quotes."""
     place = file if line is None else f"{file}:{line}"
     whole = f"{place}: {text}"

@@ -5,7 +5,7 @@ A level holds sibling rules. Its `exact` table is keyed by composite id (`key` o
 that matches wins. A rule set is replaced as a whole and never edited.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tollgate.actors.ratelimit.counting.windows import Unit
@@ -52,15 +52,15 @@ class Limit:
 class Level:
     """Sibling rules. `patterns` finds positions in `wildcards` and is made from it."""
 
-    exact: "Mapping[str, Rule]" = field(default_factory=dict)
-    wildcards: "tuple[Rule, ...]" = ()
+    exact: "Mapping[str, LimitRule]" = field(default_factory=dict)
+    wildcards: "tuple[LimitRule, ...]" = ()
     patterns: Wildcards = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "patterns", Wildcards.of(rule.id for rule in self.wildcards))
 
     @classmethod
-    def of(cls, rules: "Iterable[Rule]") -> "Level":
+    def of(cls, rules: "Iterable[LimitRule]") -> "Level":
         """The level of these siblings, whose ids are unique."""
         exact = {rule.id: rule for rule in rules}
         return cls(exact, tuple(rule for rule in exact.values() if rule.has_wildcard))
@@ -70,7 +70,7 @@ EMPTY_LEVEL = Level()
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LimitRule:
     """One configured descriptor. The flags belong to it, not to its `rate_limit` block (B1)."""
 
     key: str
@@ -102,3 +102,29 @@ class RuleSet:
 
     domains: Mapping[str, Level]
     digest: str = ""
+
+
+def dump(rules: RuleSet) -> str:
+    """The limits as the debug port prints them (B18): a line each, in alphabetical order."""
+    lines = (
+        line for domain, level in rules.domains.items() for line in _lines_of_level(domain, level)
+    )
+    return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _lines_of_level(path: str, level: Level) -> Iterator[str]:
+    for rule in level.exact.values():
+        rule_path = f"{path}.{rule.id}"
+        if rule.limit is not None:
+            yield f"{rule_path}: {_shown(rule, rule.limit)}"
+        yield from _lines_of_level(rule_path, rule.children)
+
+
+def _shown(rule: LimitRule, limit: Limit) -> str:
+    unit = "UNKNOWN" if limit.unit is None else limit.unit.name
+    flags = f"shadow_mode: {_go(rule.is_shadow)}, quota_mode: {_go(rule.is_quota)}"
+    return f"unit={unit} requests_per_unit={limit.requests_per_unit}, {flags}"
+
+
+def _go(flag: bool) -> str:
+    return "true" if flag else "false"

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tollgate.actors.ratelimit.rules.drafts import DomainDraft, LimitDraft, RuleDraft
-from tollgate.actors.ratelimit.rules.rule_file import located
+from tollgate.actors.ratelimit.rules.rule_file import located_text
 from tollgate.actors.ratelimit.rules.wildcards import Wildcards
 
-Finding = tuple[int | None, str]
+RuleFinding = tuple[int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class RuleWarning:
     text: str
 
     def __str__(self) -> str:
-        return located(self.file, self.line, self.text)
+        return located_text(self.file, self.line, self.text)
 
 
 def find_warnings(drafts: Sequence[DomainDraft]) -> tuple[RuleWarning, ...]:
@@ -33,7 +33,7 @@ def find_warnings(drafts: Sequence[DomainDraft]) -> tuple[RuleWarning, ...]:
     )
 
 
-def _position(finding: Finding) -> int:
+def _position(finding: RuleFinding) -> int:
     return finding[0] or 0
 
 
@@ -53,7 +53,7 @@ def _all(rules: Sequence[RuleDraft]) -> Iterator[RuleDraft]:
         yield from _all(rule.children)
 
 
-def _of_draft(draft: DomainDraft, names: Mapping[str, int]) -> Iterator[Finding]:
+def _of_draft(draft: DomainDraft, names: Mapping[str, int]) -> Iterator[RuleFinding]:
     yield from ((remark.line, remark.text) for remark in draft.remarks)
     if not draft.rules:
         yield draft.line, f"domain '{draft.domain}' has no descriptors: nothing in it is limited"
@@ -65,7 +65,7 @@ def _of_draft(draft: DomainDraft, names: Mapping[str, int]) -> Iterator[Finding]
             yield from _of_limit(rule.limit, names)
 
 
-def _of_rule(rule: RuleDraft) -> Iterator[Finding]:
+def _of_rule(rule: RuleDraft) -> Iterator[RuleFinding]:
     """Flags and rules that change nothing."""
     if rule.limit is None or rule.limit.is_unlimited:
         why = "without rate_limit" if rule.limit is None else "on an unlimited rule"
@@ -86,7 +86,7 @@ def _of_rule(rule: RuleDraft) -> Iterator[Finding]:
         yield rule.line, text
 
 
-def _of_siblings(rules: Sequence[RuleDraft]) -> Iterator[Finding]:
+def _of_siblings(rules: Sequence[RuleDraft]) -> Iterator[RuleFinding]:
     """Rules that another one hides, and rules that a value of another key meets.
 
     A pattern that matches the text of another pattern, or of `key_*`, matches all that the other
@@ -126,7 +126,7 @@ def _shorter_keys(rule: RuleDraft) -> set[str]:
     return {key[:end] for end, character in enumerate(key) if character == "_" and end > 0}
 
 
-def _of_limit(limit: LimitDraft, names: Mapping[str, int]) -> Iterator[Finding]:
+def _of_limit(limit: LimitDraft, names: Mapping[str, int]) -> Iterator[RuleFinding]:
     if limit.is_unlimited:
         if limit.requests_per_unit is not None:
             yield limit.line, "requests_per_unit is ignored: the limit is unlimited"

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from tollgate.actors.ratelimit.rules.dump import dump
+from tollgate.actors.ratelimit.rules.rule_set import dump
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
 from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
 

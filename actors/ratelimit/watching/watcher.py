@@ -37,7 +37,7 @@ class GoodRules:
     files: tuple[RuleFile, ...]
 
 
-class RuleSource(Protocol):
+class RuleFileSource(Protocol):
     """Where rule files come from. Both calls raise RuleFileError for what cannot be read."""
 
     def signature(self) -> Hashable: ...
@@ -60,7 +60,7 @@ class Watcher:
     def __init__(
         self,
         run: str,
-        source: RuleSource,
+        source: RuleFileSource,
         archive: RuleArchive,
         load: Callable[[Sequence[RuleFile]], RuleSet],
     ) -> None:

@@ -13,18 +13,22 @@ from pathlib import Path
 from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.counting.store import CounterStore
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
-from tollgate.actors.ratelimit.decision.round import CounterStore
-from tollgate.actors.ratelimit.decision.verdict import OVER_LIMIT, Decision
+from tollgate.actors.ratelimit.decision.response import OVER_LIMIT, RateLimitDecision
 from tollgate.actors.ratelimit.rules.builder import RuleFile, load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries, Request
+from tollgate.actors.ratelimit.rules.descriptors import (
+    Entries,
+    RateLimitDescriptor,
+    RateLimitRequest,
+)
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.payments.api.rejections import TooMany
-from tollgate.serve.ratelimit.fronts.front import Answer
-from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
+from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
+from tollgate.serve.ratelimit.fronts.front import WireReply
 
 DOMAIN = "tollgate.payments"
 _POLICY = Policy(failure_mode=FailureMode.ALLOW, plan_memo_entries_max=16_384)
@@ -51,7 +55,7 @@ class NoCallLimits:
 class EngineLimits:
     """CallLimits by the rate-limit engine; belongs to one event loop."""
 
-    decide: Callable[[bytes], Awaitable[Answer]]
+    decide: Callable[[bytes], Awaitable[WireReply]]
 
     async def admit(self, *wanted: Entries) -> None:
         answer = await self.decide(_question(wanted))
@@ -100,15 +104,15 @@ def engine_limits(
     )
     decider.use_rules(rules)
 
-    def decide(payloads: Sequence[bytes]) -> list[Answer]:
+    def decide(payloads: Sequence[bytes]) -> list[WireReply]:
         # A refusal means that the counters, or this module, are at fault, never the caller.
         answers = decider.decide_batch(payloads)
         return [answer if isinstance(answer, bytes) else _PASSES for answer in answers]
 
-    async def at_once(payload: bytes) -> Answer:
+    async def at_once(payload: bytes) -> WireReply:
         return decide([payload])[0]
 
-    return EngineLimits(at_once if executor is None else Gatherer(decide, executor).decide)
+    return EngineLimits(at_once if executor is None else CallBatcher(decide, executor).decide)
 
 
 def _mode_and_kind(*, is_test: bool, is_write: bool) -> Entries:
@@ -125,12 +129,12 @@ def _question(wanted: Sequence[Entries]) -> bytes:
     ).encode()
 
 
-def _decoded(payload: bytes) -> Request:
+def _decoded(payload: bytes) -> RateLimitRequest:
     descriptors = tuple(
-        Descriptor(tuple(_entry(entry) for entry in descriptor.split(_BETWEEN_ENTRIES)))
+        RateLimitDescriptor(tuple(_entry(entry) for entry in descriptor.split(_BETWEEN_ENTRIES)))
         for descriptor in payload.decode().split(_BETWEEN_DESCRIPTORS)
     )
-    return Request(DOMAIN, descriptors)
+    return RateLimitRequest(DOMAIN, descriptors)
 
 
 def _entry(text: str) -> tuple[str, str]:
@@ -138,7 +142,7 @@ def _entry(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _encoded(decision: Decision) -> bytes:
+def _encoded(decision: RateLimitDecision) -> bytes:
     """Nothing when the call may go on, else the seconds until it may."""
     if decision.overall != OVER_LIMIT:
         return _PASSES

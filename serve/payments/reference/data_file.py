@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NoReturn
 
-from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError, located
+from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError, located_text
 from tollgate.actors.ratelimit.rules.yaml_document import (
     YamlList,
     YamlMap,
@@ -41,7 +41,7 @@ class DataNode:
     def refuse(self, problem: str) -> NoReturn:
         """Raises DataFileError for this place."""
         where = f"{self.place}: " if self.place else ""
-        raise DataFileError(located(self.file, self.yaml.line, f"{where}{problem}"))
+        raise DataFileError(located_text(self.file, self.yaml.line, f"{where}{problem}"))
 
     @property
     def is_null(self) -> bool:
@@ -153,7 +153,7 @@ def read_data_text(name: str, text: bytes) -> DataNode:
     except RuleFileError as error:
         said = error.reason.partition("yaml: ")[2] or error.reason
         problem = said.removeprefix(f"line {error.line}: ")
-        raise DataFileError(located(name, error.line, problem)) from None
+        raise DataFileError(located_text(name, error.line, problem)) from None
     if document.root is None:
         raise DataFileError(f"{name}: is empty")
     root = DataNode(name, "", document.root)

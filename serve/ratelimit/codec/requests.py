@@ -8,10 +8,10 @@ from google.protobuf.message import DecodeError
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.rules.descriptors import (
     DEFAULT_BOUNDS,
-    Bounds,
-    Descriptor,
     Override,
-    Request,
+    RateLimitDescriptor,
+    RateLimitRequest,
+    RequestBounds,
 )
 from tollgate.serve.ratelimit.codec.messages import RequestMessage
 
@@ -27,7 +27,7 @@ class RequestOutOfBounds(MalformedRequest):
     """The request is well formed and larger than a bound of part A allows."""
 
 
-def decode_request(payload: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Request:
+def decode_request(payload: bytes, bounds: RequestBounds = DEFAULT_BOUNDS) -> RateLimitRequest:
     """The question in a serialised RateLimitRequest.
 
     Raises MalformedRequest when the bytes are something else, RequestOutOfBounds when they are too
@@ -40,14 +40,14 @@ def decode_request(payload: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Request:
         raise MalformedRequest("request is not a serialised RateLimitRequest") from error
     descriptors = message.descriptors
     _check_bound(len(descriptors), bounds.descriptors_max, "request", "descriptors")
-    return Request(
+    return RateLimitRequest(
         message.domain,
         tuple([_descriptor(descriptor, i, bounds) for i, descriptor in enumerate(descriptors)]),
         message.hits_addend,
     )
 
 
-def _descriptor(message: Any, position: int, bounds: Bounds) -> Descriptor:
+def _descriptor(message: Any, position: int, bounds: RequestBounds) -> RateLimitDescriptor:
     entries = tuple([(entry.key, entry.value) for entry in message.entries])
     if len(entries) > bounds.entries_max:
         where = f"descriptors[{position}]"
@@ -61,7 +61,7 @@ def _descriptor(message: Any, position: int, bounds: Bounds) -> Descriptor:
         limit = message.limit
         override = Override(limit.requests_per_unit, _UNITS.get(limit.unit))
     hits_addend = message.hits_addend.value if message.HasField("hits_addend") else None
-    return Descriptor(entries, override, hits_addend, message.is_negative_hits)
+    return RateLimitDescriptor(entries, override, hits_addend, message.is_negative_hits)
 
 
 def _check_entries(entries: Sequence[tuple[str, str]], position: int, bytes_max: int) -> None:

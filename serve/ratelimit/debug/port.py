@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from tollgate.actors.ratelimit.statistics.totals import Statistics
-from tollgate.serve.ratelimit.debug.profiling import (
+from tollgate.serve.ratelimit.debug.profiler import (
     SECONDS_MAX,
     ProfileFormat,
     Profiler,

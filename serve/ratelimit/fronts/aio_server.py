@@ -10,8 +10,8 @@ import grpc
 import grpc.aio
 import uvloop
 
-from tollgate.serve.ratelimit.fronts.address_binding import cannot_listen
-from tollgate.serve.ratelimit.fronts.front import STREAMS_PER_CONNECTION_MAX, Door, host_port
+from tollgate.serve.ratelimit.fronts.front import STREAMS_PER_CONNECTION_MAX
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, cannot_listen, host_port
 
 T = TypeVar("T")
 
@@ -47,8 +47,10 @@ class AioServer:
         self._to_close = ExitStack()
         self._server: grpc.aio.Server | None = None
 
-    def start(self, door: Door, credentials: grpc.ServerCredentials | None = None) -> str:
-        """Listens at `door`, in plain text without credentials; returns the bound address.
+    def start(
+        self, listen: ListenAddress, credentials: grpc.ServerCredentials | None = None
+    ) -> str:
+        """Listens there, in plain text without credentials; returns the bound address.
 
         OSError when it cannot be bound.
         """
@@ -59,7 +61,7 @@ class AioServer:
             thread.start()
             to_close.callback(thread.join)
             to_close.callback(self._loop.call_soon_threadsafe, self._loop.stop)
-            address = self._run(self._start(door, credentials))
+            address = self._run(self._start(listen, credentials))
             self._to_close = to_close.pop_all()
         return address
 
@@ -73,17 +75,19 @@ class AioServer:
     def _run(self, step: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(step, self._loop).result()
 
-    async def _start(self, door: Door, credentials: grpc.ServerCredentials | None) -> str:
+    async def _start(
+        self, listen: ListenAddress, credentials: grpc.ServerCredentials | None
+    ) -> str:
         server = grpc.aio.server(
             interceptors=tuple(self._interceptors),
             options=(
                 ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
                 ("grpc.max_concurrent_streams", STREAMS_PER_CONNECTION_MAX),
-                ("grpc.so_reuseport", int(door.is_port_shared)),
+                ("grpc.so_reuseport", int(listen.is_port_shared)),
                 *self._options,
             ),
         )
-        address = _bind(server, door, credentials)
+        address = _bind(server, listen, credentials)
         for service in self._services:
             service.install(server)
         await server.start()
@@ -96,12 +100,14 @@ class AioServer:
         await server.stop(grace_s)
 
 
-def _bind(server: grpc.aio.Server, door: Door, credentials: grpc.ServerCredentials | None) -> str:
+def _bind(
+    server: grpc.aio.Server, listen: ListenAddress, credentials: grpc.ServerCredentials | None
+) -> str:
     try:
         if credentials is None:
-            port = server.add_insecure_port(door.target)
+            port = server.add_insecure_port(listen.target)
         else:
-            port = server.add_secure_port(door.target, credentials)
+            port = server.add_secure_port(listen.target, credentials)
     except RuntimeError:
-        raise cannot_listen(door) from None
-    return door.target if door.unix_socket else host_port(door.host, port)
+        raise cannot_listen(listen) from None
+    return listen.target if listen.unix_socket else host_port(listen.host, port)

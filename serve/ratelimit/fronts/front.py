@@ -3,19 +3,19 @@
     start -> serving -> drain -> closed        each step once, in this order
 
 A front decodes nothing. It adds transport and no meaning: what a request says, and whether it may
-pass, is the business of `DecideBatch`. Two implementations exist and are chosen here: the native
-one is an order of magnitude faster, the grpcio one can do everything a gRPC server can.
+pass, is the business of `DecideBatch`.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
 from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.serve.ratelimit.health import Health
-from tollgate.serve.settings.choices import GrpcFront
+
+LOG = logging.getLogger(__name__)
 
 BATCH_MAX = 1024
 # Calls that one connection may have open: with it, a client that never waits is held back.
@@ -35,7 +35,7 @@ class StatusCode(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ErrorStatus:
     """Ends the call with an error status. `code`: a gRPC status code other than OK."""
 
     code: int
@@ -46,13 +46,13 @@ class Refused:
 
 
 # A serialised RateLimitResponse, or a refusal.
-Answer = bytes | Refused
+WireReply = bytes | ErrorStatus
 
 
 class DecideBatch(Protocol):
     """Answers serialised RateLimitRequests: same order, same length. Blocks; thread-safe."""
 
-    def __call__(self, payloads: Sequence[bytes]) -> list[Answer]: ...
+    def __call__(self, payloads: Sequence[bytes]) -> list[WireReply]: ...
 
 
 class Observe(Protocol):
@@ -75,45 +75,6 @@ class Service:
     on_error: Callable[[Exception], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTls:
-    """Paths of PEM files. With `client_ca_file`, clients must show a certificate that it signed;
-    with `client_san` too, one that carries this DNS name."""
-
-    cert_file: str
-    key_file: str
-    client_ca_file: str = ""
-    client_san: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """Where and how a front listens (B15).
-
-    `unix_socket`, a path, takes the place of host and port. `connection_age_s` and its grace are
-    None unless somebody configured them. Fronts of several processes share one port when each says
-    `is_port_shared`; the kernel then spreads connections over them.
-    """
-
-    host: str = "0.0.0.0"
-    port: int = 8081
-    unix_socket: str = ""
-    tls: ServerTls | None = None
-    connection_age_s: float | None = None
-    connection_age_grace_s: float | None = None
-    is_port_shared: bool = False
-
-    @property
-    def target(self) -> str:
-        """`host:port`, with an IPv6 host in brackets, or `unix:path`."""
-        return f"unix:{self.unix_socket}" if self.unix_socket else host_port(self.host, self.port)
-
-
-def host_port(host: str, port: int) -> str:
-    """The usual text for a host and a port; an IPv6 address gets its brackets."""
-    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
-
-
 class Front(Protocol):
     """A gRPC door."""
 
@@ -128,44 +89,30 @@ class Front(Protocol):
         """Reports unhealthy, lets the calls in flight finish within the grace, then closes."""
 
 
-@dataclass(frozen=True, slots=True)
-class NativeTuning:
-    """Sizes of the native front; the defaults were the best of those measured on two cores.
+_REPLY_TYPES = {bytes, ErrorStatus}
+_INTERNAL_ERROR = ErrorStatus(StatusCode.INTERNAL, "internal error, see the log of the service")
 
-    `pumps` threads decide batches, `io_threads` speak HTTP/2. `socket_dir` is where the private
-    folder of its inner socket is made.
+
+def unfailing(service: Service) -> DecideBatch:
+    """`service.decide_batch`, but never raising: a batch that fails is refused as a whole.
+
+    The service hears of every such batch; the log gets one trace per failure in a row.
     """
+    is_failing = False
 
-    socket_dir: Path
-    pumps: int = 2
-    io_threads: int = 1
+    def decide_batch(payloads: Sequence[bytes]) -> list[WireReply]:
+        nonlocal is_failing
+        try:
+            answers = service.decide_batch(payloads)
+            assert len(answers) == len(payloads), "decide_batch gives one answer per request"
+            assert set(map(type, answers)) <= _REPLY_TYPES, "an answer is bytes or Refused"
+        except Exception as error:
+            if not is_failing:
+                LOG.exception("A batch of %d calls could not be decided", len(payloads))
+            is_failing = True
+            service.on_error(error)
+            return [_INTERNAL_ERROR] * len(payloads)
+        is_failing = False
+        return answers
 
-
-def choose_front(choice: GrpcFront, door: Door, service: Service, tuning: NativeTuning) -> Front:
-    """The front for `door`: with AUTO the native one, unless the door asks for what only the
-    grpcio one does. ValueError when NATIVE is asked for and cannot serve the door."""
-    needs = _needs_grpcio(door)
-    if choice is GrpcFront.NATIVE and needs:
-        raise ValueError(
-            f"GRPC_FRONT=native cannot serve {' or '.join(needs)}: "
-            "remove GRPC_FRONT, or set it to grpcio"
-        )
-    # Imported here because both implement what this module declares.
-    if choice is GrpcFront.GRPCIO or needs:
-        from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
-
-        return GrpcioFront(door, service)
-    from tollgate.serve.ratelimit.fronts.native import NativeFront
-
-    return NativeFront(door, service, tuning)
-
-
-def _needs_grpcio(door: Door) -> list[str]:
-    needs = []
-    if door.tls is not None:
-        needs.append("TLS")
-    if door.unix_socket:
-        needs.append("a unix socket")
-    if door.connection_age_s is not None or door.connection_age_grace_s is not None:
-        needs.append("a maximum connection age")
-    return needs
+    return decide_batch

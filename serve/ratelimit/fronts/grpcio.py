@@ -8,16 +8,15 @@ import grpc.aio
 
 from tollgate.serve.ratelimit.codec.messages import METHOD_NAME, SERVICE_NAME
 from tollgate.serve.ratelimit.fronts.aio_server import AioServer
-from tollgate.serve.ratelimit.fronts.front import Answer, Door, Refused, Service
-from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
-from tollgate.serve.ratelimit.fronts.guard import guarded
+from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Service, WireReply, unfailing
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
 from tollgate.serve.ratelimit.fronts.tls import RequireSan, server_credentials
 from tollgate.serve.ratelimit.health import Component
 
-# The reference's defaults (B15). gRPC itself varies the age by 10 % either way.
-CONNECTION_AGE_S = 24 * 3600.0
-CONNECTION_AGE_GRACE_S = 3600.0
+# gRPC counts in milliseconds, in an int of C, and takes its largest value for "never".
+DURATION_MS_MAX = 2**31 - 2
 
 _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -25,18 +24,18 @@ _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 class GrpcioFront:
     """A Front (see there) with one batch in flight at a time."""
 
-    def __init__(self, door: Door, service: Service) -> None:
-        self._door = door
+    def __init__(self, listen: ListenAddress, service: Service) -> None:
+        self._listen = listen
         self._health = service.health
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decide")
-        tls = door.tls
+        tls = listen.tls
         self._server = AioServer(
             (
                 _RateLimitService(service, self._executor),
                 HealthService(service),
                 ReflectionService(),
             ),
-            options=_connection_age(door),
+            options=connection_age_arguments(listen),
             interceptors=(RequireSan(tls.client_san),) if tls and tls.client_san else (),
         )
         self._address = ""
@@ -46,9 +45,9 @@ class GrpcioFront:
         return self._address
 
     def start(self) -> None:
-        tls = self._door.tls
+        tls = self._listen.tls
         credentials = None if tls is None else server_credentials(tls)
-        self._address = self._server.start(self._door, credentials)
+        self._address = self._server.start(self._listen, credentials)
 
     def drain(self, grace_s: float) -> None:
         self._health.set(Component.SIGTERM, is_healthy=False)
@@ -56,14 +55,17 @@ class GrpcioFront:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-def _connection_age(door: Door) -> list[tuple[str, int]]:
-    age_s = CONNECTION_AGE_S if door.connection_age_s is None else door.connection_age_s
-    grace_s = door.connection_age_grace_s
-    if grace_s is None:
-        grace_s = CONNECTION_AGE_GRACE_S
+def connection_age_arguments(listen: ListenAddress) -> list[tuple[str, int]]:
+    """The channel arguments for the ages that were asked for. A connection ends earlier than an age
+    that gRPC cannot count (24.8 days), and gRPC varies every age by 10 % either way."""
+    ages = {
+        "grpc.max_connection_age_ms": listen.connection_age_s,
+        "grpc.max_connection_age_grace_ms": listen.connection_age_grace_s,
+    }
     return [
-        ("grpc.max_connection_age_ms", round(age_s * 1000)),
-        ("grpc.max_connection_age_grace_ms", round(grace_s * 1000)),
+        (name, min(max(1, round(age_s * 1000)), DURATION_MS_MAX))
+        for name, age_s in ages.items()
+        if age_s is not None
     ]
 
 
@@ -71,7 +73,7 @@ class _RateLimitService:
     """ShouldRateLimit, on raw bytes."""
 
     def __init__(self, service: Service, executor: ThreadPoolExecutor) -> None:
-        self._gatherer = Gatherer(guarded(service), executor)
+        self._gatherer = CallBatcher(unfailing(service), executor)
         self._clock = service.clock
         self._observe = service.observe
 
@@ -86,11 +88,11 @@ class _RateLimitService:
     def drain(self) -> None:
         """Nothing to end: every call gets its answer."""
 
-    async def _should_rate_limit(self, payload: bytes, context: Any) -> Answer:
+    async def _should_rate_limit(self, payload: bytes, context: Any) -> WireReply:
         started_s = self._clock.monotonic_s()
         try:
             answer = await self._gatherer.decide(payload)
-            if isinstance(answer, Refused):
+            if isinstance(answer, ErrorStatus):
                 await context.abort(_STATUS_CODES[answer.code], answer.message)
             return answer
         finally:

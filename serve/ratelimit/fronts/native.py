@@ -8,32 +8,30 @@ load. Health and reflection go to a grpcio server behind it, over a private unix
 The library has no graceful end: `close` fails whatever is in flight. So a drain reports unhealthy,
 keeps answering until no call came for QUIET_S, or the grace is over, and only then closes. It has
 no bound on the size of a message either: a request is in memory, decompressed, before anyone can
-refuse it. So this door is for callers one trusts; the grpcio front bounds what it reads.
+refuse it. So it is for callers one trusts; the grpcio front bounds what it reads.
 """
 
 import shutil
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
 from pygrpc_native import NativeGrpcFront
 
 from tollgate.serve.ratelimit.codec.messages import METHOD_NAME, METHOD_PATH
-from tollgate.serve.ratelimit.fronts.address_binding import cannot_listen
 from tollgate.serve.ratelimit.fronts.aio_server import AioServer
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
     STREAMS_PER_CONNECTION_MAX,
-    Door,
-    NativeTuning,
-    Refused,
+    ErrorStatus,
     Service,
-    host_port,
+    unfailing,
 )
-from tollgate.serve.ratelimit.fronts.guard import guarded
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, cannot_listen, host_port
 from tollgate.serve.ratelimit.health import Component
 
 QUIET_S = 1.0  # callers that ask for health once a second have heard by then
@@ -45,11 +43,24 @@ INNER_GRACE_S = 1.0
 PUMP_END_S = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class NativeTuning:
+    """Sizes of this front; the defaults were the best of those measured on two cores.
+
+    `pumps` threads decide batches, `io_threads` speak HTTP/2. `socket_dir` is where the private
+    folder of its inner socket is made.
+    """
+
+    socket_dir: Path
+    pumps: int = 2
+    io_threads: int = 1
+
+
 class NativeFront:
     """A Front (see there) with up to `tuning.pumps` batches in flight."""
 
-    def __init__(self, door: Door, service: Service, tuning: NativeTuning) -> None:
-        self._door = door
+    def __init__(self, listen: ListenAddress, service: Service, tuning: NativeTuning) -> None:
+        self._listen = listen
         self._service = service
         self._tuning = tuning
         self._address = ""
@@ -61,22 +72,21 @@ class NativeFront:
         return self._address
 
     def start(self) -> None:
-        door, tuning = self._door, self._tuning
         with ExitStack() as to_close:
             # mkdtemp makes it for this user alone (0700).
-            inner_dir = Path(tempfile.mkdtemp(prefix="grpc-", dir=tuning.socket_dir))
+            inner_dir = Path(tempfile.mkdtemp(prefix="grpc-", dir=self._tuning.socket_dir))
             to_close.callback(shutil.rmtree, inner_dir)
             inner_socket = str(inner_dir / "inner.sock")
             inner = AioServer((HealthService(self._service), ReflectionService()))
-            inner.start(Door(unix_socket=inner_socket))
+            inner.start(ListenAddress(unix_socket=inner_socket))
             to_close.callback(inner.stop, INNER_GRACE_S)
-            front = _listening(door, tuning)
+            front = _listening(self._listen, self._tuning)
             to_close.callback(front.close)
             front.set_fallback(inner_socket)
             front.start()
             self._to_close = to_close.pop_all()
-        self._pumps = [_Pump(front, self._service) for _ in range(tuning.pumps)]
-        self._address = host_port(door.host, front.bound_port)
+        self._pumps = [_Pump(front, self._service) for _ in range(self._tuning.pumps)]
+        self._address = host_port(self._listen.host, front.bound_port)
 
     def drain(self, grace_s: float) -> None:
         self._service.health.set(Component.SIGTERM, is_healthy=False)
@@ -103,17 +113,17 @@ class NativeFront:
         return sum(pump.calls_taken for pump in self._pumps)
 
 
-def _listening(door: Door, tuning: NativeTuning) -> NativeGrpcFront:
+def _listening(listen: ListenAddress, tuning: NativeTuning) -> NativeGrpcFront:
     try:
         return NativeGrpcFront(
-            door.target,
+            listen.target,
             [(METHOD_PATH, False)],
             io_threads=tuning.io_threads,
             max_concurrent_streams=STREAMS_PER_CONNECTION_MAX,
-            reuse_port=door.is_port_shared,
+            reuse_port=listen.is_port_shared,
         )
     except OSError:
-        raise cannot_listen(door) from None
+        raise cannot_listen(listen) from None
 
 
 class _Pump(Thread):
@@ -122,7 +132,7 @@ class _Pump(Thread):
     def __init__(self, front: NativeGrpcFront, service: Service) -> None:
         super().__init__(name="grpc-pump", daemon=True)
         self._front = front
-        self._decide_batch = guarded(service)
+        self._decide_batch = unfailing(service)
         self._clock = service.clock
         self._observe = service.observe
         self.is_deciding = False
@@ -142,7 +152,7 @@ class _Pump(Thread):
             answers = self._decide_batch(payloads)
             # A caller that gave up meanwhile makes both of these say False, and nothing else.
             for (_, call_id, _, _, _), answer in zip(events, answers, strict=True):
-                if isinstance(answer, Refused):
+                if isinstance(answer, ErrorStatus):
                     front.fail(call_id, answer.code, answer.message)
                 else:
                     front.respond(call_id, answer)

@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from tollgate.serve.ratelimit.fronts.front import ServerTls
+from tollgate.serve.ratelimit.fronts.listen_address import ServerTls
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from operator import sub
 from tollgate.actors.ratelimit.statistics.latencies import Latency
 from tollgate.actors.ratelimit.statistics.totals import Statistics
 
-NOTHING = Statistics({}, {}, {})
+NO_STATISTICS = Statistics({}, {}, {})
 
 
 def json_lines(

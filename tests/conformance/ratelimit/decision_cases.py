@@ -30,8 +30,17 @@ from tests.support.ratelimit.engine import entries, rule_stats
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.policy import FailureMode, HeaderNames, Policy
 from tollgate.actors.ratelimit.decision.refusals import Refusal
-from tollgate.actors.ratelimit.decision.verdict import OVER_LIMIT, UNLIMITED, Decision, Status
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
+from tollgate.actors.ratelimit.decision.response import (
+    OVER_LIMIT,
+    UNLIMITED,
+    RateLimitDecision,
+    Status,
+)
+from tollgate.actors.ratelimit.rules.descriptors import (
+    Override,
+    RateLimitDescriptor,
+    RateLimitRequest,
+)
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
 
 UNITS = {
@@ -89,18 +98,20 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def request(text: str) -> Request:
+def request(text: str) -> RateLimitRequest:
     """The request in the notation above."""
     domain, _, rest = text.partition(" ")
     addend = re.search(r" h=(\d+)$", text)
     descriptors = tuple(_descriptor(*found.groups()) for found in _DESCRIPTOR.finditer(rest))
-    return Request("" if domain == "-" else domain, descriptors, int(addend[1]) if addend else 0)
+    return RateLimitRequest(
+        "" if domain == "-" else domain, descriptors, int(addend[1]) if addend else 0
+    )
 
 
 def _descriptor(
     text: str, sign: str, addend: str | None, amount: str | None, unit: str
-) -> Descriptor:
-    return Descriptor(
+) -> RateLimitDescriptor:
+    return RateLimitDescriptor(
         entries(text),
         override=None if amount is None else Override(int(amount), UNITS.get(unit)),
         hits_addend=None if addend is None else int(addend),
@@ -108,7 +119,7 @@ def _descriptor(
     )
 
 
-def answered(answer: Decision | Refusal, expected: str) -> str:
+def answered(answer: RateLimitDecision | Refusal, expected: str) -> str:
     """The answer, written with as much detail as what is expected."""
     if isinstance(answer, Refusal):
         return f"refused: {answer.message}"

@@ -8,10 +8,10 @@ import yaml
 
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.rules.builder import RuleFile, RuleFileError, load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override
+from tollgate.actors.ratelimit.rules.descriptors import Override, RateLimitDescriptor
 from tollgate.actors.ratelimit.rules.draft_reader import read_rule_file
-from tollgate.actors.ratelimit.rules.explanation import explain
-from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.explanation import explain_match
+from tollgate.actors.ratelimit.rules.rule_match import Match, NoMatch, match
 from tollgate.actors.ratelimit.rules.warnings import find_warnings
 
 # Every case of the specification; a case may be spread over several, named `A23-negative` and so.
@@ -85,7 +85,7 @@ def test_matching(case: Case) -> None:
     for request in case["requests"]:
         met = match(rules, domain, descriptor(request))
         assert_expected(met, request["expect"])
-        told = explain(rules, domain, descriptor(request))
+        told = explain_match(rules, domain, descriptor(request))
         assert told.match == (met if isinstance(met, Match) else None)
         if not isinstance(met, Match):
             continue
@@ -111,13 +111,13 @@ def assert_expected(met: Match | NoMatch, expected: str) -> None:
         assert f"{met.limit.requests_per_unit}/{met.limit.unit.name.lower()}" == expected
 
 
-def descriptor(request: Case) -> Descriptor:
+def descriptor(request: Case) -> RateLimitDescriptor:
     written = request.get("override")
     override = None
     if written is not None:
         unit = None if written["unit"] is None else Unit[written["unit"].upper()]
         override = Override(written["requests_per_unit"], unit)
-    return Descriptor(pairs(request["entries"]), override)
+    return RateLimitDescriptor(pairs(request["entries"]), override)
 
 
 def pairs(entries: list[list[str]]) -> tuple[tuple[str, str], ...]:

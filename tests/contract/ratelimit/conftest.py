@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.ratelimit.grpc_peers import Caller, World, caller
-from tollgate.serve.ratelimit.fronts.front import Door, Front
+from tollgate.serve.ratelimit.fronts.front import Front
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
 from tollgate.serve.settings.choices import GrpcFront
 
 # Makes a front in a world, listening at a free port unless a door is given.
@@ -36,7 +37,7 @@ def world() -> World:
 def open_front(choice: GrpcFront, world: World, socket_dir: Path) -> Iterator[Open]:
     fronts: list[Front] = []
 
-    def opened(door: Door | None = None) -> Front:
+    def opened(door: ListenAddress | None = None) -> Front:
         front = world.front(choice, socket_dir, door)
         front.start()
         fronts.append(front)

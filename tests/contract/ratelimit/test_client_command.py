@@ -10,7 +10,7 @@ import trustme
 
 from tests.support.ratelimit.grpc_peers import World
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 from tollgate.serve.commands.client import client
 from tollgate.serve.ratelimit.codec.answers import (
     STATUS_UNLIMITED,
@@ -21,18 +21,12 @@ from tollgate.serve.ratelimit.codec.answers import (
 )
 from tollgate.serve.ratelimit.codec.messages import ResponseMessage
 from tollgate.serve.ratelimit.codec.requests import decode_request
-from tollgate.serve.ratelimit.fronts.front import (
-    Answer,
-    Door,
-    Front,
-    Refused,
-    ServerTls,
-    StatusCode,
-)
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Front, StatusCode, WireReply
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, ServerTls
 from tollgate.serve.settings.choices import GrpcFront
 
 OK, OVER_LIMIT = ResponseMessage.OK, ResponseMessage.OVER_LIMIT
-Open = Callable[[Door], str]
+Open = Callable[[ListenAddress], str]
 
 
 @pytest.fixture
@@ -50,7 +44,7 @@ def folder() -> Iterator[Path]:
 def open_front(world: World, folder: Path) -> Iterator[Open]:
     fronts: list[Front] = []
 
-    def opened(door: Door) -> str:
+    def opened(door: ListenAddress) -> str:
         front = world.front(GrpcFront.GRPCIO, folder, door)
         front.start()
         fronts.append(front)
@@ -63,19 +57,19 @@ def open_front(world: World, folder: Path) -> Iterator[Open]:
 
 @pytest.fixture
 def address(open_front: Open) -> str:
-    return open_front(Door("127.0.0.1", 0))
+    return open_front(ListenAddress("127.0.0.1", 0))
 
 
 def run(*arguments: str) -> click.testing.Result:
     return click.testing.CliRunner().invoke(client, arguments)
 
 
-def asked(world: World) -> Request:
+def asked(world: World) -> RateLimitRequest:
     [[payload]] = world.decisions.batches
     return decode_request(payload)
 
 
-def answering(*statuses: bytes, overall: int = OK) -> Callable[[Sequence[bytes]], list[Answer]]:
+def answering(*statuses: bytes, overall: int = OK) -> Callable[[Sequence[bytes]], list[WireReply]]:
     headers = [("RateLimit-Limit", "10"), ("RateLimit-Reset", "34")]
     payload = response_bytes(overall, statuses, headers)
     return lambda payloads: [payload] * len(payloads)
@@ -94,12 +88,12 @@ def test_it_asks_what_it_was_told_and_prints_what_it_heard(
     )
     descriptors = [f"{dash}descriptors={text}" for text in ("a=b,c=d", "x=", "y=z")]
     result = run(f"{dash}dial_string", address, f"{dash}domain", "edge", *descriptors)
-    assert asked(world) == Request(
+    assert asked(world) == RateLimitRequest(
         "edge",
         (
-            Descriptor((("a", "b"), ("c", "d"))),
-            Descriptor((("x", ""),)),
-            Descriptor((("y", "z"),)),
+            RateLimitDescriptor((("a", "b"), ("c", "d"))),
+            RateLimitDescriptor((("x", ""),)),
+            RateLimitDescriptor((("y", "z"),)),
         ),
         hits_addend=1,
     )
@@ -129,7 +123,7 @@ def test_a_flag_without_effect_says_so(address: str, world: World) -> None:
 
 
 def test_a_call_that_fails_is_one_line_and_exit_1(address: str, world: World) -> None:
-    refused = Refused(StatusCode.UNKNOWN, "rate limit domain must not be empty")
+    refused = ErrorStatus(StatusCode.UNKNOWN, "rate limit domain must not be empty")
     world.decisions.answer = lambda payloads: [refused] * len(payloads)
     result = run("-dial_string", address, "-descriptors", "a=b")
     assert result.stderr == f"error: {address}: UNKNOWN: rate limit domain must not be empty\n"
@@ -170,7 +164,7 @@ def test_wrong_flags_are_told_and_exit_2(arguments: tuple[str, ...], message: st
 def test_it_reaches_a_unix_socket(open_front: Open, folder: Path, world: World) -> None:
     world.decisions.answer = answering(STATUS_WITHOUT_LIMIT)
     path = folder / "front.sock"
-    open_front(Door(unix_socket=str(path)))
+    open_front(ListenAddress(unix_socket=str(path)))
     result = run("-dial_string", f"unix://{path}", "-domain", "d", "-descriptors", "a=b")
     assert result.output.splitlines()[:2] == ["overall: OK", "a=b: OK, no limit"]
     assert result.exit_code == 0
@@ -186,7 +180,7 @@ def test_it_speaks_tls_and_shows_its_certificate(
     authority.cert_pem.write_to_path(ca)
     leaf.cert_chain_pems[0].write_to_path(cert)
     leaf.private_key_pem.write_to_path(key)
-    address = open_front(Door("127.0.0.1", 0, tls=ServerTls(cert, key, ca)))
+    address = open_front(ListenAddress("127.0.0.1", 0, tls=ServerTls(cert, key, ca)))
     flags = ["-dial_string", address.replace("127.0.0.1", "localhost"), "-domain", "d"]
     flags += ["-grpc-use-tls", "-grpc-server-ca-file", ca]
     refused = run(*flags)

@@ -17,9 +17,9 @@ from tollgate.actors.kernel.allocations import finish_tracing, start_tracing
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
 from tollgate.serve.net.listener import listen
-from tollgate.serve.ratelimit.debug import profiling
+from tollgate.serve.ratelimit.debug import profiler as profiler_module
 from tollgate.serve.ratelimit.debug.port import DebugPort
-from tollgate.serve.ratelimit.debug.profiling import Profiler, ProfilingError
+from tollgate.serve.ratelimit.debug.profiler import Profiler, ProfilingError
 
 Ask = Callable[[httpx.AsyncClient], Awaitable[None]]
 
@@ -280,7 +280,7 @@ def test_profiling_that_is_not_permitted(port: Port, tmp_path: Path, complaint: 
 
 
 def test_profiling_without_a_profiler(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiling, "_installed_program", lambda: None)
+    monkeypatch.setattr(profiler_module, "_installed_program", lambda: None)
     port.profiler = Profiler()
     answer = port.get("/debug/pprof/stacks")
     assert (answer.status_code, answer.text) == (
@@ -309,7 +309,7 @@ def test_one_look_at_a_time(port: Port, tmp_path: Path) -> None:
 
 
 def test_a_profiler_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiling, "_STARTING_S", 0.05)
+    monkeypatch.setattr(profiler_module, "_STARTING_S", 0.05)
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     profiler = Profiler(program(tmp_path, f"exec cat {gate}"))

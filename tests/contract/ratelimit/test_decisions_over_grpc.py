@@ -17,12 +17,12 @@ from tests.support.ratelimit.engine import RecordedCounters, rules_from
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.rules.descriptors import Request
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
-from tollgate.serve.ratelimit.fronts.front import Answer
-from tollgate.serve.ratelimit.replies import decoded, encoded, wire_answers
+from tollgate.serve.ratelimit.fronts.front import WireReply
+from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 
 CASES = list(cases(Path(__file__).parents[2] / "conformance/ratelimit/decisions"))
 REMAINING_UNLIMITED = 4294967295
@@ -40,15 +40,15 @@ class WireRun:
             store=self._store,
             tallies=Tallies("test"),
             clock=self._clock,
-            decode=decoded,
+            decode=decoded_request,
             render_limit=current_limit_bytes,
-            encode=encoded,
+            encode=encoded_decision,
         )
         if case.rules is not None:
             self._decider.use_rules(rules_from(case.rules))
         world.decisions.answer = self._answers
 
-    def _answers(self, payloads: Sequence[bytes]) -> list[Answer]:
+    def _answers(self, payloads: Sequence[bytes]) -> list[WireReply]:
         return wire_answers(self._decider, is_precise=False)(payloads)
 
     def step(self, step: Step) -> None:
@@ -65,7 +65,7 @@ class WireRun:
         for expected in answers if "ask" in step else ():
             assert self._shown(step, expected) == expected
 
-    def _ask(self, asked: Request) -> Any:
+    def _ask(self, asked: RateLimitRequest) -> Any:
         reply = self._peer.decide(message_of(asked), timeout=PATIENCE_S)
         return ResponseMessage.FromString(reply)
 
@@ -86,7 +86,7 @@ class WireRun:
         return shown(reply, expected)
 
 
-def message_of(asked: Request) -> bytes:
+def message_of(asked: RateLimitRequest) -> bytes:
     """The request as the published classes serialise it."""
     message = RequestMessage(domain=asked.domain, hits_addend=asked.hits_addend)
     for descriptor in asked.descriptors:

@@ -18,7 +18,7 @@ from tests.support.ratelimit.grpc_peers import (
 )
 from tollgate.actors.ratelimit.rules.descriptors import REQUEST_BYTES_MAX
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH, SERVICE_NAME
-from tollgate.serve.ratelimit.fronts.front import Answer, Front, Refused
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Front, WireReply
 from tollgate.serve.settings.choices import GrpcFront
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ def test_a_refusal_has_its_exact_code_and_message(
 ) -> None:
     number, message = code.value[0], "rate limit domain must not be empty: 100 % ü €"
 
-    def refuse_some(payloads: Sequence[bytes]) -> list[Answer]:
-        return [Refused(number, message) if p == b"refuse" else p for p in payloads]
+    def refuse_some(payloads: Sequence[bytes]) -> list[WireReply]:
+        return [ErrorStatus(number, message) if p == b"refuse" else p for p in payloads]
 
     world.decisions.answer = refuse_some
     with pytest.raises(grpc.RpcError) as refusal:
@@ -67,7 +67,7 @@ def test_a_refusal_has_its_exact_code_and_message(
     assert peer.decide(b"answer", timeout=PATIENCE_S) == b"answer"
 
 
-def broken(_: Sequence[bytes]) -> list[Answer]:
+def broken(_: Sequence[bytes]) -> list[WireReply]:
     raise ZeroDivisionError("the backend's secret")
 
 
@@ -81,7 +81,7 @@ def broken(_: Sequence[bytes]) -> list[Answer]:
     ids=["raises", "answers too often", "answers nonsense"],
 )
 def test_a_batch_that_fails_is_refused_and_the_next_is_not(
-    answer: Callable[[Sequence[bytes]], list[Answer]],
+    answer: Callable[[Sequence[bytes]], list[WireReply]],
     kind: type[Exception],
     peer: Caller,
     world: World,

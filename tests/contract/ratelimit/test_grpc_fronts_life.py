@@ -14,7 +14,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tests.support.ratelimit.grpc_peers import GRACE_S, PATIENCE_S, Caller, Decisions, World, caller
 from tollgate.serve.ratelimit.codec.messages import SERVICE_NAME
-from tollgate.serve.ratelimit.fronts.front import Door, Front
+from tollgate.serve.ratelimit.fronts.front import Front
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
 from tollgate.serve.ratelimit.health import Component, Health
 from tollgate.serve.settings.choices import GrpcFront
 
@@ -86,7 +87,7 @@ def test_the_address_is_what_is_bound(front: Front) -> None:
 
 
 def test_ipv6_addresses_have_brackets(open_front: Open) -> None:
-    front = open_front(Door("::1", 0))
+    front = open_front(ListenAddress("::1", 0))
     assert front.address.startswith("[::1]:")
     with caller(front.address) as peer:
         assert peer.decide(b"x", timeout=PATIENCE_S) == b"re:x"
@@ -101,20 +102,20 @@ def test_a_port_that_is_taken_is_a_clear_error(open_front: Open, socket_dir: Pat
         with pytest.raises(
             OSError, match=rf"gRPC cannot listen on 127.0.0.1:{port}: Address alrea"
         ):
-            open_front(Door("127.0.0.1", port))
+            open_front(ListenAddress("127.0.0.1", port))
     assert threading.active_count() == threads_before
     assert list(socket_dir.iterdir()) == []
 
 
 def test_two_fronts_cannot_take_one_port_by_accident(front: Front, open_front: Open) -> None:
     with pytest.raises(OSError, match="Address already in use"):
-        open_front(Door("127.0.0.1", int(front.address.rsplit(":", 1)[1])))
+        open_front(ListenAddress("127.0.0.1", int(front.address.rsplit(":", 1)[1])))
 
 
 def test_two_fronts_can_share_one_port_on_purpose(open_front: Open) -> None:
-    first = open_front(Door("127.0.0.1", 0, is_port_shared=True))
+    first = open_front(ListenAddress("127.0.0.1", 0, is_port_shared=True))
     port = int(first.address.rsplit(":", 1)[1])
-    second = open_front(Door("127.0.0.1", port, is_port_shared=True))
+    second = open_front(ListenAddress("127.0.0.1", port, is_port_shared=True))
     assert second.address == first.address
 
 

@@ -12,8 +12,9 @@ import trustme
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World, caller
-from tollgate.serve.ratelimit.fronts.front import Door, Front, ServerTls
+from tollgate.serve.ratelimit.fronts.front import Front
 from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, ServerTls
 from tollgate.serve.ratelimit.fronts.tls import TlsError
 from tollgate.serve.settings.choices import GrpcFront
 
@@ -84,16 +85,16 @@ class Fronts:
         self._world = world
         self.started: list[Front] = []
 
-    def open(self, door: Door) -> str:
+    def open(self, door: ListenAddress) -> str:
         """A front at `door`, chosen as it is chosen in service; returns its address."""
-        front = self._world.front(GrpcFront.AUTO, Path("/nonexistent"), door)
+        front = self._world.front(GrpcFront.GRPCIO, Path("/nonexistent"), door)
         assert isinstance(front, GrpcioFront)
         front.start()
         self.started.append(front)
         return front.address
 
     def open_tls(self, tls: ServerTls) -> str:
-        address = self.open(Door("127.0.0.1", 0, tls=tls))
+        address = self.open(ListenAddress("127.0.0.1", 0, tls=tls))
         return address.replace("127.0.0.1", "localhost")
 
 
@@ -308,7 +309,7 @@ def test_a_unix_socket_is_served_also_where_a_dead_server_left_one(
     path = socket_dir / "front.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    address = fronts.open(Door(unix_socket=str(path)))
+    address = fronts.open(ListenAddress(unix_socket=str(path)))
     assert address == f"unix:{path}"
     with caller(address) as peer:
         assert_answers(peer)
@@ -323,11 +324,13 @@ def test_a_socket_that_cannot_be_made_is_a_clear_error(
     path: str, reason: str, socket_dir: Path, fronts: Fronts
 ) -> None:
     with pytest.raises(OSError, match=f"gRPC cannot listen on unix:{socket_dir / path}: {reason}"):
-        fronts.open(Door(unix_socket=str(socket_dir / path)))
+        fronts.open(ListenAddress(unix_socket=str(socket_dir / path)))
 
 
 def test_an_old_connection_is_replaced_without_a_failed_call(fronts: Fronts) -> None:
-    address = fronts.open(Door("127.0.0.1", 0, connection_age_s=0.2, connection_age_grace_s=10))
+    address = fronts.open(
+        ListenAddress("127.0.0.1", 0, connection_age_s=0.2, connection_age_grace_s=10)
+    )
     with caller(address) as peer:
         states: list[grpc.ChannelConnectivity] = []
         peer.channel.subscribe(states.append)
@@ -342,7 +345,7 @@ def test_an_old_connection_is_replaced_without_a_failed_call(fronts: Fronts) -> 
 
 
 def test_a_message_beyond_the_bound_is_refused(fronts: Fronts, world: World) -> None:
-    address = fronts.open(Door("127.0.0.1", 0, connection_age_s=60))
+    address = fronts.open(ListenAddress("127.0.0.1", 0, connection_age_s=30 * 24 * 3600.0))
     with caller(address) as peer:
         for compression in (grpc.Compression.NoCompression, grpc.Compression.Gzip):
             with pytest.raises(grpc.RpcError) as refusal:

@@ -10,17 +10,17 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from tollgate.actors.kernel.clock import ManualClock
-from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes
-from tollgate.serve.ratelimit.fronts.front import Answer, Refused, StatusCode
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, StatusCode, WireReply
 from tollgate.serve.ratelimit.health import Component, Health
-from tollgate.serve.ratelimit.json_endpoint import JsonDoor, json_reply
-from tollgate.serve.ratelimit.replies import decoded, encoded, wire_answers
+from tollgate.serve.ratelimit.json_endpoint import JsonEndpoint, json_reply
+from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 
 RULES = """
 domain: d
@@ -33,26 +33,26 @@ BODY_BYTES_MAX = 4_096
 Ask = Callable[..., httpx.Response]
 
 
-def deciding(*, is_precise: bool = False) -> Callable[[bytes], Awaitable[Answer]]:
+def deciding(*, is_precise: bool = False) -> Callable[[bytes], Awaitable[WireReply]]:
     decider = Decider(
         policy=Policy(),
         store=LocalCounters(2),
         tallies=Tallies("test"),
         clock=ManualClock(1234),
-        decode=decoded,
+        decode=decoded_request,
         render_limit=current_limit_bytes,
-        encode=encoded,
+        encode=encoded_decision,
     )
     decider.use_rules(load_rules([RuleFile("d.yaml", RULES)], merge_domains=False))
     decide_batch = wire_answers(decider, is_precise=is_precise)
 
-    async def decide(payload: bytes) -> Answer:
+    async def decide(payload: bytes) -> WireReply:
         return decide_batch([payload])[0]
 
     return decide
 
 
-def asking(door: JsonDoor) -> Ask:
+def asking(door: JsonEndpoint) -> Ask:
     """A way to send requests to the door, as HTTP and without a socket."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +72,7 @@ def asking(door: JsonDoor) -> Ask:
 
 def door(*, is_precise: bool = False, health: Health | None = None) -> Ask:
     return asking(
-        JsonDoor(
+        JsonEndpoint(
             deciding(is_precise=is_precise),
             health or Health(),
             is_precise=is_precise,
@@ -166,10 +166,10 @@ def test_precise_errors_say_what_is_wrong(body: bytes) -> None:
 
 @pytest.mark.parametrize(("is_precise", "status"), [(False, 400), (True, 503)])
 def test_counters_out_of_reach(is_precise: bool, status: int) -> None:
-    async def decide(_: bytes) -> Answer:
-        return Refused(StatusCode.UNAVAILABLE, "counter partition 0 is not answering")
+    async def decide(_: bytes) -> WireReply:
+        return ErrorStatus(StatusCode.UNAVAILABLE, "counter partition 0 is not answering")
 
-    ask = asking(JsonDoor(decide, Health(), is_precise=is_precise))
+    ask = asking(JsonEndpoint(decide, Health(), is_precise=is_precise))
     assert ask("POST", "/json", json=question(entry("few"))).status_code == status
 
 
@@ -184,10 +184,10 @@ def test_counters_out_of_reach(is_precise: bool, status: int) -> None:
     ],
 )
 def test_what_belongs_to_a_service_that_is_starting_is_not_absent(path: str, status: int) -> None:
-    async def decide(_: bytes) -> Answer:
+    async def decide(_: bytes) -> WireReply:
         raise AssertionError("nothing is decided here")
 
-    ask = asking(JsonDoor(decide, Health(), is_precise=False, elsewhere=("/payments/",)))
+    ask = asking(JsonEndpoint(decide, Health(), is_precise=False, elsewhere=("/payments/",)))
     answer = ask("POST", path)
     assert (answer.status_code, "retry-after" in answer.headers) == (status, status == 503)
 

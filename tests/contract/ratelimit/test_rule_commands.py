@@ -7,8 +7,8 @@ from click.testing import CliRunner, Result
 
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.rules.builder import load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor
-from tollgate.actors.ratelimit.rules.matching import Match, match
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor
+from tollgate.actors.ratelimit.rules.rule_match import Match, match
 from tollgate.serve.commands.check_config import check_config, rule_directory
 from tollgate.serve.commands.explain import explain, parse_entries
 
@@ -116,7 +116,7 @@ def test_the_sample_rules_do_as_they_say() -> None:
     rules = load_rules(rule_directory(SAMPLE_RULES).read(), merge_domains=False)
 
     def met(domain: str, question: str) -> Match:
-        found = match(rules, domain, Descriptor(parse_entries(question)))
+        found = match(rules, domain, RateLimitDescriptor(parse_entries(question)))
         assert isinstance(found, Match), question
         return found
 

@@ -7,8 +7,8 @@ import pytest
 
 from tollgate.actors.ratelimit.rules.builder import RuleFile, RuleFileError, load_rules
 from tollgate.actors.ratelimit.rules.rule_file import RULE_FILE_BYTES_MAX
-from tollgate.serve.ratelimit.rule_sources import directory as rule_directory
-from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.ratelimit.rule_sources import files as rule_files
+from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
 
 
 def write(path: Path, text: str = "domain: d\n") -> Path:
@@ -179,12 +179,12 @@ def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = f"large.yaml: the file is larger than {RULE_FILE_BYTES_MAX} bytes"
     assert str(refusal(directory)) == expected
     with large.open("wb") as file:
-        file.truncate(rule_directory.FILES_BYTES_MAX + 1)
+        file.truncate(rule_files.FILES_BYTES_MAX + 1)
     assert "larger than 67108864 bytes together" in str(refusal(directory))
     large.write_text("domain: d")
     write(directory.base / "other.txt")
-    monkeypatch.setattr(rule_directory, "ENTRIES_MAX", 2)
-    monkeypatch.setattr(rule_directory, "FILES_MAX", 1)
+    monkeypatch.setattr(rule_files, "ENTRIES_MAX", 2)
+    monkeypatch.setattr(rule_files, "FILES_MAX", 1)
     assert names(directory) == ["large.yaml"]
     write(directory.base / "other.txt").rename(directory.base / "other.yaml")
     assert "more than 1 rule files" in str(refusal(directory))

@@ -17,14 +17,15 @@ import ray
 from tests.integration.conftest import NAMESPACE, StartPartitions, pid_of
 from tests.integration.steered_clock import SteeredClock
 from tests.support.waiting import until
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.operations.actor import start_operations
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S
 from tollgate.actors.ratelimit.watching.actor import start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
-from tollgate.serve.ratelimit.operations.actor import start_operations
-from tollgate.serve.ratelimit.rule_sources.archive import FileArchive
-from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.ratelimit.debug.ports import open_ports
+from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 from tollgate.serve.settings import Settings
 
 SETTINGS = {
@@ -33,6 +34,7 @@ SETTINGS = {
     "USE_PULLMETRICS": "true",
     "PULLMETRICS_ADDR": "127.0.0.1:0",
 }
+SERIES_MAX = 100
 HITS = "ratelimit.service.rate_limit.shop.k.total_hits"
 LOADED = "ratelimit.service.config_load_success"
 ENTRIES = "ratelimit.counters.entries"
@@ -65,6 +67,14 @@ class Operated:
         ray.get(self.operations.absorb.remote(front.drain(), pid, self.operations), timeout=60)
 
 
+def started(
+    name: str, environ: dict[str, str], partitions: list[Any], watcher: Any, clock: Clock
+) -> Any:
+    """An operations actor with the ports of these settings."""
+    ports = partial(open_ports, Settings.from_environment(environ))
+    return start_operations(name, NAMESPACE, ports, partitions, watcher, clock, SERIES_MAX)
+
+
 @pytest.fixture
 def operated(
     tmp_path: Path,
@@ -82,10 +92,7 @@ def operated(
     watcher = end_after(start_watcher(f"{request.node.name}-watcher", NAMESPACE, make, 0.05))
     handles = partitions(2)
     clock = SteeredClock(tmp_path / "ahead")
-    settings = Settings.from_environment(SETTINGS)
-    operations = end_after(
-        start_operations(request.node.name, NAMESPACE, settings, handles, watcher, clock)
-    )
+    operations = end_after(started(request.node.name, SETTINGS, handles, watcher, clock))
     ports = ray.get(operations.begin.remote(), timeout=60)
     return Operated(operations, handles, watcher, clock, ports["debug"], ports["metrics"])
 
@@ -187,9 +194,9 @@ def test_a_taken_port_is_one_clear_error(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        settings = Settings.from_environment({**SETTINGS, "DEBUG_PORT": str(port)})
+        settings = {**SETTINGS, "DEBUG_PORT": str(port)}
         parts = (settings, operated.partitions, operated.watcher, operated.clock)
-        other = end_after(start_operations(f"{request.node.name}-2", NAMESPACE, *parts))
+        other = end_after(started(f"{request.node.name}-2", *parts))
         with pytest.raises(OSError, match="cannot listen for the debug port on 127") as failure:
             ray.get(other.begin.remote(), timeout=60)
     assert str(failure.value.cause) == (  # type: ignore[attr-defined]

@@ -14,13 +14,12 @@ from tests.support.ratelimit.engine import Engine, entries
 from tests.support.waiting import until
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.counting.actor import PENDING_CALLS_MAX, PartitionedCounters
-from tollgate.actors.ratelimit.counting.counters import Hits
-from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.counters import Hits, LocalCounters
+from tollgate.actors.ratelimit.counting.store import Unreachable
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
-from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalKind
-from tollgate.actors.ratelimit.decision.round import Unreachable
-from tollgate.actors.ratelimit.decision.verdict import OK, OVER_LIMIT, Decision
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
+from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalReason
+from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT, RateLimitDecision
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 
 NOW_S = 1_000_000
 END_S = 1_003_600
@@ -64,17 +63,17 @@ def is_up(store: PartitionedCounters) -> bool:
     return not store.down
 
 
-def outcomes_of(answers: Sequence[Decision | Refusal]) -> list[tuple[int, int]]:
+def outcomes_of(answers: Sequence[RateLimitDecision | Refusal]) -> list[tuple[int, int]]:
     """The overall code of each decision, and what remains of its only limit."""
     return [
         (answer.overall, answer.statuses[0].remaining)
         for answer in answers
-        if isinstance(answer, Decision)
+        if isinstance(answer, RateLimitDecision)
     ]
 
 
-def question(value: str) -> Request:
-    return Request("d", (Descriptor(entries(f"k={value}")),), 0)
+def question(value: str) -> RateLimitRequest:
+    return RateLimitRequest("d", (RateLimitDescriptor(entries(f"k={value}")),), 0)
 
 
 def test_a_name_is_one_partition(partitions: StartPartitions) -> None:
@@ -168,8 +167,8 @@ def test_the_failure_mode_decides_what_cannot_be_counted(
     match mode:
         case FailureMode.ERROR:
             assert answers == [
-                Refusal(RefusalKind.BACKEND, TOO_SLOW),
-                Refusal(RefusalKind.BACKEND, NOT_ANSWERING),
+                Refusal(RefusalReason.BACKEND, TOO_SLOW),
+                Refusal(RefusalReason.BACKEND, NOT_ANSWERING),
             ]
         case FailureMode.ALLOW:
             assert outcomes_of(answers) == [(OK, 9), (OK, 9)]

@@ -20,8 +20,7 @@ from tollgate.actors.ratelimit.watching.actor import (
     start_watcher,
 )
 from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
-from tollgate.serve.ratelimit.rule_sources.archive import FileArchive
-from tollgate.serve.ratelimit.rule_sources.directory import RuleDirectory
+from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 
 LOOK_EVERY_S = 0.02
 LOAD = partial(load_rules, merge_domains=False)

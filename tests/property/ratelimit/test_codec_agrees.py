@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.rules.descriptors import (
     ENTRY_BYTES_MAX,
-    Descriptor,
     Override,
-    Request,
+    RateLimitDescriptor,
+    RateLimitRequest,
 )
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes, status_bytes
 from tollgate.serve.ratelimit.codec.json_form import request_from_json, response_to_json
@@ -24,13 +24,13 @@ UINT64 = st.integers(0, 2**64 - 1)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 OVERRIDES = st.builds(Override, UINT32, st.sampled_from(Unit) | st.none())
 DESCRIPTORS = st.builds(
-    Descriptor,
+    RateLimitDescriptor,
     st.lists(st.tuples(TEXT, TEXT), max_size=5).map(tuple),
     override=st.none() | OVERRIDES,
     hits_addend=st.none() | UINT64,
     is_negative_hits=st.booleans(),
 )
-REQUESTS = st.builds(Request, TEXT, st.lists(DESCRIPTORS, max_size=5).map(tuple), UINT32)
+REQUESTS = st.builds(RateLimitRequest, TEXT, st.lists(DESCRIPTORS, max_size=5).map(tuple), UINT32)
 
 CODES = st.sampled_from([ResponseMessage.UNKNOWN, ResponseMessage.OK, ResponseMessage.OVER_LIMIT])
 LIMITS = st.tuples(UINT32, st.sampled_from(Unit), TEXT)
@@ -43,7 +43,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-def message_of(request: Request) -> Any:
+def message_of(request: RateLimitRequest) -> Any:
     message = RequestMessage(domain=request.domain, hits_addend=request.hits_addend)
     for descriptor in request.descriptors:
         added = message.descriptors.add(is_negative_hits=descriptor.is_negative_hits)
@@ -59,12 +59,14 @@ def message_of(request: Request) -> Any:
 
 
 @given(REQUESTS)
-def test_what_protobuf_writes_is_read(request: Request) -> None:
+def test_what_protobuf_writes_is_read(request: RateLimitRequest) -> None:
     assert decode_request(message_of(request).SerializeToString()) == request
 
 
 @given(REQUESTS, st.booleans())
-def test_what_protobuf_writes_as_json_is_read(request: Request, has_proto_names: bool) -> None:
+def test_what_protobuf_writes_as_json_is_read(
+    request: RateLimitRequest, has_proto_names: bool
+) -> None:
     body = json_format.MessageToJson(
         message_of(request), preserving_proto_field_name=has_proto_names
     )

@@ -7,20 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.ratelimit.engine import (
-    Answers,
     Engine,
+    PartitionAnswers,
     RecordedCounters,
     entries,
     rule_stats,
     rules_from,
 )
-from tollgate.actors.ratelimit.counting.counters import Conditional, Hits
-from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, LocalCounters
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.decision.refusals import Refusal
-from tollgate.actors.ratelimit.decision.verdict import Decision
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
+from tollgate.actors.ratelimit.decision.response import RateLimitDecision
+from tollgate.actors.ratelimit.rules.descriptors import (
+    Override,
+    RateLimitDescriptor,
+    RateLimitRequest,
+)
 
 RULES = rules_from("""
 domain: d
@@ -59,30 +62,30 @@ POLICIES = st.builds(
     has_dynamic_metadata=st.just(True),
 )
 PARTITIONS = st.sampled_from([1, 2, 3])
-Traffic = list[tuple[int, list[Request]]]
+Traffic = list[tuple[int, list[RateLimitRequest]]]
 
 
 def traffic(*, is_plain: bool = False) -> st.SearchStrategy[Traffic]:
     """Batches of requests, each with the seconds that pass before it. Plain: nothing is given back,
     and nobody brings a limit along."""
     crowded = st.builds(
-        Descriptor,
+        RateLimitDescriptor,
         st.sampled_from(CROWDED).map(entries),
         hits_addend=st.sampled_from([None, 1, 2]),
         is_negative_hits=st.just(False) if is_plain else st.sampled_from([False, False, True]),
     )
     anything = st.builds(
-        Descriptor,
+        RateLimitDescriptor,
         st.sampled_from(ALL).map(entries),
         override=st.none() if is_plain else st.none() | OVERRIDES,
         hits_addend=st.sampled_from([None, 0, 1, 2, 3, 7, HUGE]),
         is_negative_hits=st.just(False) if is_plain else st.booleans(),
     )
     return st.one_of(
-        _batches(st.builds(Request, st.just("d"), _few(crowded))),
+        _batches(st.builds(RateLimitRequest, st.just("d"), _few(crowded))),
         _batches(
             st.builds(
-                Request,
+                RateLimitRequest,
                 st.sampled_from(["d", "d", "d", "d", "unknown", ""]),
                 _few(anything),
                 st.integers(0, 3),
@@ -91,11 +94,13 @@ def traffic(*, is_plain: bool = False) -> st.SearchStrategy[Traffic]:
     )
 
 
-def _few(descriptor: st.SearchStrategy[Descriptor]) -> st.SearchStrategy[tuple[Descriptor, ...]]:
+def _few(
+    descriptor: st.SearchStrategy[RateLimitDescriptor],
+) -> st.SearchStrategy[tuple[RateLimitDescriptor, ...]]:
     return st.lists(descriptor, max_size=4).map(tuple)
 
 
-def _batches(request: st.SearchStrategy[Request]) -> st.SearchStrategy[Traffic]:
+def _batches(request: st.SearchStrategy[RateLimitRequest]) -> st.SearchStrategy[Traffic]:
     batch = st.lists(request, min_size=1, max_size=8)
     return st.lists(st.tuples(st.sampled_from([0, 0, 1, 30, 60]), batch), max_size=5)
 
@@ -111,7 +116,7 @@ class Observed:
     def wait(self, seconds: int) -> None:
         self._engine.clock.advance(seconds)
 
-    def decide(self, *requests: Request) -> None:
+    def decide(self, *requests: RateLimitRequest) -> None:
         self.answers += map(seen, self._engine.decide(*requests))
 
     def counts(self) -> dict[tuple[int, bytes], int]:
@@ -122,7 +127,7 @@ class Observed:
         return rule_stats(delta), delta.unknown_domains, delta.counts
 
 
-def seen(answer: Decision | Refusal) -> object:
+def seen(answer: RateLimitDecision | Refusal) -> object:
     """What a caller sees of an answer."""
     if isinstance(answer, Refusal):
         return answer
@@ -216,13 +221,13 @@ class ReloadingCounters(LocalCounters):
     engine: Engine
     limit = 100
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
         self._reload()
         return super().hit(batches, now_s)
 
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
-    ) -> Answers:
+    ) -> PartitionAnswers:
         self._reload()
         return super().hit_conditionally(batches, now_s)
 
@@ -245,8 +250,8 @@ def test_a_reload_never_mixes_with_a_batch(
     )
     for batch in batches:
         limit = store.limit
-        request = Request("d", tuple(Descriptor(entries(text)) for text in batch))
+        request = RateLimitRequest("d", tuple(RateLimitDescriptor(entries(text)) for text in batch))
         for answer in engine.decide(request, request):
-            assert isinstance(answer, Decision)
+            assert isinstance(answer, RateLimitDecision)
             limits = {status.hit.limit for status in answer.statuses if status.hit is not None}
             assert limits == {limit}

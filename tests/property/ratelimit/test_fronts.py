@@ -9,13 +9,17 @@ from threading import Semaphore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.ratelimit.engine import Answers, Engine, entries, rules_from
+from tests.support.ratelimit.engine import Engine, PartitionAnswers, entries, rules_from
 from tollgate.actors.kernel.clock import ManualClock
-from tollgate.actors.ratelimit.counting.counters import EXPIRY_GRACE_S, Conditional, Hits
-from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.counters import (
+    EXPIRY_GRACE_S,
+    Conditional,
+    Hits,
+    LocalCounters,
+)
 from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.decision.verdict import OK, Decision, Status
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
+from tollgate.actors.ratelimit.decision.response import OK, RateLimitDecision, Status
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 
 RULES = rules_from("""
 domain: d
@@ -26,12 +30,12 @@ descriptors:
 """)
 FRONTS = 3
 DESCRIPTORS = st.builds(
-    Descriptor,
+    RateLimitDescriptor,
     st.sampled_from(["a=1", "b=1", "b=2", "files=f1", "files=f2"]).map(entries),
     hits_addend=st.sampled_from([None, None, 0, 2, 3]),
 )
 REQUESTS = st.builds(
-    Request, st.just("d"), st.lists(DESCRIPTORS, min_size=1, max_size=3).map(tuple)
+    RateLimitRequest, st.just("d"), st.lists(DESCRIPTORS, min_size=1, max_size=3).map(tuple)
 )
 # What each front is asked, one batch after another, after some seconds have passed.
 SCENES = st.tuples(
@@ -42,7 +46,7 @@ SCENES = st.tuples(
         max_size=FRONTS,
     ),
 )
-Scene = tuple[int, list[list[list[Request]]]]
+Scene = tuple[int, list[list[list[RateLimitRequest]]]]
 
 
 class Stage:
@@ -94,8 +98,8 @@ class StagedCounters:
         self._front = front
         self.partitions = counters.partitions
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
-        answers: Answers = {}
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
+        answers: PartitionAnswers = {}
         for partition, batch in batches.items():
             self._stage.wait_for_turn(self._front)
             answers |= self._counters.hit({partition: batch}, now_s)
@@ -103,8 +107,8 @@ class StagedCounters:
 
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
-    ) -> Answers:
-        answers: Answers = {}
+    ) -> PartitionAnswers:
+        answers: PartitionAnswers = {}
         for partition, batch in batches.items():
             self._stage.wait_for_turn(self._front)
             answers |= self._counters.hit_conditionally({partition: batch}, now_s)
@@ -118,7 +122,7 @@ class Fronts:
         self, policy: Policy, partitions: int, lags_s: Sequence[int], order: Iterator[int]
     ) -> None:
         self.counters = LocalCounters(partitions)
-        self.decided: list[tuple[int, Decision]] = []
+        self.decided: list[tuple[int, RateLimitDecision]] = []
         self._stage = Stage(order)
         self._engines = [
             Engine(
@@ -141,15 +145,15 @@ class Fronts:
             ]
         )
 
-    def _ask(self, engine: Engine, script: list[list[Request]]) -> None:
+    def _ask(self, engine: Engine, script: list[list[RateLimitRequest]]) -> None:
         for batch in script:
             for answer in engine.decide(*batch):
-                assert isinstance(answer, Decision)
+                assert isinstance(answer, RateLimitDecision)
                 self.decided.append((int(engine.clock.now_s()), answer))
 
 
 def hits_by_window(
-    fronts: Fronts, is_counted: Callable[[Decision, Status], bool]
+    fronts: Fronts, is_counted: Callable[[RateLimitDecision, Status], bool]
 ) -> Counter[tuple[bytes, int, int]]:
     """Hits by (counter, end of its window, limit)."""
     hits: Counter[tuple[bytes, int, int]] = Counter()

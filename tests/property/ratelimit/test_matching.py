@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.rules.builder import RuleFile, RuleFileError, load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override
+from tollgate.actors.ratelimit.rules.descriptors import Override, RateLimitDescriptor
 from tollgate.actors.ratelimit.rules.draft_reader import read_rule_file
-from tollgate.actors.ratelimit.rules.dump import dump
-from tollgate.actors.ratelimit.rules.explanation import explain
-from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
-from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, Rule, RuleSet, Source
+from tollgate.actors.ratelimit.rules.explanation import explain_match
+from tollgate.actors.ratelimit.rules.rule_match import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, LimitRule, RuleSet, Source, dump
 from tollgate.actors.ratelimit.rules.warnings import find_warnings
 from tollgate.actors.ratelimit.rules.wildcards import Wildcards
 from tollgate.actors.ratelimit.statistics.tallies import sanitised
@@ -39,7 +38,7 @@ def test_wildcards(declared: list[str], text: str) -> None:
 
 def levels(deeper: st.SearchStrategy[Level]) -> st.SearchStrategy[Level]:
     rules = st.builds(
-        Rule,
+        LimitRule,
         key=st.text("ab_*", min_size=1, max_size=3),
         value=st.text("ab_*", max_size=3),
         source=st.just(SOURCE),
@@ -56,7 +55,9 @@ rule_levels = st.recursive(st.just(Level()), levels, max_leaves=12)
 entries = st.lists(st.tuples(st.text("ab_*", max_size=4), texts), max_size=3).map(tuple)
 
 
-def reference(siblings: Sequence[Rule], question: Sequence[tuple[str, str]]) -> Rule | None:
+def reference(
+    siblings: Sequence[LimitRule], question: Sequence[tuple[str, str]]
+) -> LimitRule | None:
     """B2, read aloud: exact, else the first wildcard, else the key alone; then the next level."""
     if not question:
         return None
@@ -74,7 +75,7 @@ def reference(siblings: Sequence[Rule], question: Sequence[tuple[str, str]]) -> 
 @given(rule_levels, entries)
 def test_matching_is_the_reference(level: Level, question: tuple[tuple[str, str], ...]) -> None:
     rules = RuleSet({"d": level})
-    found = match(rules, "d", Descriptor(question))
+    found = match(rules, "d", RateLimitDescriptor(question))
     expected = reference(tuple(level.exact.values()), question)
     if expected is None or expected.limit is None:
         assert found is NoMatch.NO_RULE
@@ -83,7 +84,7 @@ def test_matching_is_the_reference(level: Level, question: tuple[tuple[str, str]
     assert found.rule is expected
     assert found.limit is expected.limit
     assert len(found.counter_entries) == len(question)
-    assert match(rules, "d", Descriptor(question)) == found
+    assert match(rules, "d", RateLimitDescriptor(question)) == found
 
 
 @given(
@@ -96,9 +97,9 @@ def test_explanations_end_as_matching_ends(
     level: Level, question: tuple[tuple[str, str], ...], override: Override | None, domain: str
 ) -> None:
     rules = RuleSet({"d": level})
-    descriptor = Descriptor(question, override)
+    descriptor = RateLimitDescriptor(question, override)
     found = match(rules, domain, descriptor)
-    told = explain(rules, domain, descriptor)
+    told = explain_match(rules, domain, descriptor)
     assert told.match == (found if isinstance(found, Match) else None)
     assert told.lines()
 
@@ -108,7 +109,7 @@ def test_two_rules_never_share_a_counter(
     level: Level, one: tuple[tuple[str, str], ...], other: tuple[tuple[str, str], ...]
 ) -> None:
     rules = RuleSet({"d": level})
-    a, b = (match(rules, "d", Descriptor(question)) for question in (one, other))
+    a, b = (match(rules, "d", RateLimitDescriptor(question)) for question in (one, other))
     if isinstance(a, Match) and isinstance(b, Match) and a.counter_entries == b.counter_entries:
         assert a.rule is b.rule
 

@@ -7,17 +7,16 @@ from threading import Lock
 from typing import TypeVar
 
 from tollgate.actors.kernel.clock import ManualClock
-from tollgate.actors.ratelimit.counting.counters import Conditional, Hits
-from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, LocalCounters
+from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.decision.refusals import Refusal
-from tollgate.actors.ratelimit.decision.round import CounterStore, Unreachable
-from tollgate.actors.ratelimit.decision.verdict import Decision
+from tollgate.actors.ratelimit.decision.response import RateLimitDecision
 from tollgate.actors.ratelimit.rules.builder import load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Entries, Request
+from tollgate.actors.ratelimit.rules.descriptors import Entries, RateLimitRequest
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import (
@@ -28,7 +27,7 @@ from tollgate.actors.ratelimit.statistics.tallies import (
 )
 
 DEFAULT_POLICY = Policy()
-Answers = dict[int, list[list[int]] | Unreachable]
+PartitionAnswers = dict[int, list[list[int]] | Unreachable]
 Batch = TypeVar("Batch")
 
 
@@ -55,7 +54,7 @@ class Engine:
         self.clock = clock or ManualClock(1_000_000)
         self.store = store or LocalCounters(partitions)
         self.tallies = Tallies("test")
-        self._decisions: dict[bytes, Decision] = {}
+        self._decisions: dict[bytes, RateLimitDecision] = {}
         self._lock = Lock()
         self.decider = Decider(
             policy=policy,
@@ -72,7 +71,7 @@ class Engine:
     def use(self, rules: RuleSet | str) -> None:
         self.decider.use_rules(rules_from(rules) if isinstance(rules, str) else rules)
 
-    def decide(self, *requests: Request) -> list[Decision | Refusal]:
+    def decide(self, *requests: RateLimitRequest) -> list[RateLimitDecision | Refusal]:
         """One batch."""
         answers = self.decider.decide_batch([pickle.dumps(request) for request in requests])
         with self._lock:
@@ -81,13 +80,13 @@ class Engine:
                 for answer in answers
             ]
 
-    def ask(self, request: Request) -> Decision:
+    def ask(self, request: RateLimitRequest) -> RateLimitDecision:
         """One request that must be decided."""
         (answer,) = self.decide(request)
-        assert isinstance(answer, Decision), answer
+        assert isinstance(answer, RateLimitDecision), answer
         return answer
 
-    def _keep(self, decision: Decision) -> bytes:
+    def _keep(self, decision: RateLimitDecision) -> bytes:
         with self._lock:
             token = id(decision).to_bytes(8, "big")
             self._decisions[token] = decision
@@ -154,14 +153,14 @@ class RecordedCounters(LocalCounters):
         self.unreachable: dict[int, str] = {}
         self._lock = Lock()
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
         with self._lock:
             self.calls.append(("hit", {number: list(batch) for number, batch in batches.items()}))
             return self._cut_off(batches, super().hit(self._reachable(batches), now_s))
 
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
-    ) -> Answers:
+    ) -> PartitionAnswers:
         with self._lock:
             self.calls.append(("conditional", {number: list(b) for number, b in batches.items()}))
             answers = super().hit_conditionally(self._reachable(batches), now_s)
@@ -187,6 +186,8 @@ class RecordedCounters(LocalCounters):
     def _reachable(self, batches: Mapping[int, Batch]) -> dict[int, Batch]:
         return {number: b for number, b in batches.items() if number not in self.unreachable}
 
-    def _cut_off(self, batches: Mapping[int, object], answers: Answers) -> Answers:
+    def _cut_off(
+        self, batches: Mapping[int, object], answers: PartitionAnswers
+    ) -> PartitionAnswers:
         lost = self.unreachable.keys() & batches.keys()
         return answers | {number: Unreachable(self.unreachable[number]) for number in lost}

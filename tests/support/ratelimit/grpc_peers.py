@@ -13,14 +13,10 @@ from grpc_health.v1 import health_pb2
 
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH
-from tollgate.serve.ratelimit.fronts.front import (
-    Answer,
-    Door,
-    Front,
-    NativeTuning,
-    Service,
-    choose_front,
-)
+from tollgate.serve.ratelimit.fronts.choice import make_front
+from tollgate.serve.ratelimit.fronts.front import Front, Service, WireReply
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
+from tollgate.serve.ratelimit.fronts.native import NativeTuning
 from tollgate.serve.ratelimit.health import Health
 from tollgate.serve.settings.choices import GrpcFront
 
@@ -29,7 +25,7 @@ PATIENCE_S = 20.0
 GRACE_S = 20.0
 
 
-def echo(payloads: Sequence[bytes]) -> list[Answer]:
+def echo(payloads: Sequence[bytes]) -> list[WireReply]:
     return [b"re:" + payload for payload in payloads]
 
 
@@ -37,7 +33,7 @@ def echo(payloads: Sequence[bytes]) -> list[Answer]:
 class Decisions:
     """A `decide_batch` that can be held, and remembers its batches."""
 
-    answer: Callable[[Sequence[bytes]], list[Answer]] = echo
+    answer: Callable[[Sequence[bytes]], list[WireReply]] = echo
     batches: list[list[bytes]] = field(default_factory=list)
     is_open: threading.Event = field(default_factory=threading.Event)
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -45,7 +41,7 @@ class Decisions:
     def __post_init__(self) -> None:
         self.is_open.set()
 
-    def __call__(self, payloads: Sequence[bytes]) -> list[Answer]:
+    def __call__(self, payloads: Sequence[bytes]) -> list[WireReply]:
         self.batches.append(list(payloads))
         self.entered.release()
         assert self.is_open.wait(PATIENCE_S)
@@ -70,7 +66,9 @@ class World:
     observed: list[tuple[str, int, float]] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
 
-    def front(self, choice: GrpcFront, socket_dir: Path, door: Door | None = None) -> Front:
+    def front(
+        self, choice: GrpcFront, socket_dir: Path, door: ListenAddress | None = None
+    ) -> Front:
         service = Service(
             self.decisions,
             self.health,
@@ -79,7 +77,7 @@ class World:
             self.errors.append,
         )
         tuning = NativeTuning(socket_dir)
-        return choose_front(choice, door or Door("127.0.0.1", 0), service, tuning)
+        return make_front(choice, door or ListenAddress("127.0.0.1", 0), service, tuning)
 
     def calls_observed(self, method: str) -> int:
         return sum(calls for name, calls, _ in self.observed if name == method)

@@ -6,7 +6,7 @@ from typing import get_type_hints
 
 import pytest
 
-from tollgate.serve.settings.choices import Backend, Transport
+from tollgate.serve.settings.choices import Backend, GrpcFront, Transport
 from tollgate.serve.settings.environment import (
     SAMPLE_RULE_SETTINGS,
     Description,
@@ -270,8 +270,10 @@ def test_a_watch_mode_given_with_the_sample_rules_stands() -> None:
         ({"GRPC_UDS": "/tmp/socket"}, False),
         ({"GRPC_MAX_CONNECTION_AGE": "24h"}, False),
         ({"GRPC_MAX_CONNECTION_AGE": "0"}, True),
+        ({"GRPC_MAX_CONNECTION_AGE": "720h"}, False),
         ({"GRPC_MAX_CONNECTION_AGE_GRACE": "1h"}, True),
     ],
 )
 def test_which_front_listens(environ: dict[str, str], is_native: bool) -> None:
-    assert Settings.from_environment(environ).has_native_front is is_native
+    front = GrpcFront.NATIVE if is_native else GrpcFront.GRPCIO
+    assert Settings.from_environment(environ).grpc_front is front

@@ -9,7 +9,7 @@ import pytest
 from tests.support.payments.api import NOW_S, TABLES, PaymentsApi, done
 from tests.support.ratelimit.engine import RecordedCounters
 from tollgate.actors.kernel.clock import ManualClock
-from tollgate.actors.ratelimit.counting.local_counters import LocalCounters
+from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.payments.api.call_limits import engine_limits, load_limits
 

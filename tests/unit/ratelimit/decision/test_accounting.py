@@ -4,7 +4,7 @@ import pytest
 
 from tollgate.actors.ratelimit.decision.accounting import (
     Account,
-    judge,
+    judge_count,
     near_threshold,
     shadowed_hits,
 )
@@ -37,7 +37,7 @@ RATIO = 0.8
 )
 def test_judge(before: int, addend: int, limit: int, expected: Account) -> None:
     near = near_threshold(limit, RATIO)
-    assert judge(before + addend, addend, limit, near) == expected
+    assert judge_count(before + addend, addend, limit, near) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_judge(before: int, addend: int, limit: int, expected: Account) -> None:
     ],
 )
 def test_judge_hits_that_were_held_back(after: int, addend: int, expected: Account) -> None:
-    assert judge(after, addend, 15, 12) == expected
+    assert judge_count(after, addend, 15, 12) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_near_threshold(limit: int, ratio: float, expected: int) -> None:
 
 def test_no_statistic_goes_down_where_the_threshold_would_round_up() -> None:
     limit = 2**32 - 1
-    assert judge(limit + 1, 2, limit, near_threshold(limit, 1.0)) == (True, 0, 1, 0, 0)
+    assert judge_count(limit + 1, 2, limit, near_threshold(limit, 1.0)) == (True, 0, 1, 0, 0)

@@ -6,7 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.ratelimit.engine import Answers, Engine, RecordedCounters, entries, rule_stats
+from tests.support.ratelimit.engine import (
+    Engine,
+    PartitionAnswers,
+    RecordedCounters,
+    entries,
+    rule_stats,
+)
 from tollgate.actors.ratelimit.counting.counters import Hits
 from tollgate.actors.ratelimit.decision.decider import BACKEND_ERROR, SERVICE_ERROR
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
@@ -14,10 +20,10 @@ from tollgate.actors.ratelimit.decision.refusals import (
     EMPTY_DOMAIN,
     NOT_CONFIGURED,
     Refusal,
-    RefusalKind,
+    RefusalReason,
 )
-from tollgate.actors.ratelimit.decision.verdict import OK, OVER_LIMIT, Decision
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
+from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT, RateLimitDecision
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 
 RULES = """
 domain: d
@@ -26,20 +32,20 @@ descriptors:
   - {key: many, rate_limit: {unit: minute, requests_per_unit: 100}}
 """
 CACHED = Policy(local_cache_bytes=65_536)
-LOST = Refusal(RefusalKind.BACKEND, "partition 1 is gone")
+LOST = Refusal(RefusalReason.BACKEND, "partition 1 is gone")
 
 
-def ask(*descriptors: str, addend: int = 1, is_refund: bool = False) -> Request:
-    return Request(
+def ask(*descriptors: str, addend: int = 1, is_refund: bool = False) -> RateLimitRequest:
+    return RateLimitRequest(
         "d",
         tuple(
-            Descriptor(entries(text), hits_addend=addend, is_negative_hits=is_refund)
+            RateLimitDescriptor(entries(text), hits_addend=addend, is_negative_hits=is_refund)
             for text in descriptors
         ),
     )
 
 
-def outcome(answer: Decision | Refusal) -> object:
+def outcome(answer: RateLimitDecision | Refusal) -> object:
     """The overall code and what remains per descriptor; or the refusal."""
     if isinstance(answer, Refusal):
         return answer
@@ -63,7 +69,7 @@ class TwoPartitions:
         self.here, self.there = homes[0], homes[1]
         self.engine.tallies.drain()
 
-    def decide(self, *requests: Request) -> list[object]:
+    def decide(self, *requests: RateLimitRequest) -> list[object]:
         return [outcome(answer) for answer in self.engine.decide(*requests)]
 
 
@@ -112,7 +118,7 @@ def test_a_lost_partition_with_a_failure_mode(
     both.store.unreachable = {1: "partition 1 is gone"}
     one = ask(both.here, both.there)
     refund, hits = ask(both.here, is_refund=True), ask(both.there, addend=4)
-    mixed = Request("d", refund.descriptors + hits.descriptors)
+    mixed = RateLimitRequest("d", refund.descriptors + hits.descriptors)
     assert both.decide(one, one, mixed) == expected
     assert both.engine.tallies.drain().counts == {BACKEND_ERROR: 3}
     assert both.engine.decider.cache is not None
@@ -121,7 +127,7 @@ def test_a_lost_partition_with_a_failure_mode(
 
 def test_answers_come_in_order_and_of_the_same_length() -> None:
     engine = Engine(RULES)
-    nothing = Request("", ())
+    nothing = RateLimitRequest("", ())
     answers = engine.decide(ask("k=1"), nothing, ask("k=1"), nothing, ask("unknown=x"), ask("k=2"))
     assert [outcome(answer) for answer in answers] == [
         (OK, 2),
@@ -137,7 +143,7 @@ def test_answers_come_in_order_and_of_the_same_length() -> None:
 
 def test_without_rules_nothing_is_decided() -> None:
     engine = Engine(None)
-    assert engine.decide(ask("k=1"), Request("", ())) == [NOT_CONFIGURED, EMPTY_DOMAIN]
+    assert engine.decide(ask("k=1"), RateLimitRequest("", ())) == [NOT_CONFIGURED, EMPTY_DOMAIN]
     assert engine.tallies.drain().counts == {SERVICE_ERROR: 2}
 
 
@@ -148,7 +154,7 @@ def test_hundreds_of_hits_in_one_batch() -> None:
     overs = [
         status.code == OVER_LIMIT
         for answer in answers
-        if isinstance(answer, Decision)
+        if isinstance(answer, RateLimitDecision)
         for status in answer.statuses
     ]
     assert overs == [False] * 100 + [True] * (3 * 256 - 100)
@@ -165,7 +171,7 @@ class InterruptedCounters(RecordedCounters):
 
     interruption: Callable[[], object] | None = None
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> Answers:
+    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
         answers = super().hit(batches, now_s)
         interruption, self.interruption = self.interruption, None
         if interruption is not None:

@@ -1,17 +1,18 @@
 """Which calls a batch costs under STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, and what they count."""
 
 from tests.support.ratelimit.engine import RecordedCounters, planned_hit
-from tollgate.actors.ratelimit.counting.counters import Conditional, held_back
+from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
+from tollgate.actors.ratelimit.counting.store import Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.increment_stop import Counts, count_conditionally
+from tollgate.actors.ratelimit.decision.increment_stop import ConditionalCounts, count_conditionally
 from tollgate.actors.ratelimit.decision.plan import PlannedHit
-from tollgate.actors.ratelimit.decision.round import Round, Unreachable
+from tollgate.actors.ratelimit.decision.round import Round
 
 NOW_S = 1_000_000
 MINUTE, HOUR = NOW_S + 20, NOW_S + 800
 
 
-def count(store: RecordedCounters, *requests: list[PlannedHit]) -> list[Counts]:
+def count(store: RecordedCounters, *requests: list[PlannedHit]) -> list[ConditionalCounts]:
     addends = [[hit.signed_addend for hit in hits] for hits in requests]
     return count_conditionally(requests, addends, Round(NOW_S, has_calendar_months=False), store)
 
@@ -101,33 +102,33 @@ def conditional(*operations: tuple[bytes, int, int | None]) -> Conditional:
 
 def test_all_are_counted_when_none_would_exceed() -> None:
     request = conditional((b"a", 1, 5), (b"b", 2, 5), (b"c", 0, 0))
-    assert held_back({b"a": 4, b"b": 3, b"c": 0}, request) == [1, 2, 0]
+    assert conditional_addends({b"a": 4, b"b": 3, b"c": 0}, request) == [1, 2, 0]
 
 
 def test_only_those_that_would_exceed_are_counted() -> None:
     request = conditional((b"a", 1, 5), (b"b", 3, 5), (b"c", 1, 1))
-    assert held_back({b"a": 4, b"b": 3, b"c": 1}, request) == [0, 3, 1]
+    assert conditional_addends({b"a": 4, b"b": 3, b"c": 1}, request) == [0, 3, 1]
 
 
 def test_looking_at_what_is_over_holds_back() -> None:
     request = conditional((b"a", 1, 5), (b"b", 0, 5))
-    assert held_back({b"a": 0, b"b": 6}, request) == [0, 0]
-    assert held_back({b"a": 0, b"b": 5}, request) == [1, 0]
+    assert conditional_addends({b"a": 0, b"b": 6}, request) == [0, 0]
+    assert conditional_addends({b"a": 0, b"b": 5}, request) == [1, 0]
 
 
 def test_a_counter_named_twice_exceeds_when_one_hit_alone_would() -> None:
     request = conditional((b"a", 1, 5), (b"a", 1, 5), (b"b", 1, 5))
-    assert held_back({b"a": 4, b"b": 0}, request) == [1, 1, 1]
-    assert held_back({b"a": 5, b"b": 0}, request) == [1, 1, 0]
+    assert conditional_addends({b"a": 4, b"b": 0}, request) == [1, 1, 1]
+    assert conditional_addends({b"a": 5, b"b": 0}, request) == [1, 1, 0]
 
 
 def test_what_has_no_limit_is_counted_and_seen_by_what_follows() -> None:
-    assert held_back({b"a": 5}, conditional((b"a", -2, None), (b"a", 2, 5))) == [-2, 2]
-    assert held_back(
+    assert conditional_addends({b"a": 5}, conditional((b"a", -2, None), (b"a", 2, 5))) == [-2, 2]
+    assert conditional_addends(
         {b"a": 5, b"b": 0}, conditional((b"a", 2, 5), (b"a", -2, None), (b"b", 1, 5))
     ) == [
         2,
         -2,
         0,
     ]
-    assert held_back({b"a": 1}, conditional((b"a", -9, None), (b"a", 6, 5))) == [-9, 6]
+    assert conditional_addends({b"a": 1}, conditional((b"a", -9, None), (b"a", 6, 5))) == [-9, 6]

@@ -9,9 +9,9 @@ from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.plan import (
     MEMO_REQUEST_BYTES_MAX,
     MEMO_REQUEST_PARTS_MAX,
-    Plan,
     PlannedHit,
-    Planner,
+    RequestPlan,
+    RequestPlanner,
     Unmet,
 )
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -20,9 +20,13 @@ from tollgate.actors.ratelimit.decision.refusals import (
     NO_DESCRIPTORS,
     UNKNOWN_OVERRIDE_UNIT,
     Refusal,
-    RefusalKind,
+    RefusalReason,
 )
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
+from tollgate.actors.ratelimit.rules.descriptors import (
+    Override,
+    RateLimitDescriptor,
+    RateLimitRequest,
+)
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 
 RULES = rules_from("""
@@ -33,11 +37,13 @@ descriptors:
   - {key: quota, quota_mode: true, rate_limit: {unit: day, requests_per_unit: 30}, metadata: {a: b}}
   - {key: open, rate_limit: {unlimited: true, replaces: [{name: named}]}}
 """)
-MALFORMED = Refusal(RefusalKind.INVALID, "not a request")
+MALFORMED = Refusal(RefusalReason.INVALID, "not a request")
 
 
-def request(*descriptors: str, hits_addend: int = 0) -> Request:
-    return Request("d", tuple(Descriptor(entries(text)) for text in descriptors), hits_addend)
+def request(*descriptors: str, hits_addend: int = 0) -> RateLimitRequest:
+    return RateLimitRequest(
+        "d", tuple(RateLimitDescriptor(entries(text)) for text in descriptors), hits_addend
+    )
 
 
 class Plans:
@@ -45,7 +51,7 @@ class Plans:
 
     def __init__(self, *, partitions: int = 1, **policy: object) -> None:
         self.decoded: list[bytes] = []
-        self._planner = Planner(
+        self._planner = RequestPlanner(
             RULES,
             policy=Policy(**policy),  # type: ignore[arg-type]
             partitions=partitions,
@@ -54,26 +60,26 @@ class Plans:
             render_limit=rendered_limit,
         )
 
-    def of(self, asked: Request | bytes) -> Plan | Refusal:
+    def of(self, asked: RateLimitRequest | bytes) -> RequestPlan | Refusal:
         return self._planner.plan(asked if isinstance(asked, bytes) else pickle.dumps(asked))
 
-    def hits(self, asked: Request) -> tuple[PlannedHit, ...]:
+    def hits(self, asked: RateLimitRequest) -> tuple[PlannedHit, ...]:
         plan = self.of(asked)
-        assert isinstance(plan, Plan)
+        assert isinstance(plan, RequestPlan)
         return plan.hits
 
-    def _decode(self, payload: bytes) -> Request | Refusal:
+    def _decode(self, payload: bytes) -> RateLimitRequest | Refusal:
         self.decoded.append(payload)
         if payload == b"malformed":
             return MALFORMED
         decoded = pickle.loads(payload)
-        assert isinstance(decoded, Request)
+        assert isinstance(decoded, RateLimitRequest)
         return decoded
 
 
 def test_one_step_per_descriptor_in_order() -> None:
     plan = Plans().of(request("unknown=x", "k=v", "open=v", "shady=v"))
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, RequestPlan)
     # `open` replaces the rule `named`, so that is as though it were not there.
     assert plan.steps == (Unmet.NO_RULE, Unmet.NO_RULE, Unmet.UNLIMITED, plan.hits[0])
     assert plan.hits[0].unit is Unit.HOUR
@@ -99,9 +105,9 @@ def test_a_hit_has_what_its_rule_says() -> None:
     [(None, 0, 1), (None, 3, 3), (0, 3, 0), (5, 3, 5), (2**64 - 1, 0, 2**64 - 1)],
 )
 def test_addends(of_descriptor: int | None, of_request: int, expected: int) -> None:
-    descriptor = Descriptor(entries("k=v"), hits_addend=of_descriptor)
-    refund = Descriptor(entries("k=v"), hits_addend=of_descriptor, is_negative_hits=True)
-    hit, given_back = Plans().hits(Request("d", (descriptor, refund), of_request))
+    descriptor = RateLimitDescriptor(entries("k=v"), hits_addend=of_descriptor)
+    refund = RateLimitDescriptor(entries("k=v"), hits_addend=of_descriptor, is_negative_hits=True)
+    hit, given_back = Plans().hits(RateLimitRequest("d", (descriptor, refund), of_request))
     assert (hit.addend, hit.signed_addend) == (expected, expected)
     assert (given_back.addend, given_back.signed_addend) == (expected, -expected)
 
@@ -126,47 +132,52 @@ def test_a_prefix_makes_other_counters() -> None:
 
 def test_quota_mode_makes_every_limit_a_quota_and_counts_those_without() -> None:
     plan = Plans(is_quota_mode=True).of(request("shady=v", "unknown=x", "open=v", "k=v"))
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, RequestPlan)
     assert [hit.is_quota for hit in plan.hits] == [True]
     assert plan.passing_quotas == 2
     plan = Plans().of(request("unknown=x"))
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, RequestPlan)
     assert plan.passing_quotas == 0
 
 
 def test_an_unknown_domain_is_noted_once_per_descriptor() -> None:
-    plan = Plans().of(Request("other", (Descriptor(entries("k=v")), Descriptor(()))))
-    assert isinstance(plan, Plan)
+    plan = Plans().of(
+        RateLimitRequest("other", (RateLimitDescriptor(entries("k=v")), RateLimitDescriptor(())))
+    )
+    assert isinstance(plan, RequestPlan)
     assert (plan.unknown_domain, plan.unknown_domain_hits, plan.hits) == ("other", 2, ())
 
 
 def test_the_request_is_kept_only_for_a_reply_that_quotes_it() -> None:
     asked = request("k=v")
     plain, quoting = Plans().of(asked), Plans(has_dynamic_metadata=True).of(asked)
-    assert isinstance(plain, Plan)
-    assert isinstance(quoting, Plan)
+    assert isinstance(plain, RequestPlan)
+    assert isinstance(quoting, RequestPlan)
     assert (plain.request, quoting.request) == (None, asked)
 
 
 REFUSED = {
     "malformed": (b"malformed", MALFORMED),
-    "F01": (Request("", (Descriptor(entries("k=v")),)), EMPTY_DOMAIN),
-    "F02": (Request("d", ()), NO_DESCRIPTORS),
-    "F05": (Request("", ()), EMPTY_DOMAIN),
-    "B27": (Request("d", (Descriptor((), Override(5, None)),)), UNKNOWN_OVERRIDE_UNIT),
+    "F01": (RateLimitRequest("", (RateLimitDescriptor(entries("k=v")),)), EMPTY_DOMAIN),
+    "F02": (RateLimitRequest("d", ()), NO_DESCRIPTORS),
+    "F05": (RateLimitRequest("", ()), EMPTY_DOMAIN),
+    "B27": (
+        RateLimitRequest("d", (RateLimitDescriptor((), Override(5, None)),)),
+        UNKNOWN_OVERRIDE_UNIT,
+    ),
 }
 
 
 @pytest.mark.parametrize(("asked", "refusal"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_refusal_is_not_remembered(asked: Request | bytes, refusal: Refusal) -> None:
+def test_a_refusal_is_not_remembered(asked: RateLimitRequest | bytes, refusal: Refusal) -> None:
     plans = Plans()
     assert [plans.of(asked), plans.of(asked)] == [refusal, refusal]
     assert len(plans.decoded) == 2
 
 
 def test_an_override_without_unit_in_an_unknown_domain_passes() -> None:
-    plan = Plans().of(Request("other", (Descriptor((), Override(5, None)),)))
-    assert isinstance(plan, Plan)
+    plan = Plans().of(RateLimitRequest("other", (RateLimitDescriptor((), Override(5, None)),)))
+    assert isinstance(plan, RequestPlan)
     assert plan.steps == (Unmet.NO_RULE,)
 
 
@@ -209,8 +220,10 @@ def test_long_requests_are_not_remembered(excess: int, times: int) -> None:
 def test_requests_of_many_parts_are_not_remembered(excess: int, times: int) -> None:
     plans = Plans()
     quarters = MEMO_REQUEST_PARTS_MAX // 4
-    asked = Request(
-        "d", (Descriptor(entries("a=1,b=2,c=3")),) * quarters + (Descriptor(()),) * excess
+    asked = RateLimitRequest(
+        "d",
+        (RateLimitDescriptor(entries("a=1,b=2,c=3")),) * quarters
+        + (RateLimitDescriptor(()),) * excess,
     )
     for _ in range(2):
         plans.of(asked)

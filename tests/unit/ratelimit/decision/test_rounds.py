@@ -3,8 +3,9 @@
 import pytest
 
 from tests.support.ratelimit.engine import RecordedCounters, planned_hit
+from tollgate.actors.ratelimit.counting.store import Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.round import Bucket, Round, Unreachable
+from tollgate.actors.ratelimit.decision.round import Bucket, Round
 
 NOW_S = 1_000_000
 

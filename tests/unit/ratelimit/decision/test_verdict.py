@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.ratelimit.engine import planned_hit
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.plan import Plan
+from tollgate.actors.ratelimit.decision.plan import RequestPlan
 from tollgate.actors.ratelimit.decision.policy import HeaderNames
-from tollgate.actors.ratelimit.decision.verdict import (
+from tollgate.actors.ratelimit.decision.response import (
     OK,
     OVER_LIMIT,
     REMAINING_UNLIMITED,
@@ -19,7 +19,11 @@ from tollgate.actors.ratelimit.decision.verdict import (
     overall_code,
     response_headers,
 )
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Override, Request
+from tollgate.actors.ratelimit.rules.descriptors import (
+    Override,
+    RateLimitDescriptor,
+    RateLimitRequest,
+)
 
 NAMES = HeaderNames()
 
@@ -30,8 +34,8 @@ def status(
     return Status(code, remaining, 20, planned_hit(is_quota=is_quota, limit=limit))
 
 
-def plan_with(passing_quotas: int) -> Plan:
-    return Plan((), (), passing_quotas, "", 0, None)
+def plan_with(passing_quotas: int) -> RequestPlan:
+    return RequestPlan((), (), passing_quotas, "", 0, None)
 
 
 FINE, OVER = status(), status(OVER_LIMIT, 0)
@@ -105,7 +109,7 @@ def test_metadata_is_copied_at_every_level() -> None:
     second: dict[str, object] = {"map": {"deep": {"added": 1}, "more": 2}, "list": [9]}
     rules = [first, second]
     before = deepcopy(rules)
-    request = Request("d", (Descriptor((("k", "v"),)),))
+    request = RateLimitRequest("d", (RateLimitDescriptor((("k", "v"),)),))
     statuses = [Status(OK, 1, 20, planned_hit(metadata=each)) for each in rules]
 
     merged = dynamic_metadata(request, statuses)["metadata"]
@@ -122,7 +126,7 @@ def test_metadata_is_copied_at_every_level() -> None:
 
 
 def test_metadata_of_what_is_over_or_has_no_limit_is_left_out() -> None:
-    request = Request("d", (Descriptor(()),) * 3)
+    request = RateLimitRequest("d", (RateLimitDescriptor(()),) * 3)
     over = Status(OVER_LIMIT, 0, 20, planned_hit(metadata={"name": "over"}))
     assert dynamic_metadata(request, [over, WITHOUT_LIMIT, UNLIMITED]) == {
         "domain": "d",
@@ -131,13 +135,13 @@ def test_metadata_of_what_is_over_or_has_no_limit_is_left_out() -> None:
 
 
 def test_empty_metadata_is_no_metadata() -> None:
-    request = Request("d", (Descriptor(()),))
+    request = RateLimitRequest("d", (RateLimitDescriptor(()),))
     assert "metadata" not in dynamic_metadata(request, [Status(OK, 1, 1, planned_hit(metadata={}))])
 
 
 def test_what_the_request_brought_along_is_quoted() -> None:
-    descriptor = Descriptor((("k", "v"), ("k", "")), Override(7, Unit.WEEK), 0)
-    assert dynamic_metadata(Request("d", (descriptor,), 4), []) == {
+    descriptor = RateLimitDescriptor((("k", "v"), ("k", "")), Override(7, Unit.WEEK), 0)
+    assert dynamic_metadata(RateLimitRequest("d", (descriptor,), 4), []) == {
         "domain": "d",
         "descriptors": [
             {"entries": ["k=v", "k="], "limit": "requests_per_unit:7 unit:WEEK", "hitsAddend": 0}

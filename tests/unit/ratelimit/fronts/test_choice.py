@@ -5,21 +5,15 @@ from pathlib import Path
 import pytest
 
 from tollgate.actors.kernel.clock import ManualClock
-from tollgate.serve.ratelimit.fronts.front import (
-    Door,
-    Front,
-    NativeTuning,
-    Refused,
-    ServerTls,
-    Service,
-    choose_front,
-)
-from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
-from tollgate.serve.ratelimit.fronts.native import NativeFront
+from tollgate.serve.ratelimit.fronts.choice import make_front
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Service
+from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront, connection_age_arguments
+from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
+from tollgate.serve.ratelimit.fronts.native import NativeFront, NativeTuning
 from tollgate.serve.ratelimit.health import Health
 from tollgate.serve.settings.choices import GrpcFront
 
-TLS = ServerTls("server.pem", "server.key")
+GRACE_OF_1_5_S = ("grpc.max_connection_age_grace_ms", 1_500)
 SERVICE = Service(
     decide_batch=lambda payloads: list(payloads),
     health=Health(),
@@ -27,52 +21,46 @@ SERVICE = Service(
     observe=lambda method, calls, seconds: None,
     on_error=lambda error: None,
 )
-DEMANDS = [
-    (Door(tls=TLS), "TLS"),
-    (Door(unix_socket="/run/grpc.sock"), "a unix socket"),
-    (Door(connection_age_s=60.0), "a maximum connection age"),
-    (Door(connection_age_grace_s=60.0), "a maximum connection age"),
-]
+CLASSES = {GrpcFront.NATIVE: NativeFront, GrpcFront.GRPCIO: GrpcioFront}
 
 
-def chosen(choice: GrpcFront, door: Door) -> Front:
-    return choose_front(choice, door, SERVICE, NativeTuning(Path("sockets")))
-
-
-@pytest.mark.parametrize("choice", [GrpcFront.AUTO, GrpcFront.NATIVE])
-def test_a_plain_door_gets_the_native_front(choice: GrpcFront) -> None:
-    assert isinstance(chosen(choice, Door()), NativeFront)
-
-
-def test_grpcio_is_chosen_by_its_name() -> None:
-    assert isinstance(chosen(GrpcFront.GRPCIO, Door()), GrpcioFront)
-
-
-@pytest.mark.parametrize(("door", "demand"), DEMANDS)
-def test_what_only_grpcio_does_chooses_it(door: Door, demand: str) -> None:
-    assert isinstance(chosen(GrpcFront.AUTO, door), GrpcioFront)
-
-
-@pytest.mark.parametrize(("door", "demand"), DEMANDS)
-def test_the_native_front_says_what_it_cannot_serve(door: Door, demand: str) -> None:
-    with pytest.raises(ValueError, match=f"^GRPC_FRONT=native cannot serve {demand}: remove"):
-        chosen(GrpcFront.NATIVE, door)
+@pytest.mark.parametrize("choice", CLASSES)
+def test_a_front_is_chosen_by_its_name(choice: GrpcFront) -> None:
+    tuning = NativeTuning(Path("sockets"))
+    assert type(make_front(choice, ListenAddress(), SERVICE, tuning)) is CLASSES[choice]
 
 
 @pytest.mark.parametrize(
-    ("door", "target"),
+    ("age_s", "grace_s", "arguments"),
     [
-        (Door("0.0.0.0", 8081), "0.0.0.0:8081"),
-        (Door("::", 8081), "[::]:8081"),
-        (Door("[::1]", 8081), "[::1]:8081"),
-        (Door(unix_socket="/run/grpc.sock"), "unix:/run/grpc.sock"),
+        (None, None, []),
+        (60.0, None, [("grpc.max_connection_age_ms", 60_000)]),
+        (None, 0.0001, [("grpc.max_connection_age_grace_ms", 1)]),
+        # 720h is more than gRPC can count.
+        (2_592_000.0, 1.5, [("grpc.max_connection_age_ms", 2**31 - 2), GRACE_OF_1_5_S]),
     ],
 )
-def test_a_door_has_a_target(door: Door, target: str) -> None:
-    assert door.target == target
+def test_any_age_is_one_that_grpc_can_count(
+    age_s: float | None, grace_s: float | None, arguments: list[tuple[str, int]]
+) -> None:
+    listen = ListenAddress(connection_age_s=age_s, connection_age_grace_s=grace_s)
+    assert connection_age_arguments(listen) == arguments
+
+
+@pytest.mark.parametrize(
+    ("listen", "target"),
+    [
+        (ListenAddress("0.0.0.0", 8081), "0.0.0.0:8081"),
+        (ListenAddress("::", 8081), "[::]:8081"),
+        (ListenAddress("[::1]", 8081), "[::1]:8081"),
+        (ListenAddress(unix_socket="/run/grpc.sock"), "unix:/run/grpc.sock"),
+    ],
+)
+def test_an_address_has_a_target(listen: ListenAddress, target: str) -> None:
+    assert listen.target == target
 
 
 @pytest.mark.parametrize("code", [0, -1, 17])
 def test_a_refusal_is_no_success(code: int) -> None:
     with pytest.raises(AssertionError, match="other than OK"):
-        Refused(code, "")
+        ErrorStatus(code, "")

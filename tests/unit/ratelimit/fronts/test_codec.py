@@ -11,9 +11,9 @@ from tollgate.actors.ratelimit.rules.descriptors import (
     ENTRIES_PER_DESCRIPTOR_MAX,
     ENTRY_BYTES_MAX,
     REQUEST_BYTES_MAX,
-    Descriptor,
     Override,
-    Request,
+    RateLimitDescriptor,
+    RateLimitRequest,
 )
 from tollgate.serve.ratelimit.codec.answers import (
     REMAINING_UNLIMITED,
@@ -54,11 +54,11 @@ def test_a_request_keeps_every_field() -> None:
     first.limit.unit = Unit.WEEK
     second = message.descriptors.add(is_negative_hits=True)
     second.hits_addend.value = 2**64 - 1
-    assert decode_request(message.SerializeToString()) == Request(
+    assert decode_request(message.SerializeToString()) == RateLimitRequest(
         domain="edge",
         descriptors=(
-            Descriptor((("path", "/a"), ("path", "")), Override(42, Unit.WEEK)),
-            Descriptor((), None, 2**64 - 1, is_negative_hits=True),
+            RateLimitDescriptor((("path", "/a"), ("path", "")), Override(42, Unit.WEEK)),
+            RateLimitDescriptor((), None, 2**64 - 1, is_negative_hits=True),
         ),
         hits_addend=7,
     )
@@ -80,11 +80,11 @@ def test_an_override_with_an_unknown_unit_says_so(unit: int) -> None:
 
 
 def test_nothing_is_an_empty_request() -> None:
-    assert decode_request(b"") == Request("", ())
+    assert decode_request(b"") == RateLimitRequest("", ())
 
 
 def test_fields_of_the_future_are_passed_over() -> None:
-    assert decode_request(b"\x0a\x01d" + b"\xfa\x7f\x03new") == Request("d", ())
+    assert decode_request(b"\x0a\x01d" + b"\xfa\x7f\x03new") == RateLimitRequest("d", ())
 
 
 @pytest.mark.parametrize(
@@ -252,26 +252,29 @@ def test_json_of_nothing_is_an_empty_object() -> None:
 @pytest.mark.parametrize(
     ("body", "descriptor"),
     [
-        ({"hitsAddend": 3}, Descriptor((), hits_addend=3)),
-        ({"hitsAddend": "3"}, Descriptor((), hits_addend=3)),
-        ({"hits_addend": 3.0}, Descriptor((), hits_addend=3)),
-        ({"hitsAddend": None}, Descriptor(())),
-        ({"isNegativeHits": True}, Descriptor((), is_negative_hits=True)),
-        ({"is_negative_hits": True}, Descriptor((), is_negative_hits=True)),
+        ({"hitsAddend": 3}, RateLimitDescriptor((), hits_addend=3)),
+        ({"hitsAddend": "3"}, RateLimitDescriptor((), hits_addend=3)),
+        ({"hits_addend": 3.0}, RateLimitDescriptor((), hits_addend=3)),
+        ({"hitsAddend": None}, RateLimitDescriptor(())),
+        ({"isNegativeHits": True}, RateLimitDescriptor((), is_negative_hits=True)),
+        ({"is_negative_hits": True}, RateLimitDescriptor((), is_negative_hits=True)),
         (
             {"limit": {"requestsPerUnit": 10, "unit": "DAY"}},
-            Descriptor((), Override(10, Unit.DAY)),
+            RateLimitDescriptor((), Override(10, Unit.DAY)),
         ),
-        ({"limit": {"requests_per_unit": "10", "unit": 4}}, Descriptor((), Override(10, Unit.DAY))),
-        ({"limit": {"unit": 99}}, Descriptor((), Override(0, None))),
-        ({"entries": [{"key": "k", "value": "😀"}]}, Descriptor((("k", "😀"),))),
+        (
+            {"limit": {"requests_per_unit": "10", "unit": 4}},
+            RateLimitDescriptor((), Override(10, Unit.DAY)),
+        ),
+        ({"limit": {"unit": 99}}, RateLimitDescriptor((), Override(0, None))),
+        ({"entries": [{"key": "k", "value": "😀"}]}, RateLimitDescriptor((("k", "😀"),))),
     ],
 )
 def test_json_requests_follow_the_proto3_mapping(
-    body: dict[str, object], descriptor: Descriptor
+    body: dict[str, object], descriptor: RateLimitDescriptor
 ) -> None:
     text = json.dumps({"domain": "d", "descriptors": [body]})
-    assert decode_request(request_from_json(text.encode())) == Request("d", (descriptor,))
+    assert decode_request(request_from_json(text.encode())) == RateLimitRequest("d", (descriptor,))
 
 
 @pytest.mark.parametrize(

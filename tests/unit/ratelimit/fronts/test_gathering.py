@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tollgate.serve.ratelimit.fronts.front import Answer, Refused, StatusCode
-from tollgate.serve.ratelimit.fronts.gatherer import Gatherer
+from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, StatusCode, WireReply
 
 
 class HeldExecutor(Executor):
@@ -36,7 +36,7 @@ class HeldExecutor(Executor):
             future.set_exception(error)
 
 
-def echo(payloads: Sequence[bytes]) -> list[Answer]:
+def echo(payloads: Sequence[bytes]) -> list[WireReply]:
     return [b"re:" + payload for payload in payloads]
 
 
@@ -53,7 +53,7 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 def test_calls_of_one_turn_go_together_and_in_order() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor)
+        gatherer = CallBatcher(echo, executor)
         calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(3)]
         await settle()
         executor.run_one()
@@ -66,7 +66,7 @@ def test_calls_of_one_turn_go_together_and_in_order() -> None:
 def test_one_batch_is_in_flight_and_the_next_forms_meanwhile() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor)
+        gatherer = CallBatcher(echo, executor)
         first = asyncio.create_task(gatherer.decide(b"first"))
         await settle()
         later = []
@@ -88,7 +88,7 @@ def test_one_batch_is_in_flight_and_the_next_forms_meanwhile() -> None:
 def test_it_starts_again_after_idling() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor)
+        gatherer = CallBatcher(echo, executor)
         for payload in (b"a", b"b"):
             call = asyncio.create_task(gatherer.decide(payload))
             await settle()
@@ -102,7 +102,7 @@ def test_it_starts_again_after_idling() -> None:
 def test_a_batch_has_a_largest_size() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor, batch_max=2)
+        gatherer = CallBatcher(echo, executor, batch_max=2)
         calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(5)]
         for _ in range(3):
             await settle()
@@ -116,7 +116,7 @@ def test_a_batch_has_a_largest_size() -> None:
 def test_a_caller_that_gives_up_in_flight_harms_nobody() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor)
+        gatherer = CallBatcher(echo, executor)
         calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(3)]
         await settle()
         calls[1].cancel()
@@ -131,7 +131,7 @@ def test_a_caller_that_gives_up_in_flight_harms_nobody() -> None:
 def test_a_caller_that_gives_up_while_waiting_is_not_decided() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor)
+        gatherer = CallBatcher(echo, executor)
         calls = [asyncio.create_task(gatherer.decide(b"first"))]
         await settle()
         calls += [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
@@ -150,7 +150,7 @@ def test_a_caller_that_gives_up_while_waiting_is_not_decided() -> None:
 def test_when_all_that_waited_gave_up_it_idles() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor)
+        gatherer = CallBatcher(echo, executor)
         first = asyncio.create_task(gatherer.decide(b"first"))
         await settle()
         waiting = asyncio.create_task(gatherer.decide(b"gone"))
@@ -172,7 +172,7 @@ def test_when_all_that_waited_gave_up_it_idles() -> None:
 def test_an_exception_reaches_everybody_in_the_batch_and_nobody_else() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor)
+        gatherer = CallBatcher(echo, executor)
         failing = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
         await settle()
         later = asyncio.create_task(gatherer.decide(b"later"))
@@ -190,7 +190,7 @@ def test_an_exception_reaches_everybody_in_the_batch_and_nobody_else() -> None:
 def test_an_answer_too_few_is_an_error_for_all() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(lambda payloads: echo(payloads)[1:], executor)
+        gatherer = CallBatcher(lambda payloads: echo(payloads)[1:], executor)
         calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
         await settle()
         executor.run_one()
@@ -204,13 +204,13 @@ def test_an_answer_too_few_is_an_error_for_all() -> None:
 def test_beyond_its_bound_the_queue_refuses_and_keeps_what_it_has() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = Gatherer(echo, executor, queue_max=2)
+        gatherer = CallBatcher(echo, executor, queue_max=2)
         calls = [asyncio.create_task(gatherer.decide(b"first"))]
         await settle()
         calls += [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
         await settle()
         refused = await gatherer.decide(b"one too many")
-        assert refused == Refused(
+        assert refused == ErrorStatus(
             StatusCode.RESOURCE_EXHAUSTED,
             "2 calls are waiting for a decision already, try again later",
         )

@@ -1,8 +1,7 @@
 """The lines of the debug port's dump (B18; F26, F27, F29)."""
 
 from tollgate.actors.ratelimit.rules.builder import RuleFile, load_rules
-from tollgate.actors.ratelimit.rules.dump import dump
-from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet, dump
 
 
 def dumped(text: str) -> str:

@@ -1,6 +1,11 @@
 """Errors about rule files: exact for the wire, one readable line for operators."""
 
-from tollgate.actors.ratelimit.rules.rule_file import LOCATED_MAX, RuleFile, RuleFileError, located
+from tollgate.actors.ratelimit.rules.rule_file import (
+    LOCATED_MAX,
+    RuleFile,
+    RuleFileError,
+    located_text,
+)
 
 
 def test_an_error_is_exact_and_has_a_line_for_operators() -> None:
@@ -11,9 +16,9 @@ def test_an_error_is_exact_and_has_a_line_for_operators() -> None:
 
 
 def test_the_operators_line_is_one_line() -> None:
-    assert located("f\n", 1, "a\tb\u2028\x1b[31m é") == "f\\n:1: a\\tb\\u2028\\x1b[31m é"
+    assert located_text("f\n", 1, "a\tb\u2028\x1b[31m é") == "f\\n:1: a\\tb\\u2028\\x1b[31m é"
     assert str(RuleFileError("f", 1, "a\nb")) == "f: a\nb"
-    long = located("f", None, "x" * 10 * LOCATED_MAX)
+    long = located_text("f", None, "x" * 10 * LOCATED_MAX)
     assert len(long) == LOCATED_MAX + 1
     assert long.endswith("x…")
 

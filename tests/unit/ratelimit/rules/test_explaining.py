@@ -4,9 +4,9 @@ import pytest
 
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.rules.builder import RuleFile, load_rules
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries, Override
-from tollgate.actors.ratelimit.rules.explanation import Explanation, Outcome, explain
-from tollgate.actors.ratelimit.rules.matching import Choice, Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.descriptors import Entries, Override, RateLimitDescriptor
+from tollgate.actors.ratelimit.rules.explanation import Explanation, MatchOutcome, explain_match
+from tollgate.actors.ratelimit.rules.rule_match import Choice, Match, NoMatch, match
 
 RULES = load_rules(
     [
@@ -48,8 +48,8 @@ descriptors:
 
 
 def told(*entries: tuple[str, str], domain: str = "edge") -> Explanation:
-    question = Descriptor(entries)
-    explanation = explain(RULES, domain, question)
+    question = RateLimitDescriptor(entries)
+    explanation = explain_match(RULES, domain, question)
     met = match(RULES, domain, question)
     assert explanation.match == (met if isinstance(met, Match) else None)
     return explanation
@@ -58,18 +58,18 @@ def told(*entries: tuple[str, str], domain: str = "edge") -> Explanation:
 @pytest.mark.parametrize(
     ("entries", "outcome"),
     [
-        ((("path", "/a"),), Outcome.LIMITED),
-        ((("path", "/free"),), Outcome.UNLIMITED),
-        ((), Outcome.NO_ENTRIES),
-        ((("method", "POST"),), Outcome.NO_RULE),
-        ((("path", "/a"), ("method", "GET")), Outcome.NO_RULE),
-        ((("path", "/bc"), ("method", "GET")), Outcome.TOO_DEEP),
-        ((("path", "/open"),), Outcome.NO_LIMIT),
-        ((("path", "/x"),), Outcome.NO_LIMIT),
-        ((("path", "/x"), ("method", "GET")), Outcome.LIMITED),
+        ((("path", "/a"),), MatchOutcome.LIMITED),
+        ((("path", "/free"),), MatchOutcome.UNLIMITED),
+        ((), MatchOutcome.NO_ENTRIES),
+        ((("method", "POST"),), MatchOutcome.NO_RULE),
+        ((("path", "/a"), ("method", "GET")), MatchOutcome.NO_RULE),
+        ((("path", "/bc"), ("method", "GET")), MatchOutcome.TOO_DEEP),
+        ((("path", "/open"),), MatchOutcome.NO_LIMIT),
+        ((("path", "/x"),), MatchOutcome.NO_LIMIT),
+        ((("path", "/x"), ("method", "GET")), MatchOutcome.LIMITED),
     ],
 )
-def test_outcomes(entries: Entries, outcome: Outcome) -> None:
+def test_outcomes(entries: Entries, outcome: MatchOutcome) -> None:
     assert told(*entries).outcome is outcome
 
 
@@ -100,9 +100,9 @@ def test_unknown_domain() -> None:
 
 
 def test_overrides() -> None:
-    question = Descriptor((("k", "v"),), Override(4, Unit.DAY))
-    explanation = explain(RULES, "edge", question)
-    assert explanation.outcome is Outcome.OVERRIDDEN
+    question = RateLimitDescriptor((("k", "v"),), Override(4, Unit.DAY))
+    explanation = explain_match(RULES, "edge", question)
+    assert explanation.outcome is MatchOutcome.OVERRIDDEN
     assert explanation.match == match(RULES, "edge", question)
     assert explanation.lines()[1:] == (
         "  => the request brings its own limit: the rules are not consulted",
@@ -110,9 +110,9 @@ def test_overrides() -> None:
         "     counter: k=v",
         "     metric:  edge.k_v",
     )
-    refused = Descriptor((("k", "v"),), Override(4, None))
+    refused = RateLimitDescriptor((("k", "v"),), Override(4, None))
     assert match(RULES, "edge", refused) is NoMatch.OVERRIDE_UNIT_UNKNOWN
-    assert explain(RULES, "edge", refused).outcome is Outcome.OVERRIDE_REFUSED
+    assert explain_match(RULES, "edge", refused).outcome is MatchOutcome.OVERRIDE_REFUSED
 
 
 def test_the_lines_of_a_hit() -> None:
@@ -182,6 +182,6 @@ def test_large_levels_are_told_in_few_words() -> None:
         f"  - {{key: k, value: v{each}*}}\n" for each in range(40)
     )
     rules = load_rules([RuleFile("f", text)], merge_domains=False)
-    lines = explain(rules, "d", Descriptor((("k", "x"),))).lines()
+    lines = explain_match(rules, "d", RateLimitDescriptor((("k", "x"),))).lines()
     assert max(map(len, lines)) < 200
     assert any("and 32 more not met" in line for line in lines)

@@ -5,30 +5,30 @@ import pickle
 import pytest
 
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries, Override
-from tollgate.actors.ratelimit.rules.matching import Match, NoMatch, match
-from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, Rule, RuleSet, Source
+from tollgate.actors.ratelimit.rules.descriptors import Entries, Override, RateLimitDescriptor
+from tollgate.actors.ratelimit.rules.rule_match import Match, NoMatch, match
+from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, LimitRule, RuleSet, Source
 
 LIMIT = Limit(5, Unit.MINUTE)
 SOURCE = Source("f.yaml", 1)
 
 
-def rule(key: str, value: str = "", limit: Limit | None = LIMIT, **flags: object) -> Rule:
-    return Rule(key, value, SOURCE, limit, **flags)  # type: ignore[arg-type]
+def rule(key: str, value: str = "", limit: Limit | None = LIMIT, **flags: object) -> LimitRule:
+    return LimitRule(key, value, SOURCE, limit, **flags)  # type: ignore[arg-type]
 
 
-def parent(key: str, value: str, *children: Rule, **flags: object) -> Rule:
+def parent(key: str, value: str, *children: LimitRule, **flags: object) -> LimitRule:
     return rule(key, value, None, children=Level.of(children), **flags)
 
 
-def met(entries: Entries, *rules: Rule) -> Match:
+def met(entries: Entries, *rules: LimitRule) -> Match:
     found = outcome(entries, *rules)
     assert isinstance(found, Match)
     return found
 
 
-def outcome(entries: Entries, *rules: Rule) -> Match | NoMatch:
-    return match(RuleSet({"d": Level.of(rules)}), "d", Descriptor(entries))
+def outcome(entries: Entries, *rules: LimitRule) -> Match | NoMatch:
+    return match(RuleSet({"d": Level.of(rules)}), "d", RateLimitDescriptor(entries))
 
 
 def test_the_join_by_underscore_is_the_references() -> None:
@@ -141,20 +141,22 @@ def test_an_override() -> None:
     )
     rules = RuleSet({"d": Level.of((shared,))})
     entries = (("k", "fo"), ("empty", ""))
-    found = match(rules, "d", Descriptor(entries, Override(0, Unit.YEAR)))
+    found = match(rules, "d", RateLimitDescriptor(entries, Override(0, Unit.YEAR)))
     assert found == Match(Limit(0, Unit.YEAR), "d.k_fo.empty", entries, is_dynamic_series=True)
-    empty = match(rules, "d", Descriptor((), Override(1, Unit.DAY)))
+    empty = match(rules, "d", RateLimitDescriptor((), Override(1, Unit.DAY)))
     assert isinstance(empty, Match)
     assert empty.metric_key == "d"
-    refused = match(rules, "d", Descriptor(entries, Override(1, None)))
+    refused = match(rules, "d", RateLimitDescriptor(entries, Override(1, None)))
     assert refused is NoMatch.OVERRIDE_UNIT_UNKNOWN
-    assert match(rules, "e", Descriptor(entries, Override(1, None))) is NoMatch.UNKNOWN_DOMAIN
+    assert (
+        match(rules, "e", RateLimitDescriptor(entries, Override(1, None))) is NoMatch.UNKNOWN_DOMAIN
+    )
 
 
 def test_rules_travel() -> None:
     rules = RuleSet({"d": Level.of((parent("a", "x*", rule("b"), metadata={"m": [1]}),))}, "name")
     copy = pickle.loads(pickle.dumps(rules))
     assert copy == rules
-    question = Descriptor((("a", "xyz"), ("b", "")))
+    question = RateLimitDescriptor((("a", "xyz"), ("b", "")))
     assert match(copy, "d", question) == match(rules, "d", question)
     assert isinstance(match(copy, "d", question), Match)

@@ -4,7 +4,7 @@ import json
 
 from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S, Latency
 from tollgate.actors.ratelimit.statistics.totals import Statistics
-from tollgate.serve.ratelimit.sinks.json_lines import NOTHING, json_lines
+from tollgate.serve.ratelimit.sinks.json_lines import NO_STATISTICS, json_lines
 
 
 def latency(position: int, calls: int) -> Latency:
@@ -47,4 +47,4 @@ def test_timers_tell_of_new_calls() -> None:
 
 def test_tags_go_with_every_line() -> None:
     now = Statistics({"a": 1}, {"g": 0}, {"Check": latency(0, 1)})
-    assert [line["tags"] for line in lines(NOTHING, now, env="test")] == [{"env": "test"}] * 3
+    assert [line["tags"] for line in lines(NO_STATISTICS, now, env="test")] == [{"env": "test"}] * 3

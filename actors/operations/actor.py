@@ -1,4 +1,4 @@
-"""The operations actor: totals of all processes, the debug port and the metrics port.
+"""The operations actor: keeps the totals of all processes, and opens the ports that show them.
 
 Fronts push what they counted; the config watcher and the counter partitions are asked every second.
 A process that is silent or dead costs nothing but its own lines: nothing here waits for it long.
@@ -7,27 +7,35 @@ A process that is silent or dead costs nothing but its own lines: nothing here w
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import ray
 from ray.exceptions import RayError
 
 from tollgate.actors.kernel.allocations import finish_tracing, start_tracing
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.operations.process_totals import ProcessTotals
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
-from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S, Statistics, Totals
-from tollgate.serve.net.listener import Listener, listen
-from tollgate.serve.ratelimit.debug.port import DebugPort
-from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
-from tollgate.serve.settings import Settings
-from tollgate.serve.settings.choices import Transport
+from tollgate.actors.ratelimit.statistics.totals import Statistics
 
 LOG = logging.getLogger("tollgate.operations")
 ASK_EVERY_S = 1.0
 ANSWER_WITHIN_S = 0.5
 FINISH_WITHIN_S = 30.0
 PENDING_CALLS_MAX = 1_000
+
+
+class OpenPort(Protocol):
+    """A listening port of this process."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+    async def stop(self) -> None: ...
 
 
 class ActorAllocations:
@@ -55,90 +63,64 @@ class ActorAllocations:
 
 
 class Operations:
-    """`partitions` and `watcher` are actor handles; ports and paths come from the settings."""
+    """`partitions` and `watcher` are actor handles. `open_ports` serves pages from this actor's
+    public methods; it is called once, in this actor's event loop."""
 
     def __init__(
-        self, settings: Settings, partitions: Sequence[Any], watcher: Any, clock: Clock
+        self,
+        open_ports: "Callable[[Operations], Awaitable[Mapping[str, OpenPort]]]",
+        partitions: Sequence[Any],
+        watcher: Any,
+        clock: Clock,
+        dynamic_series_max: int,
     ) -> None:
-        self._settings = settings
-        self._partitions = list(partitions)
+        self._open_ports = open_ports
         self._watcher = watcher
         self._clock = clock
-        self._totals = Totals(dynamic_series_max=settings.bounds.dynamic_series_max)
-        self._evicted: dict[str, int] = {}
-        self._handles: dict[str, Any] = {
-            "watcher": watcher,
-            **{f"partition-{number}": handle for number, handle in enumerate(partitions)},
-        }
-        self._processes: dict[str, tuple[int, float]] = {}
-        self._listeners: dict[str, Listener] = {}
+        self._totals = ProcessTotals(dynamic_series_max)
+        self._partitions = {f"partition-{number}": each for number, each in enumerate(partitions)}
+        self._handles: dict[str, Any] = {"watcher": watcher, **self._partitions}
+        self._ports: Mapping[str, OpenPort] = {}
         self._beginning = asyncio.Lock()
+        self.allocations = ActorAllocations(self._handles)
 
     async def absorb(self, delta: StatisticsDelta, pid: int, handle: Any) -> None:
         """Add what a front counted; it also says that the front is there, and how to reach it."""
         await self.begin()
-        self._note(delta.source, pid)
         self._handles[delta.source] = handle
-        self._totals.absorb(delta, self._clock.monotonic_s())
+        self._totals.absorb(delta, self._clock.monotonic_s(), pid)
 
     async def begin(self) -> dict[str, str]:
         """Listen, if not done yet: name of each port to its address. OSError if one is taken."""
         async with self._beginning:
-            if not self._listeners:
-                await self._listen()
+            if not self._ports:
+                self._ports = await self._open_ports(self)
                 self._asking = asyncio.create_task(self._ask_for_ever(), name="asking")
-        return {name: f"{each.host}:{each.port}" for name, each in self._listeners.items()}
+        return {name: f"{each.host}:{each.port}" for name, each in self._ports.items()}
 
     async def end(self) -> None:
         """Free the ports."""
-        for listener in self._listeners.values():
-            await listener.stop()
-
-    async def _listen(self) -> None:
-        settings = self._settings
-        debug = DebugPort(
-            statistics=self.statistics,
-            dump_rules=self._dump_rules,
-            processes=self._pids,
-            allocations=ActorAllocations(self._handles),
-        )
-        self._listeners["debug"] = await listen(
-            debug.app(), settings.debug.host, settings.debug.port, what="the debug port"
-        )
-        statistics = settings.statistics
-        if statistics.transport is Transport.PULLMETRICS:
-            text = MetricsText(
-                dict(statistics.extra_tags), has_milliseconds=statistics.is_response_time_in_ms
-            )
-            self._listeners["metrics"] = await listen(
-                metrics_app(text, self.statistics, statistics.pullmetrics_path),
-                statistics.pullmetrics_addr.host,
-                statistics.pullmetrics_addr.port,
-                what="the metrics port",
-            )
+        for port in self._ports.values():
+            await port.stop()
 
     async def statistics(self) -> Statistics:
         """All totals at this moment; loads of rules are asked for first."""
         await self._ask_watcher()
         return self._totals.statistics()
 
-    async def _dump_rules(self) -> str:
+    async def dump_rules(self) -> str:
+        """The rules in force, as the debug port prints them."""
         return str(await asyncio.wait_for(self._watcher.dump.remote(), ANSWER_WITHIN_S))
 
-    async def _pids(self) -> Mapping[str, int]:
-        alive_since_s = self._clock.monotonic_s() - SOURCE_SILENCE_S
-        pids = {
-            name: pid
-            for name, (pid, heard_s) in sorted(self._processes.items())
-            if heard_s >= alive_since_s
-        }
+    async def processes(self) -> Mapping[str, int]:
+        """The pids of the processes that are alive, fronts first."""
+        pids = self._totals.processes(self._clock.monotonic_s())
         return {**pids, "operations": os.getpid()}
 
     async def _ask_for_ever(self) -> None:
         while True:
-            await asyncio.gather(
-                self._ask_watcher(), *map(self._ask_partition, range(len(self._partitions)))
-            )
+            asked = map(self._ask_partition, self._partitions)
+            await asyncio.gather(self._ask_watcher(), *asked)
             await asyncio.sleep(ASK_EVERY_S)
 
     async def _ask_watcher(self) -> None:
@@ -147,26 +129,12 @@ class Operations:
             self._totals.absorb(delta, self._clock.monotonic_s())
         described = await self._answer(self._watcher.describe.remote())
         if described is not None:
-            self._note("watcher", described["pid"])
+            self._totals.hear("watcher", described["pid"], self._clock.monotonic_s())
 
-    async def _ask_partition(self, number: int) -> None:
-        described = await self._answer(self._partitions[number].describe.remote())
-        if described is None:
-            return
-        name = f"partition-{number}"
-        self._note(name, described["pid"])
-        evicted = described["evicted"]
-        # A partition that was restarted counts from zero again.
-        before = self._evicted.get(name, 0)
-        self._evicted[name] = evicted
-        self._totals.absorb(
-            StatisticsDelta(
-                source=name,
-                counts={"ratelimit.counters.evicted": max(0, evicted - before)},
-                gauges={"ratelimit.counters.entries": described["counters"]},
-            ),
-            self._clock.monotonic_s(),
-        )
+    async def _ask_partition(self, name: str) -> None:
+        described = await self._answer(self._partitions[name].describe.remote())
+        if described is not None:
+            self._totals.absorb_partition(name, described, self._clock.monotonic_s())
 
     async def _answer(self, call: Any) -> Any:
         """What the call brings; None when the process is away or slow, as its lines will show."""
@@ -175,9 +143,6 @@ class Operations:
         except (RayError, TimeoutError) as error:
             LOG.debug("no answer for the statistics: %s", type(error).__name__)
             return None
-
-    def _note(self, name: str, pid: int) -> None:
-        self._processes[name] = (pid, self._clock.monotonic_s())
 
 
 def start_operations(name: str, namespace: str, *arguments: object) -> Any:

@@ -1,4 +1,4 @@
-"""Rule files on disk, in the two layouts of the reference (specification, B20).
+"""Rule files on disk, in the two layouts of the reference (B20), and a copy of the last good ones.
 
     watch-root     base = root/subdirectory; of all files below it those that are called
                    `<app directory>.<rest>`, e.g. `config.basic.yaml`
@@ -9,6 +9,7 @@ count. Symbolic links are followed. With dot files read, a mounted ConfigMap sho
 and the second one is a duplicate domain, as in the reference; with dot files ignored it is fine.
 """
 
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -18,9 +19,10 @@ from pathlib import Path
 
 from tollgate.actors.kernel.hashing import digest
 from tollgate.actors.ratelimit.rules.rule_file import RULE_FILE_BYTES_MAX, RuleFile, RuleFileError
+from tollgate.actors.ratelimit.watching.watcher import GoodRules
 from tollgate.serve.settings.service import RuleSettings
 
-SUFFIXES = (".yaml", ".yml")
+RULE_FILE_SUFFIXES = (".yaml", ".yml")
 ENTRIES_MAX = 100_000  # files and directories looked at, of any kind
 FILES_MAX = 10_000
 FILES_BYTES_MAX = 64 * 1024 * 1024
@@ -123,7 +125,7 @@ class RuleDirectory:
                 if _is_directory(entry):
                     if f"{entry_name}.".startswith(prefix) or prefix.startswith(f"{entry_name}."):
                         waiting.append((Path(entry), entry_name, above | {identity}))
-                elif entry_name.startswith(prefix) and entry_name.endswith(SUFFIXES):
+                elif entry_name.startswith(prefix) and entry_name.endswith(RULE_FILE_SUFFIXES):
                     yield _found(entry, entry_name)
 
 
@@ -156,3 +158,35 @@ def _found(entry: os.DirEntry[str], name: str) -> FoundFile:
 
 def _unreadable(name: str, error: OSError) -> RuleFileError:
     return RuleFileError(name, None, f"cannot be read: {error.strerror}")
+
+
+class FileArchive:
+    """The last good rules on disk, for a watcher that is restarted: one JSON file, replaced as a
+    whole. Names and texts survive byte for byte.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def put_away(self, good: GoodRules) -> None:
+        """Keep these rules in place of those kept before. OSError when the disk refuses."""
+        document = {
+            "run": good.run,
+            "number": good.number,
+            "files": [[file.name, file.content().decode("latin-1")] for file in good.files],
+        }
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._path.with_suffix(".new")
+        draft.write_text(json.dumps(document))
+        os.replace(draft, self._path)
+
+    def take_out(self) -> GoodRules | None:
+        """What was kept last; None when there is nothing, or nothing that can be read."""
+        try:
+            document = json.loads(self._path.read_text())
+            files = tuple(
+                RuleFile(str(name), str(text).encode("latin-1")) for name, text in document["files"]
+            )
+            return GoodRules(str(document["run"]), int(document["number"]), files)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None

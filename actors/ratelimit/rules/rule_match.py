@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Entries, Override
-from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, Rule, RuleSet
+from tollgate.actors.ratelimit.rules.descriptors import Entries, Override, RateLimitDescriptor
+from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, LimitRule, RuleSet
 
 
 class NoMatch(Enum):
@@ -54,16 +54,16 @@ class Match:
     is_quota: bool = False
     metadata: Mapping[str, object] | None = None
     is_dynamic_series: bool = False
-    rule: Rule | None = None
+    rule: LimitRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MetRule:
     """One entry of a descriptor and the rule it met."""
 
     key: str
     value: str
-    rule: Rule
+    rule: LimitRule
     choice: Choice
 
     @property
@@ -72,7 +72,7 @@ class Step:
         return self.choice is Choice.WILDCARD and self.rule.shares_threshold
 
 
-def match(rules: RuleSet, domain: str, descriptor: Descriptor) -> Match | NoMatch:
+def match(rules: RuleSet, domain: str, descriptor: RateLimitDescriptor) -> Match | NoMatch:
     """The limit that applies to a descriptor, or why none does."""
     level = rules.domains.get(domain)
     if level is None:
@@ -98,7 +98,7 @@ def match(rules: RuleSet, domain: str, descriptor: Descriptor) -> Match | NoMatc
     )
 
 
-def walk(level: Level, entries: Entries) -> Iterator[Step]:
+def walk(level: Level, entries: Entries) -> Iterator[MetRule]:
     """The rules that the entries meet, one per level, until an entry meets none."""
     for key, value in entries:
         step = choose(level, key, value)
@@ -108,18 +108,18 @@ def walk(level: Level, entries: Entries) -> Iterator[Step]:
         level = step.rule.children
 
 
-def choose(level: Level, key: str, value: str) -> Step | None:
+def choose(level: Level, key: str, value: str) -> MetRule | None:
     """The rule of this level that an entry meets."""
     full = f"{key}_{value}"
     rule = level.exact.get(full)
     if rule is not None:
-        return Step(key, value, rule, Choice.EXACT)
+        return MetRule(key, value, rule, Choice.EXACT)
     if level.wildcards:
         position = level.patterns.first_match(full)
         if position is not None:
-            return Step(key, value, level.wildcards[position], Choice.WILDCARD)
+            return MetRule(key, value, level.wildcards[position], Choice.WILDCARD)
     rule = level.exact.get(key)
-    return None if rule is None else Step(key, value, rule, Choice.DEFAULT)
+    return None if rule is None else MetRule(key, value, rule, Choice.DEFAULT)
 
 
 def _override(domain: str, entries: Entries, override: Override) -> Match | NoMatch:
@@ -135,7 +135,7 @@ def _override(domain: str, entries: Entries, override: Override) -> Match | NoMa
     )
 
 
-def _segments(steps: tuple[Step, ...]) -> list[str]:
+def _segments(steps: tuple[MetRule, ...]) -> list[str]:
     """The ids of the rules, but what was asked for where `value_to_metric` says so."""
     return [
         (f"{step.key}_{step.value}" if step.value else step.key)
@@ -145,7 +145,7 @@ def _segments(steps: tuple[Step, ...]) -> list[str]:
     ]
 
 
-def _detailed_segments(steps: tuple[Step, ...]) -> list[str]:
+def _detailed_segments(steps: tuple[MetRule, ...]) -> list[str]:
     """What was asked for at every level, but the pattern where values share a threshold.
 
     An empty value leaves a trailing `_`, unless a pattern is shown: the reference has two ways.
@@ -159,5 +159,5 @@ def _detailed_segments(steps: tuple[Step, ...]) -> list[str]:
     ]
 
 
-def _counter_entry(step: Step) -> tuple[str, str]:
+def _counter_entry(step: MetRule) -> tuple[str, str]:
     return (step.rule.key, step.rule.value) if step.is_shared else (step.key, step.value)

@@ -10,22 +10,22 @@ descriptor is a quota that passes. Global shadow mode turns the overall code, an
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tollgate.actors.ratelimit.decision.plan import Plan, PlannedHit, Unmet
+from tollgate.actors.ratelimit.decision.plan import PlannedHit, RequestPlan, Unmet
 from tollgate.actors.ratelimit.decision.policy import HeaderNames
-from tollgate.actors.ratelimit.rules.descriptors import Descriptor, Request
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 
 OK = 1
 OVER_LIMIT = 2
 REMAINING_UNLIMITED = 2**32 - 1
 
-Headers = tuple[tuple[str, str], ...]
+ResponseHeaders = tuple[tuple[str, str], ...]
 
 
 class Status(NamedTuple):
     """One descriptor's outcome. `hit` None: no limit was met, so there is no reset either.
 
-    A named tuple, like `Decision`, for both are made on the hot path. `code` is OK or OVER_LIMIT,
-    `remaining` in hits, `reset_s` in seconds until the window ends.
+    A named tuple, like `RateLimitDecision`, for both are made on the hot path. `code` is OK or
+    OVER_LIMIT, `remaining` in hits, `reset_s` in seconds until the window ends.
     """
 
     code: int
@@ -34,12 +34,12 @@ class Status(NamedTuple):
     hit: PlannedHit | None
 
 
-class Decision(NamedTuple):
+class RateLimitDecision(NamedTuple):
     """The answer to one request: statuses in the order of its descriptors."""
 
     overall: int
     statuses: list[Status]
-    headers: Headers
+    headers: ResponseHeaders
     metadata: Mapping[str, object] | None
 
 
@@ -48,7 +48,7 @@ UNLIMITED = Status(OK, REMAINING_UNLIMITED, 0, None)
 UNMET_STATUS = {Unmet.NO_RULE: WITHOUT_LIMIT, Unmet.UNLIMITED: UNLIMITED}
 
 
-def overall_code(plan: Plan, statuses: Iterable[Status]) -> int:
+def overall_code(plan: RequestPlan, statuses: Iterable[Status]) -> int:
     """The overall code before global shadow mode."""
     quotas = plan.passing_quotas
     quotas_over = 0
@@ -63,7 +63,7 @@ def overall_code(plan: Plan, statuses: Iterable[Status]) -> int:
     return OVER_LIMIT if quotas and quotas == quotas_over else OK
 
 
-def response_headers(names: HeaderNames, statuses: Iterable[Status]) -> Headers:
+def response_headers(names: HeaderNames, statuses: Iterable[Status]) -> ResponseHeaders:
     """The headers of the one descriptor that B13 chooses; none when no descriptor met a limit."""
     chosen: Status | None = None
     fewest = REMAINING_UNLIMITED
@@ -83,7 +83,7 @@ def response_headers(names: HeaderNames, statuses: Iterable[Status]) -> Headers:
     )
 
 
-def dynamic_metadata(request: Request, statuses: Iterable[Status]) -> dict[str, object]:
+def dynamic_metadata(request: RateLimitRequest, statuses: Iterable[Status]) -> dict[str, object]:
     """The structure of B14, JSON-like; rule metadata is copied, never shared."""
     described: dict[str, object] = {
         "domain": request.domain,
@@ -100,7 +100,7 @@ def dynamic_metadata(request: Request, statuses: Iterable[Status]) -> dict[str, 
     return described
 
 
-def _described(descriptor: Descriptor) -> dict[str, object]:
+def _described(descriptor: RateLimitDescriptor) -> dict[str, object]:
     described: dict[str, object] = {
         "entries": [f"{key}={value}" for key, value in descriptor.entries]
     }

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
-    Answer,
     DecideBatch,
-    Refused,
+    ErrorStatus,
     StatusCode,
+    WireReply,
 )
 
 QUEUE_MAX = 8192
@@ -26,10 +26,10 @@ QUEUE_MAX = 8192
 @dataclass(frozen=True, slots=True)
 class _Waiter:
     payload: bytes
-    answer: asyncio.Future[Answer]
+    answer: asyncio.Future[WireReply]
 
 
-class Gatherer:
+class CallBatcher:
     """One batch in flight at a time. Belongs to one event loop; not thread-safe."""
 
     def __init__(
@@ -46,13 +46,13 @@ class Gatherer:
         self._waiting: deque[_Waiter] = deque()
         self._is_deciding = False
 
-    async def decide(self, payload: bytes) -> Answer:
+    async def decide(self, payload: bytes) -> WireReply:
         """The answer to `payload`, or Refused when `queue_max` calls are waiting already.
 
         Raises what `decide_batch` raised for the batch.
         """
         if len(self._waiting) >= self._queue_max:
-            return Refused(
+            return ErrorStatus(
                 StatusCode.RESOURCE_EXHAUSTED,
                 f"{self._queue_max} calls are waiting for a decision already, try again later",
             )
@@ -82,7 +82,7 @@ class Gatherer:
         self,
         loop: asyncio.AbstractEventLoop,
         batch: list[_Waiter],
-        decided: asyncio.Future[list[Answer]],
+        decided: asyncio.Future[list[WireReply]],
     ) -> None:
         error = decided.exception()
         if error is None and len(decided.result()) != len(batch):

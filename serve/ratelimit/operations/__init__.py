@@ -1,1 +1,0 @@
-"""For operators: the process that sums the statistics and serves the debug and metrics ports."""
