@@ -7,7 +7,7 @@ from starlette.types import ASGIApp
 
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.serve.catalog_auth.api.application import catalog_application
-from tollgate.serve.catalog_auth.wiring import catalog_desk
+from tollgate.serve.catalog_auth.wiring import catalog_context
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.settings import Settings
 
@@ -28,7 +28,7 @@ class CatalogAuth:
 
     def __init__(self, settings: Settings) -> None:
         configure_logs(settings)
-        self._app = catalog_application(catalog_desk(settings))
+        self._app = catalog_application(catalog_context(settings))
         spare_what_is_there()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:

@@ -1,11 +1,11 @@
-"""What a process of the service is made of, put together: settings in, a desk out."""
+"""Puts together a process of the service: settings in, the context of its routes out."""
 
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tollgate.actors.kernel.clock import SystemClock
-from tollgate.serve.catalog_auth.api.context import Desk, Slots
+from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
 from tollgate.serve.catalog_auth.api.envelopes import severities_named
 from tollgate.serve.catalog_auth.api.problems import Unprocessable
 from tollgate.serve.catalog_auth.crawl.crawler import CrawlBounds, CrawlSetup
@@ -16,7 +16,7 @@ from tollgate.serve.settings import Settings, process_environment
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
-    from tollgate.serve.catalog_auth.sign.file import SigningDoor
+    from tollgate.serve.catalog_auth.sign.file import SigningService
 
 
 class WiringError(Exception):
@@ -34,10 +34,10 @@ def catalog_options(settings: Settings) -> Options:
     return Options(profile=Profile(catalog.profile), severities=severities)
 
 
-def catalog_desk(settings: Settings) -> Desk:
+def catalog_context(settings: Settings) -> CatalogContext:
     """The desk of a process. Raises WiringError."""
     catalog = settings.catalog
-    return Desk(
+    return CatalogContext(
         options=catalog_options(settings),
         document_bytes_max=catalog.document_bytes_max,
         slots=Slots(catalog.bulk_calls_max),
@@ -62,14 +62,14 @@ def _crawling(settings: Settings) -> CrawlSetup:
     return CrawlSetup(policy, crawl.fetch_timeout_s, bounds)
 
 
-def _signing(settings: Settings) -> "SigningDoor | None":
+def _signing(settings: Settings) -> "SigningService | None":
     catalog = settings.catalog
     if not catalog.signing:
         return None
-    from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_door
+    from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_service
 
     try:
-        return signing_door(
+        return signing_service(
             catalog.signing, _text_of, catalog.signing_keys, process_environment(), SystemClock()
         )
     except SigningFileError as error:

@@ -116,10 +116,10 @@ def _bad_catalog(settings: Settings) -> Iterator[str]:
     if not catalog.is_on or not (catalog.severities or catalog.signing):
         return
     # Imported here: all rules, and what signs, are much for a command that starts something.
-    from tollgate.serve.catalog_auth.wiring import WiringError, catalog_desk
+    from tollgate.serve.catalog_auth.wiring import WiringError, catalog_context
 
     try:
-        catalog_desk(settings)
+        catalog_context(settings)
     except WiringError as error:
         yield str(error)
 

@@ -15,13 +15,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tollgate.serve.api_page import files as api_page
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, with_components
-from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.problems import (
-    Cause,
-    NotFound,
+    NotFoundProblem,
     Problem,
+    ProblemCause,
     Unprocessable,
-    WrongMethod,
+    WrongMethodProblem,
     problem_response,
     unforeseen,
 )
@@ -52,11 +52,11 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
-def catalog_application(desk: Desk) -> ASGIApp:
+def catalog_application(context: CatalogContext) -> ASGIApp:
     """The service at the root of its prefix."""
     app = FastAPI(
         title=TITLE,
-        version=desk.version,
+        version=context.version,
         description=DESCRIPTION,
         openapi_tags=[{"name": name, "description": told} for name, told in TAGS.items()],
         openapi_url=None,
@@ -64,7 +64,7 @@ def catalog_application(desk: Desk) -> ASGIApp:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.desk = desk
+    app.state.context = context
     for router in ROUTERS:
         app.include_router(router)
     app.include_router(page.router, include_in_schema=False)
@@ -126,7 +126,7 @@ async def _docs(_: Request) -> Response:
 async def _asset(request: Request) -> Response:
     file = api_page.asset(request.path_params["name"])
     if not file:
-        raise NotFound("there is no such page")
+        raise NotFoundProblem("there is no such page")
     return _answer(file)
 
 
@@ -143,7 +143,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
     """What FastAPI found wrong with parameters, in the words of a problem."""
     assert isinstance(error, RequestValidationError), "the handler of these"
     causes = [
-        Cause(".".join(str(step) for step in each["loc"][1:]), each["msg"])
+        ProblemCause(".".join(str(step) for step in each["loc"][1:]), each["msg"])
         for each in error.errors()
     ]
     return problem_response(Unprocessable("a parameter is not as it should be", causes))
@@ -154,9 +154,9 @@ async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "the handler of these"
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "another method")
-        return problem_response(WrongMethod(allowed))
+        return problem_response(WrongMethodProblem(allowed))
     assert error.status_code == 404, "the routing refuses in no other way"
-    return problem_response(NotFound("there is no such path; /docs lists what there is"))
+    return problem_response(NotFoundProblem("there is no such path; /docs lists what there is"))
 
 
 async def _unforeseen(_: Request, error: Exception) -> Response:

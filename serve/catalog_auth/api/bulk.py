@@ -5,8 +5,8 @@
            {"summary": {…}}                        the last; "complete": the input did not break off
 
 Memory is bounded: no more than one line, and LUMPS_MAX results that the caller has yet to read. A
-caller who sends everything before he reads anything gets that much rope; when it is used up, and he
-still does not read, the call ends after `patience_s`.
+caller who sends everything before reading anything gets that much rope; when it is used up, and
+they still do not read, the call ends after `patience_s`.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec.json import Encoder
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.problems import BadBody, NotJson, Problem, TooLarge
-from tollgate.serve.catalog_auth.verdict.judgement import Json
 
 encode_json = Encoder().encode
 # Results travel in lumps of about so many bytes, or fewer when there is nothing more to judge.
@@ -28,10 +28,12 @@ LUMPS_MAX = 64
 LINES_PER_TURN = 8
 Judge = Callable[[bytes], Json]
 # Lines; None: it is too long.
-Batch = list[bytes | None]
+BulkBatch = list[bytes | None]
 
 
-async def lines(chunks: AsyncGenerator[bytes, None], bytes_max: int) -> AsyncGenerator[Batch, None]:
+async def lines(
+    chunks: AsyncGenerator[bytes, None], bytes_max: int
+) -> AsyncGenerator[BulkBatch, None]:
     """The lines that each chunk completes, without their ends.
 
     An end of line at the very end begins no other line.
@@ -41,7 +43,7 @@ async def lines(chunks: AsyncGenerator[bytes, None], bytes_max: int) -> AsyncGen
     async with aclosing(chunks):
         async for chunk in chunks:
             *ended, rest = chunk.split(b"\n")
-            found: Batch = []
+            found: BulkBatch = []
             for piece in ended:
                 pending += piece
                 is_over = is_over or len(pending) > bytes_max
@@ -158,8 +160,8 @@ async def _hand_over(
 
 
 async def _patient(
-    batches: AsyncGenerator[Batch, None], patience_s: float
-) -> AsyncGenerator[Batch, None]:
+    batches: AsyncGenerator[BulkBatch, None], patience_s: float
+) -> AsyncGenerator[BulkBatch, None]:
     """The same, but nobody waits for ever. Raises BadBody."""
     async with aclosing(batches):
         while True:

@@ -1,17 +1,16 @@
-"""What the API's document says of calls beyond what FastAPI reads off their signatures."""
+"""Descriptions of calls for the API's document, beyond what FastAPI reads off signatures."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from pydantic import BaseModel
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.bodies import JSON_TYPES, NDJSON_TYPES
 from tollgate.serve.catalog_auth.api.problems import PROBLEM_JSON
 from tollgate.serve.catalog_auth.api.schemas import Envelope, ProblemDocument, Verdict, component
 from tollgate.serve.catalog_auth.verdict.formats.sarif import MEDIA_TYPE as SARIF
 
-Json = dict[str, Any]
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 TEXT = "text/plain; charset=utf-8"

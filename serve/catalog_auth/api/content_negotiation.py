@@ -1,4 +1,4 @@
-"""Which of the media types that there are a caller wants (RFC 9110, 12.5.1)."""
+"""Chooses the media type of a reply by the caller's Accept header (RFC 9110, 12.5.1)."""
 
 from collections.abc import Sequence
 

@@ -1,17 +1,17 @@
-"""What the routes work with: the options that hold where a call says nothing, and the bounds."""
+"""The context of the routes: options that hold where a call says nothing, and bounds."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tollgate.serve.catalog_auth.api.problems import Busy
+from tollgate.serve.catalog_auth.api.problems import BusyProblem
 from tollgate.serve.catalog_auth.crawl.crawler import CrawlSetup
 from tollgate.serve.catalog_auth.verdict.report import Options
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
-    from tollgate.serve.catalog_auth.sign.file import SigningDoor
+    from tollgate.serve.catalog_auth.sign.file import SigningService
 
 # Long calls end when their caller neither sends nor takes anything for so long.
 PATIENCE_S = 60.0
@@ -25,9 +25,9 @@ class Slots:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Holds a slot. Raises Busy."""
+        """Holds a slot. Raises BusyProblem."""
         if self._free == 0:
-            raise Busy("as many bulk calls as are allowed are being answered: call again")
+            raise BusyProblem("as many bulk calls as are allowed are being answered: call again")
         self._free -= 1
         try:
             yield
@@ -36,7 +36,7 @@ class Slots:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class CatalogContext:
     """`public_url`: the service's address for callers, empty when it is told by their calls.
     `version`: Tollgate's own. `signing` and `crawling` are None where they are switched off."""
 
@@ -45,6 +45,6 @@ class Desk:
     slots: Slots
     public_url: str = ""
     version: str = ""
-    signing: "SigningDoor | None" = None
+    signing: "SigningService | None" = None
     crawling: CrawlSetup | None = None
     patience_s: float = PATIENCE_S

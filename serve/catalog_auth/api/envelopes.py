@@ -1,4 +1,4 @@
-"""What a call hands in: a bare document, or one in an envelope with its context and options.
+"""Bodies of calls: a bare document, or one in an envelope with its context and options.
 
     {"type": "Feature", …}                                 a document
     {"document": {…},                                      an envelope
@@ -17,12 +17,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from tollgate.serve.catalog_auth.api.problems import Cause, NotJson, Unprocessable
+from tollgate.actors.kernel.json_value import JsonValue
+from tollgate.serve.catalog_auth.api.problems import NotJson, ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import JsonValue, Path, Severity
+from tollgate.serve.catalog_auth.rules.findings import Path, Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options
 
@@ -96,7 +97,7 @@ def opened(
         return Envelope(root, raw, (), NO_ANCESTORS, with_asked(usual, asked), {})
     strange = root.keys() - known - {"document", "context", "options"}
     if strange:
-        causes = [Cause(f"/{name}", "there is no such member") for name in sorted(strange)]
+        causes = [ProblemCause(f"/{name}", "there is no such member") for name in sorted(strange)]
         raise Unprocessable("the envelope has members that mean nothing here", causes)
     try:
         body = msgspec.json.decode(raw, type=_EnvelopeBody)
@@ -133,16 +134,18 @@ def version_named(text: str) -> Version:
     except ValueError:
         known = ", ".join(f"v{version}" for version in Version)
         told = f"there is no version {text[:40]!r}; there are {known}"
-        raise Unprocessable(told, [Cause("version", told)]) from None
+        raise Unprocessable(told, [ProblemCause("version", told)]) from None
 
 
 def severities_named(words: Mapping[str, str]) -> dict[str, Severity | None]:
     """Severities by rule id; None: the rule is off. Raises Unprocessable."""
     causes = [
-        Cause("rules", f"there is no rule {rule[:40]!r}") for rule in words if rule not in RULES
+        ProblemCause("rules", f"there is no rule {rule[:40]!r}")
+        for rule in words
+        if rule not in RULES
     ]
     causes += [
-        Cause("rules", f"{rule}: {word[:40]!r} is not one of error, warning, info, off")
+        ProblemCause("rules", f"{rule}: {word[:40]!r} is not one of error, warning, info, off")
         for rule, word in words.items()
         if word != OFF and word not in tuple(Severity)
     ]
@@ -167,10 +170,10 @@ def shape_problem(error: msgspec.ValidationError) -> Unprocessable:
     """msgspec's words, with the place as a JSON Pointer: "… - at `$.options.profile`"."""
     found = _PLACE.fullmatch(str(error))
     if found is None:
-        cause = Cause("", str(error))
+        cause = ProblemCause("", str(error))
     else:
         steps = (
             name or index for name, index in _STEP.findall(found["path"].replace(_SOMEWHERE, ""))
         )
-        cause = Cause("".join(f"/{step}" for step in steps), found["told"])
+        cause = ProblemCause("".join(f"/{step}" for step in steps), found["told"])
     return Unprocessable("the envelope is not as it should be", [cause])

@@ -1,4 +1,4 @@
-"""What goes wrong with a call itself, as problem documents (RFC 9457).
+"""Errors of a call itself, as problem documents (RFC 9457).
 
 A document that has findings is no problem: its answer is 200. The kinds are a closed set, each with
 one status and a type that is a name, not an address.
@@ -17,7 +17,7 @@ CAUSES_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class ProblemCause:
     """One thing that is wrong. `where`: a parameter's name, or a JSON Pointer into the body."""
 
     where: str
@@ -31,7 +31,7 @@ class Problem(Exception):  # noqa: N818  (RFC 9457 calls it so)
     status = 500
     title = "Something went wrong"
 
-    def __init__(self, detail: str, causes: Sequence[Cause] = ()) -> None:
+    def __init__(self, detail: str, causes: Sequence[ProblemCause] = ()) -> None:
         super().__init__(detail)
         self.detail = detail
         self.causes = causes
@@ -78,19 +78,19 @@ class NotSigned(Problem):
     title = "This is not signed"
 
 
-class Unauthorised(Problem):
+class UnauthorisedProblem(Problem):
     kind = "unauthorised"
     status = 401
     title = "A key is needed"
 
 
-class NotFound(Problem):
+class NotFoundProblem(Problem):
     kind = "not-found"
     status = 404
     title = "There is no such thing"
 
 
-class WrongMethod(Problem):
+class WrongMethodProblem(Problem):
     """`allowed`: the methods of the path."""
 
     kind = "wrong-method"
@@ -138,7 +138,7 @@ class CrawlEnded(Problem):
     title = "The crawl met its bound"
 
 
-class Busy(Problem):
+class BusyProblem(Problem):
     kind = "busy"
     status = 503
     title = "There are too many of these calls at once"
@@ -147,17 +147,17 @@ class Busy(Problem):
 KINDS: tuple[type[Problem], ...] = (
     NotJson,
     BadBody,
-    Unauthorised,
+    UnauthorisedProblem,
     SwitchedOff,
     NotSigned,
-    NotFound,
-    WrongMethod,
+    NotFoundProblem,
+    WrongMethodProblem,
     TooLarge,
     WrongMediaType,
     Unprocessable,
     NotFetched,
     CrawlEnded,
-    Busy,
+    BusyProblem,
 )
 RETRY_AFTER_S = 1
 
@@ -181,10 +181,10 @@ def unforeseen() -> Response:
 
 def _headers_of(problem: Problem) -> Mapping[str, str]:
     match problem:
-        case WrongMethod():
+        case WrongMethodProblem():
             return {"Allow": problem.allowed}
-        case Unauthorised():
+        case UnauthorisedProblem():
             return {"WWW-Authenticate": 'Bearer realm="Tollgate"'}
-        case Busy():
+        case BusyProblem():
             return {"Retry-After": str(RETRY_AFTER_S)}
     return {}

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tollgate.serve.catalog_auth.api.envelopes import Asked, severities_named, version_named
-from tollgate.serve.catalog_auth.api.problems import Cause, Unprocessable
+from tollgate.serve.catalog_auth.api.problems import ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
 
@@ -14,11 +14,11 @@ VERSION_PATTERN = r"^v?[0-9]+\.[0-9]+\.[0-9]+$"
 RULES_LENGTH_MAX = 4_096
 
 
-class Query(BaseModel):
+class QueryParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class OptionsQuery(Query):
+class OptionsQuery(QueryParameters):
     """The options of a call."""
 
     profile: Profile | None = Field(None, description="Which rules run, and how bad they are.")
@@ -45,11 +45,11 @@ class OptionsQuery(Query):
         return Asked(self.profile, version, self.fail_on, severities)
 
 
-class NoQuery(Query):
+class NoQuery(QueryParameters):
     """A call without parameters."""
 
 
-class SchemeQuery(Query):
+class SchemeQuery(QueryParameters):
     """Which of the two calls of `/sign` to describe."""
 
     method: Literal["POST", "GET"] = Field(
@@ -64,7 +64,7 @@ def _pairs(text: str) -> dict[str, str]:
         if not mark:
             told = f"{part[:40]!r} is not written RULE=severity"
             raise Unprocessable(
-                "the severities of rules are not as they should be", [Cause("rules", told)]
+                "the severities of rules are not as they should be", [ProblemCause("rules", told)]
             )
         found[rule.strip()] = word.strip()
     return found

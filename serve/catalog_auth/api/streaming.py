@@ -55,13 +55,13 @@ class Streamed(Response):
                 async for lump in lumps:
                     await send({"type": "http.response.body", "body": lump, "more_body": True})
         except (TimeoutError, OSError) as error:
-            LOG.info("a caller did not take his results: %s", type(error).__name__)
+            LOG.info("a caller did not take their results: %s", type(error).__name__)
             return
         await send({"type": "http.response.body", "body": b""})
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether the caller says that he understands gzip."""
+    """Whether the caller says that they understand gzip."""
     parts = request.headers.get("accept-encoding", "").lower().split(",")
     names = [part.partition(";") for part in parts]
     return any(

@@ -15,12 +15,12 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urldefrag, urljoin
 
+from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
 from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, NotJson, Problem
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
-from tollgate.serve.catalog_auth.verdict.judgement import Json, judge_value, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import judge_value, reply_of
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.net.guarded_client import (
     BodyTooLongError,

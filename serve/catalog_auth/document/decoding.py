@@ -5,7 +5,7 @@ import re
 
 import msgspec
 
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
+from tollgate.actors.kernel.json_value import JsonValue
 
 _decoder = msgspec.json.Decoder()
 _AT_BYTE = re.compile(r"\(byte (\d+)\)")

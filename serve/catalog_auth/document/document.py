@@ -2,12 +2,12 @@
 
 One walk over the official places finds the schemes and everything that can hold references.
 What most documents have none of is set apart there too, so that no rule has to look for it again:
-fields in wrong places (`strays`), values of a wrong shape (`misshapen`), lists of references that
-are none (`malformed`).
+fields in wrong places (`misplaced`), values of a wrong shape (`misshapen`), lists of references
+that are none (`malformed`).
 
 Two groupings keep the rules off the single holder. Holders that name the same schemes share one
 `References`; holders that name the same schemes *and* are fetched from the same place share one
-`Access`. A real item has forty of one and two or three of the other.
+`AccessGroup`. A real item has forty of one and two or three of the other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class HolderKind(Enum):
     ALTERNATE = "alternate"
 
 
-class Place(Enum):
+class FieldPlace(Enum):
     """Where a field was found that does not belong there."""
 
     ITEM_TOP = "the top level of an item"
@@ -118,7 +118,7 @@ class References(Struct, frozen=True, gc=False):
     holders: list[Holder]
 
 
-class Access(Struct, frozen=True, gc=False):
+class AccessGroup(Struct, frozen=True, gc=False):
     """Holders that are reached alike: the same references (None: they have none, or a malformed
     list), and hrefs that are equal up to the path.
 
@@ -133,12 +133,12 @@ class Access(Struct, frozen=True, gc=False):
     holders: list[Holder]
 
 
-class Stray(Struct, frozen=True, gc=False):
+class MisplacedField(Struct, frozen=True, gc=False):
     """A member with the prefix `auth:` that is not in its place; `path` ends with its name."""
 
     path: Path
     value: object
-    place: Place
+    place: FieldPlace
 
 
 class Misshapen(Struct, frozen=True, gc=False):
@@ -180,10 +180,10 @@ class Document(Struct, frozen=True, gc=False):
     inherited: Mapping[str, Scheme]
     holders: Sequence[Holder]
     references: Sequence[References]
-    accesses: Sequence[Access]
+    accesses: Sequence[AccessGroup]
     malformed: Sequence[Holder]
     misshapen: Sequence[Misshapen]
-    strays: Sequence[Stray]
+    misplaced: Sequence[MisplacedField]
     is_exact: bool
     ancestors: Ancestors
 
@@ -198,7 +198,7 @@ class Document(Struct, frozen=True, gc=False):
     def has_auth_fields(self) -> bool:
         """Whether there is any `auth:` member in this document."""
         return bool(
-            self.schemes_value is not MISSING or self.strays or self.references or self.malformed
+            self.schemes_value is not MISSING or self.misplaced or self.references or self.malformed
         )
 
 

@@ -1,4 +1,4 @@
-"""Which fields the extension gives to which type of scheme, flow and parameter (part B2)."""
+"""The fields that the extension gives to each type of scheme, flow and parameter (part B2)."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
 """Finds the authentication fields of a document in one walk over the official places.
 
-Members with the prefix `auth:` in any other place (strays) can be anywhere, so that looking for
+Members with the prefix `auth:` in any other place can be anywhere, so that looking for
 them means to visit everything. Nearly every document has none, and the bytes prove it: when the
 text `"auth:` occurs exactly as often as official places hold such a member, there is no other one.
 (A name could hide from that count behind an escape, if one of its letters were written as one.)
@@ -18,7 +18,7 @@ from tollgate.serve.catalog_auth.document.document import (
     Document,
     Scheme,
 )
-from tollgate.serve.catalog_auth.document.misplaced_fields import find_strays
+from tollgate.serve.catalog_auth.document.misplaced_fields import find_misplaced
 from tollgate.serve.catalog_auth.document.versions import VERSIONS_BY_IDENTIFIER, Version, is_meant
 from tollgate.serve.catalog_auth.document.walk import Walk, schemes_of
 
@@ -34,7 +34,7 @@ def locate(
 ) -> Document:
     """The document as the rules look at it; what is no object is an empty one that is misshapen at
     its root. `version` is the caller's, if there is one; `raw`, the bytes of `root` and nothing
-    else, saves the search for strays."""
+    else, saves the search for misplaced ones."""
     walk = Walk(root, _inherited(ancestors))
     return _document(walk, ancestors, version, _is_exact(raw, walk.fields))
 
@@ -51,7 +51,7 @@ def locate_features(
     walks = [Walk(feature, inherited) for feature in features]
     fields = sum(walk.fields for walk in walks) + (collection.schemes_value is not MISSING)
     fields += sum(REFS in scheme.value for scheme in collection.schemes)
-    is_exact = not collection.strays and _is_exact(raw, fields)
+    is_exact = not collection.misplaced and _is_exact(raw, fields)
     above = collection.ancestors
     return [_document(walk, above, version, is_exact) for walk in walks], is_exact
 
@@ -91,7 +91,7 @@ def _document(
         walk.accesses,
         walk.malformed,
         walk.misshapen,
-        () if is_exact else find_strays(root, walk.kind),
+        () if is_exact else find_misplaced(root, walk.kind),
         is_exact,
         ancestors,
     )

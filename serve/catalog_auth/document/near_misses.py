@@ -1,4 +1,4 @@
-"""What somebody meant who wrote something else."""
+"""Names that are nearly another name: case, blanks, punctuation, or one letter."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Where in a JSON text a value stands, and which members are repeated: what decoding forgets.
+"""Lines and columns of values in a JSON text, and its repeated members: what decoding forgets.
 
 Reads a text that was decoded before, so it is known to be well-formed. Slower than decoding by far,
 which is why nobody asks before there is a finding, or a reason to suspect a repetition.
@@ -19,7 +19,7 @@ REPEATED_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPosition:
     """Both count from 1; columns are characters."""
 
     line: int
@@ -34,7 +34,7 @@ class _Node:
     inner: dict[str | int, "_Node"] = field(default_factory=dict)
 
 
-def positions(raw: bytes, paths: Iterable[Path]) -> dict[Path, Place]:
+def positions(raw: bytes, paths: Iterable[Path]) -> dict[Path, TextPosition]:
     """Where each path stands: the name of a member, the beginning of anything else. What does not
     exist stands where the nearest thing above it does."""
     wanted = list(paths)
@@ -59,10 +59,10 @@ def _nearest(root: _Node, path: Path) -> int:
     return offset
 
 
-def _place(offset: int, line_ends: list[int]) -> Place:
+def _place(offset: int, line_ends: list[int]) -> TextPosition:
     line = bisect_left(line_ends, offset)
     before = line_ends[line - 1] if line else -1
-    return Place(line + 1, offset - before)
+    return TextPosition(line + 1, offset - before)
 
 
 def _find(text: str, root: _Node) -> None:

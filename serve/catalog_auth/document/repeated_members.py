@@ -1,4 +1,4 @@
-"""Whether a member that matters here may stand twice in a text: asked of every document, so cheap.
+"""Cheap doubt about repeated members: tells for every text whether a thorough look is worth it.
 
 To look for repeated members means to read the text a second time, ten times slower than decoding.
 A repetition of what this service looks at leaves a trace that is cheaper to find: there are more

@@ -52,7 +52,7 @@ def is_meant(text: str) -> bool:
     return is_url or _SHORT_NAME.fullmatch(plain) is not None
 
 
-def suggested(text: str) -> Version:
+def suggested_version(text: str) -> Version:
     """The version to suggest in the place of a malformed identifier: the one it speaks of, if
     that exists, else the latest but one, which every document that names no version can meet."""
     named = _VERSION_WITHIN.search(text[:IDENTIFIER_LENGTH_MAX])

@@ -8,7 +8,7 @@ from tollgate.serve.catalog_auth.document.document import (
     PREFIX,
     REFS,
     SCHEMES,
-    Access,
+    AccessGroup,
     Holder,
     HolderKind,
     Kind,
@@ -50,7 +50,7 @@ class _Group:
     def __init__(self, references: References | None, holders: list[Holder]) -> None:
         self.references = references
         self.holders = holders
-        self.accesses: dict[str, Access] = {}
+        self.accesses: dict[str, AccessGroup] = {}
         self.place = NO_PLACE
         self.reached: list[Holder] = []
 
@@ -71,7 +71,7 @@ class Walk:
         self.fields = 0
         self.holders: list[Holder] = []
         self.references: list[References] = []
-        self.accesses: list[Access] = []
+        self.accesses: list[AccessGroup] = []
         self._groups: dict[tuple[str, ...], _Group] = {}
         self._open = _Group(None, [])
         self.malformed: list[Holder] = []
@@ -203,7 +203,7 @@ class Walk:
         place = _place(href)
         access = group.accesses.get(place)
         if access is None:
-            access = group.accesses[place] = Access(href, group.references, [])
+            access = group.accesses[place] = AccessGroup(href, group.references, [])
             self.accesses.append(access)
         # Only what ends where a path begins is a beginning that others can have, too.
         group.place = place if place[-1:] == "/" and place != href else NO_PLACE

@@ -21,7 +21,7 @@ _BUCKET = "{bucket}"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StorageLocation:
     """Where at a platform a URL is: the bucket if the host told it, and the rest of the path."""
 
     endpoint: str
@@ -65,7 +65,7 @@ class StorageScheme:
         authority, slash, path = rest.partition("/")
         return f"{scheme}://{authority.lower()}{slash}{path}"
 
-    def place_of(self, url: SplitResult) -> Place | None:
+    def place_of(self, url: SplitResult) -> StorageLocation | None:
         """Where at this platform an http(s) URL is; None when it is elsewhere."""
         template = self.platform.partition("://")[2].rstrip("/")
         authority, _, path = template.removesuffix(f"/{_BUCKET}").partition("/")
@@ -83,7 +83,7 @@ class StorageScheme:
         store = url.netloc[len(bucket) + 1 :] if bucket else url.netloc
         region = self.region or captured.get("region")
         endpoint = f"{url.scheme}://{store.lower()}{prefix}"
-        return Place(endpoint, bucket, url.path[len(prefix) :], region, bool(bucket))
+        return StorageLocation(endpoint, bucket, url.path[len(prefix) :], region, bool(bucket))
 
     def _filled(self, text: str) -> str:
         """The template with the variables that have members in their place."""

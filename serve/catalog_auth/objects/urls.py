@@ -1,4 +1,4 @@
-"""Which object of which object store a URL means, and back (part D, "Deriving bucket/key").
+"""Object-store URLs to provider, bucket and key, and back (part D, "Deriving bucket/key").
 
     s3://b/k                                      uri            the endpoint from storage:schemes
     gs://b/k   az://c/k   abfss://c@account…/k    uri

@@ -4,7 +4,8 @@ import json
 from dataclasses import replace
 from importlib.resources import files
 
-from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.actors.kernel.json_value import JsonValue
+from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.envelopes import Asked, with_asked
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.locator import locate
@@ -18,7 +19,6 @@ from tollgate.serve.catalog_auth.page.view import (
 )
 from tollgate.serve.catalog_auth.repair.fixes import fix
 from tollgate.serve.catalog_auth.repair.json_patch import patched
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.formats.text import number
 from tollgate.serve.catalog_auth.verdict.judgement import judge_value
@@ -28,16 +28,16 @@ ALL = "all"
 NAME = "document"
 
 
-def checked(desk: Desk, text: str, profile: str | None, repair: str | None) -> View:
+def checked(context: CatalogContext, text: str, profile: str | None, repair: str | None) -> View:
     """The page for this text. `repair`: which repair to make before, by its name, or all."""
-    known = Profile(profile) if profile in tuple(Profile) else desk.options.profile
-    options = with_asked(desk.options, Asked(profile=known))
+    known = Profile(profile) if profile in tuple(Profile) else context.options.profile
+    options = with_asked(context.options, Asked(profile=known))
     # (a form sends the ends of lines as the network writes them)
     text = text.replace("\r\n", "\n")
     view = View(text=text, profile=known.value)
     raw = text.encode(errors="replace")
-    if len(raw) > desk.document_bytes_max:
-        told = f"The document is larger than {desk.document_bytes_max:,} bytes."
+    if len(raw) > context.document_bytes_max:
+        told = f"The document is larger than {context.document_bytes_max:,} bytes."
         return replace(view, problem=ShownProblem(told))
     try:
         root = decode(raw)

@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from tollgate.serve.catalog_auth.document.document import MISSING, Document, Holder, HolderKind
-from tollgate.serve.catalog_auth.page.view import TARGETS_MAX, ShownRecipe, Target, Way
+from tollgate.serve.catalog_auth.page.view import (
+    TARGETS_MAX,
+    ShownAlternative,
+    ShownRecipe,
+    ShownTarget,
+)
 from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
 from tollgate.serve.catalog_auth.resolve.steps import (
@@ -12,8 +17,8 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     OidcStep,
     Resolution,
 )
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget as Named
 from tollgate.serve.catalog_auth.resolve.target import By, NoTarget
-from tollgate.serve.catalog_auth.resolve.target import Target as Named
 from tollgate.serve.catalog_auth.rules.findings import Finding, pointer
 
 WAYS_MAX = 8
@@ -37,7 +42,7 @@ LANGUAGES = {Tool.CURL: "curl", Tool.PYTHON: "Python", Tool.GDAL: "GDAL"}
 
 def shown_targets(
     document: Document, findings: Sequence[Finding]
-) -> tuple[tuple[Target, ...], int]:
+) -> tuple[tuple[ShownTarget, ...], int]:
     """The first TARGETS_MAX things to get at, and how many there are. Links without references
     lead to other documents, and are left out."""
     wanted = [
@@ -58,8 +63,8 @@ def shown_targets(
     return tuple(shown), len(wanted)
 
 
-def _target(holder: Holder, found: Resolution) -> Target:
-    return Target(
+def _target(holder: Holder, found: Resolution) -> ShownTarget:
+    return ShownTarget(
         name=f"{KINDS[holder.kind]} {_name(holder)}",
         href=found.href or "(no href)",
         told=told_in_short(found),
@@ -75,7 +80,7 @@ def told_in_short(found: Resolution) -> str:
     return " or ".join(TYPES.get(type_, type_) for type_ in types) or "nothing leads to it"
 
 
-def ways_of(found: Resolution) -> tuple[Way, ...]:
+def ways_of(found: Resolution) -> tuple[ShownAlternative, ...]:
     """The first WAYS_MAX ways, and the references that lead nowhere."""
     return tuple(map(_way, found.alternatives[:WAYS_MAX])) + tuple(_broken(found))
 
@@ -86,7 +91,7 @@ def _name(holder: Holder) -> str:
     return rel if holder.kind is HolderKind.LINK and isinstance(rel, str) else holder.name
 
 
-def _way(one: Alternative) -> Way:
+def _way(one: Alternative) -> ShownAlternative:
     title = TYPES.get(one.type, one.type or "A scheme without a type")
     if one.ref is not None:
         title = f"“{one.ref}”: {title}"
@@ -94,7 +99,7 @@ def _way(one: Alternative) -> Way:
         title = f"{title}, flow {one.flow}"
     if one.storage is not None:
         title = f"{title}, storage {one.storage}"
-    return Way(
+    return ShownAlternative(
         title,
         tuple(dict.fromkeys(_notes(one))),
         tuple(ShownRecipe(LANGUAGES[recipe.tool], recipe.text) for recipe in recipes(one)),
@@ -112,10 +117,10 @@ def _notes(one: Alternative) -> Iterator[str]:
             yield from (_sentence(warning) for inner in step.steps for warning in inner.warnings)
 
 
-def _broken(found: Resolution) -> Iterator[Way]:
+def _broken(found: Resolution) -> Iterator[ShownAlternative]:
     for one in found.unresolved:
         meant = f" Meant is perhaps “{one.suggest}”." if one.suggest else ""
-        yield Way(f"“{one.ref}”", (f"There is no scheme of this name.{meant}",), ())
+        yield ShownAlternative(f"“{one.ref}”", (f"There is no scheme of this name.{meant}",), ())
 
 
 def _sentence(text: str) -> str:

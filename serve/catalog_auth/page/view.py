@@ -1,9 +1,9 @@
-"""What the page for people shows, as plain values; the template only lays them out."""
+"""The contents of the page for people, as plain values; the template only lays them out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tollgate.serve.catalog_auth.document.positions import Place
+from tollgate.serve.catalog_auth.document.positions import TextPosition
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
 from tollgate.serve.catalog_auth.rules.rule import Profile
@@ -42,7 +42,7 @@ class ShownRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ShownAlternative:
     """One way to a target."""
 
     title: str
@@ -51,17 +51,17 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ShownTarget:
     """Something to get at; `told` says in a few words how."""
 
     name: str
     href: str
     told: str
-    ways: tuple[Way, ...]
+    ways: tuple[ShownAlternative, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ShownResult:
     """The outcome of a check."""
 
     title: str
@@ -72,7 +72,7 @@ class Result:
     findings: tuple[ShownFinding, ...]
     left_out: str
     has_repairs: bool
-    targets: tuple[Target, ...]
+    targets: tuple[ShownTarget, ...]
     targets_left_out: str
 
 
@@ -92,13 +92,13 @@ class View:
     profile: str = Profile.DEFAULT.value
     profiles: tuple[str, ...] = PROFILES
     problem: ShownProblem | None = None
-    result: Result | None = None
+    result: ShownResult | None = None
     repaired: str = ""
 
 
 def problem_at(message: str, text: str, line: int, column: int) -> ShownProblem:
     """A problem with its place in the text."""
-    return ShownProblem(message, excerpt_of(text.split("\n"), Place(line, column)))
+    return ShownProblem(message, excerpt_of(text.split("\n"), TextPosition(line, column)))
 
 
 def repair_name(finding: Finding) -> str:
@@ -107,13 +107,15 @@ def repair_name(finding: Finding) -> str:
     return f"{finding.rule} {pointer(finding.path)}"
 
 
-def result_of(judged: Judged, text: str, targets: Sequence[Target], targets_in_all: int) -> Result:
+def result_of(
+    judged: Judged, text: str, targets: Sequence[ShownTarget], targets_in_all: int
+) -> ShownResult:
     """The outcome, as it is shown."""
     verdict = judged.verdict
     lines = text.split("\n")
     worst_first = sorted(verdict.findings, key=lambda finding: -finding.severity.rank)
     shown = tuple(_finding(judged, finding, lines) for finding in worst_first[:FINDINGS_MAX])
-    return Result(
+    return ShownResult(
         title="Valid" if verdict.valid else "Not valid",
         is_valid=verdict.valid,
         told=_counted(verdict),

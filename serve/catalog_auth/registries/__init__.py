@@ -1,1 +1,1 @@
-"""What others have registered or made well known, as data: no rule reads a table of its own."""
+"""Names that others have registered or made well known, as data: no rule has a table of its own."""

@@ -1,4 +1,4 @@
-"""What secrets look like: shapes of well-known tokens, names that secrets go by in queries, and
+"""Shapes of secrets: those of well-known tokens, names that secrets go by in queries, and
 the marks of presigned URLs. Data, with the functions that read it.
 
 A shape counts only with its mark (`ghp_`, `AKIA`, `eyJ`), never for mere randomness: file names,

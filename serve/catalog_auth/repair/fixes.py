@@ -10,9 +10,10 @@ it as well, and there are at most so many rounds.
 
 from dataclasses import dataclass
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
 from tollgate.serve.catalog_auth.repair.json_patch import Places, patched
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, JsonValue, Operation, Path
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation, Path
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options, Verdict, validate
 
 # Most documents need two: one repairs, one sees that nothing is left.

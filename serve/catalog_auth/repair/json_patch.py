@@ -6,7 +6,8 @@ so that a step costs the members on its way, not the document.
 
 from collections.abc import Iterable
 
-from tollgate.serve.catalog_auth.rules.findings import Fix, JsonValue, Operation, Path, pointer
+from tollgate.actors.kernel.json_value import JsonValue
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, pointer
 
 # The index of RFC 6902 for "behind the last one".
 END = "-"

@@ -13,6 +13,7 @@ migration is refused with the reasons. Nothing is invented: what only the author
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     NO_ANCESTORS,
@@ -29,14 +30,7 @@ from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import SUBJECT_TOKEN_TYPE
 from tollgate.serve.catalog_auth.repair.json_patch import patched
-from tollgate.serve.catalog_auth.rules.findings import (
-    Fix,
-    JsonValue,
-    Operation,
-    Path,
-    Severity,
-    shown,
-)
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
 from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate
 from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from tollgate.serve.catalog_auth.document.document import Scheme
 from tollgate.serve.catalog_auth.objects.urls import https_url
+from tollgate.serve.catalog_auth.resolve.available_credentials import AvailableCredentials
 from tollgate.serve.catalog_auth.resolve.chains import Chain, Link
 from tollgate.serve.catalog_auth.resolve.credentials import (
     Credential,
-    Unusable,
+    UnusableFlow,
     bearer,
     hosts_of,
     http_credential,
@@ -17,7 +18,6 @@ from tollgate.serve.catalog_auth.resolve.credentials import (
     key_credential,
     sent,
 )
-from tollgate.serve.catalog_auth.resolve.holdings import Holdings
 from tollgate.serve.catalog_auth.resolve.oauth import (
     TOKEN_NAMES,
     Obtained,
@@ -36,28 +36,28 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     Need,
     ObjectStep,
     OidcStep,
-    Request,
-    Step,
-    holds_place,
-    place,
+    RecipeStep,
+    StepRequest,
+    holds_placeholder,
+    placeholder,
 )
-from tollgate.serve.catalog_auth.resolve.target import Aim
+from tollgate.serve.catalog_auth.resolve.target import FoundTarget
 
 # The URL to fetch where the document has none: an item asset is the promise of one.
-NO_HREF = place("target", "href")
-LOOKS_LIKE_A_PLACE = "a text of the document looks like a place of these steps"
+NO_HREF = placeholder("target", "href")
+LOOKS_LIKE_A_PLACEHOLDER = "a text of the document looks like a placeholder of these steps"
 # Of what a publisher says about a scheme, so many characters are passed on.
 DESCRIPTION_LENGTH_MAX = 2_000
 
 
 @dataclass(slots=True)
-class Plan:
+class AccessPlan:
     """The steps of an alternative as they are put together. `problem`: why they cannot be done;
     `findings`: the rules behind that, or behind a warning."""
 
-    aimed: Aim
-    holdings: Holdings
-    steps: list[Step] = field(default_factory=list)
+    aimed: FoundTarget
+    holdings: AvailableCredentials
+    steps: list[RecipeStep] = field(default_factory=list)
     problem: str | None = None
     findings: list[str] = field(default_factory=list)
     _taken: Counter[str] = field(default_factory=Counter)
@@ -79,9 +79,11 @@ class Plan:
             self.problem = problem
 
 
-def planned(chain: Chain, store: Store | None, aimed: Aim, holdings: Holdings) -> Plan:
+def planned(
+    chain: Chain, store: Store | None, aimed: FoundTarget, holdings: AvailableCredentials
+) -> AccessPlan:
     """The steps of a chain of which the last scheme gives access."""
-    plan = Plan(aimed, holdings)
+    plan = AccessPlan(aimed, holdings)
     credential: Credential | None = None
     *inputs, last = chain.links
     if chain.problem is not None:
@@ -94,9 +96,9 @@ def planned(chain: Chain, store: Store | None, aimed: Aim, holdings: Holdings) -
     return plan
 
 
-def planned_public(aimed: Aim, store: Store | None) -> Plan:
+def planned_public(aimed: FoundTarget, store: Store | None) -> AccessPlan:
     """No scheme is needed: a plain GET, and no signatures for a store's own client."""
-    plan = Plan(aimed, Holdings())
+    plan = AccessPlan(aimed, AvailableCredentials())
     url: str | None = plan.url
     if store is not None and not store.location.is_guess:
         plan.steps.append(_environment(plan, store, None))
@@ -108,13 +110,13 @@ def planned_public(aimed: Aim, store: Store | None) -> Plan:
         plan.stop("the account of the container is not known, so there is no URL to call")
         url = plan.url
     rule = CredentialRule((), hosts_of(url), may_use_default=True)
-    step = HttpStep(id=plan.name("fetch"), request=Request("GET", url), credentials=rule)
+    step = HttpStep(id=plan.name("fetch"), request=StepRequest("GET", url), credentials=rule)
     plan.steps.append(step)
     _check_reachable(plan, url)
     return plan
 
 
-def missing(plan: Plan) -> tuple[str, ...]:
+def missing(plan: AccessPlan) -> tuple[str, ...]:
     """What the caller has to have besides, each once."""
     names = [
         need.called
@@ -133,7 +135,7 @@ def missing(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def needs_of(step: Step) -> Iterator[tuple[Need, tuple[str, ...]]]:
+def needs_of(step: RecipeStep) -> Iterator[tuple[Need, tuple[str, ...]]]:
     """What a step needs, and the hosts that it goes to."""
     match step:
         case OidcStep():
@@ -148,10 +150,12 @@ def needs_of(step: Step) -> Iterator[tuple[Need, tuple[str, ...]]]:
             yield from ((need, step.hosts) for need in step.needs.values())
 
 
-def _obtained(plan: Plan, link: Link, input_: Credential | None, wanted: str) -> Credential | None:
+def _obtained(
+    plan: AccessPlan, link: Link, input_: Credential | None, wanted: str
+) -> Credential | None:
     """The credential that a scheme gives, its steps added; None when the plan had to stop."""
     scheme = link.scheme
-    got: Obtained | Credential | Unusable
+    got: Obtained | Credential | UnusableFlow
     given = input_.value if input_ is not None else None
     match scheme.type:
         case "http":
@@ -163,9 +167,9 @@ def _obtained(plan: Plan, link: Link, input_: Credential | None, wanted: str) ->
         case "openIdConnect":
             got = _held_token(plan, scheme, wanted) or login(scheme, wanted, plan.name)
         case _:
-            got = Unusable(f"a scheme of type {scheme.type} gives no token")
+            got = UnusableFlow(f"a scheme of type {scheme.type} gives no token")
             plan.findings.append("R15")
-    if isinstance(got, Unusable):
+    if isinstance(got, UnusableFlow):
         plan.stop(f"{scheme.name}: {got.reason}")
         return None
     if isinstance(got, Credential):
@@ -176,14 +180,14 @@ def _obtained(plan: Plan, link: Link, input_: Credential | None, wanted: str) ->
 
 
 def _oauth_token(
-    plan: Plan, link: Link, input_: Credential | None
-) -> Obtained | Credential | Unusable:
+    plan: AccessPlan, link: Link, input_: Credential | None
+) -> Obtained | Credential | UnusableFlow:
     scheme = link.scheme
     held = _held_token(plan, scheme, "access_token")
     if held is not None:
         return held
     if link.flow is None:
-        return Unusable("it has no flows")
+        return UnusableFlow("it has no flows")
     if plan.holdings.names(Need(scheme.name, "refresh_token")):
         return refreshed_token(scheme, link.flow, plan.name)
     got = token_of_flow(scheme, link.flow, input_, plan.name)
@@ -192,14 +196,14 @@ def _oauth_token(
     return got
 
 
-def _held_token(plan: Plan, scheme: Scheme, name: str) -> Credential | None:
+def _held_token(plan: AccessPlan, scheme: Scheme, name: str) -> Credential | None:
     """A token that the caller has already: then there is nothing to do for it."""
     if not plan.holdings.names(Need(scheme.name, name)):
         return None
     return bearer(scheme.name, None, TOKEN_NAMES[name], name)
 
 
-def _access(plan: Plan, link: Link, input_: Credential | None, store: Store | None) -> None:
+def _access(plan: AccessPlan, link: Link, input_: Credential | None, store: Store | None) -> None:
     scheme = link.scheme
     match scheme.type:
         case "s3":
@@ -210,7 +214,7 @@ def _access(plan: Plan, link: Link, input_: Credential | None, store: Store | No
             assert link.flow is not None
             steps = signed_fetch(scheme, link.flow, plan.aimed, input_, plan.name)
             _check_href(plan)
-            if isinstance(steps, Unusable):
+            if isinstance(steps, UnusableFlow):
                 plan.stop(steps.reason)
             else:
                 plan.steps += steps
@@ -219,7 +223,9 @@ def _access(plan: Plan, link: Link, input_: Credential | None, store: Store | No
         case "http" | "apiKey" | "oauth2" | "openIdConnect":
             credential = _obtained(plan, link, input_, "access_token")
             if credential is not None:
-                plan.steps.append(sent(plan.name("fetch"), Request("GET", plan.url), credential))
+                plan.steps.append(
+                    sent(plan.name("fetch"), StepRequest("GET", plan.url), credential)
+                )
                 _check_reachable(plan, plan.url)
         case _:
             plan.stop("its type is not one of the extension's: only people know what it means")
@@ -227,7 +233,7 @@ def _access(plan: Plan, link: Link, input_: Credential | None, store: Store | No
 
 
 def _read_object(
-    plan: Plan, scheme: Scheme, input_: Credential | None, store: Store | None
+    plan: AccessPlan, scheme: Scheme, input_: Credential | None, store: Store | None
 ) -> None:
     _check_href(plan)
     if plan.problem is not None:
@@ -252,37 +258,37 @@ def _read_object(
     plan.steps += [environment, fetch]
 
 
-def _environment(plan: Plan, store: Store, scheme: str | None) -> EnvironmentStep:
+def _environment(plan: AccessPlan, store: Store, scheme: str | None) -> EnvironmentStep:
     has_profile = scheme is not None and plan.holdings.names(Need(scheme, "profile"))
     step = environment_step(plan.name("environment"), store, scheme, has_profile)
-    own = {place(step.id, name) for name in step.needs}
+    own = {placeholder(step.id, name) for name in step.needs}
     location = store.location
     texts = [location.bucket, location.key, *step.environment.values()]
-    if any(holds_place(text) for text in texts if text not in own):
-        plan.stop(LOOKS_LIKE_A_PLACE)
+    if any(holds_placeholder(text) for text in texts if text not in own):
+        plan.stop(LOOKS_LIKE_A_PLACEHOLDER)
     return step
 
 
-def _check_reachable(plan: Plan, url: str) -> None:
+def _check_reachable(plan: AccessPlan, url: str) -> None:
     _check_href(plan)
     if plan.aimed.is_absolute and not is_callable_url(url):
         rules = () if url.startswith("http") else ("T04",)
         plan.stop("the href is no http(s) URL, so there is no request to make", *rules)
 
 
-def _check_href(plan: Plan) -> None:
+def _check_href(plan: AccessPlan) -> None:
     """Whether there is something to get at, and it can be said what."""
     if plan.aimed.href is None:
         plan.stop("there is no href: the items' own assets have it")
     elif not plan.aimed.is_absolute:
         plan.stop("the href is relative, and nothing tells where the document was found")
-    elif holds_place(plan.aimed.href):
-        plan.stop(LOOKS_LIKE_A_PLACE)
+    elif holds_placeholder(plan.aimed.href):
+        plan.stop(LOOKS_LIKE_A_PLACEHOLDER)
     if plan.aimed.is_withheld:
         plan.stop("the href carries a credential, which is withheld here")
 
 
-def _say_broken(plan: Plan, chain: Chain) -> None:
+def _say_broken(plan: AccessPlan, chain: Chain) -> None:
     reasons = {
         "R13": "none of the schemes that it takes its input from exists",
         "R14": "its input comes of itself: the schemes refer to each other in a circle",
@@ -292,7 +298,7 @@ def _say_broken(plan: Plan, chain: Chain) -> None:
     plan.stop(reasons[chain.problem], chain.problem)
 
 
-def steps_of(plan: Plan, scheme: Scheme | None) -> tuple[Step, ...]:
+def steps_of(plan: AccessPlan, scheme: Scheme | None) -> tuple[RecipeStep, ...]:
     """The plan's steps; when a program cannot do them, a person gets to know why not, and what the
     publisher has to say."""
     if plan.problem is None:

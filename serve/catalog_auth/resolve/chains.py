@@ -1,4 +1,4 @@
-"""Which schemes have to be done one after the other (v1.2.0, `auth:refs` in a scheme).
+"""Chains of schemes that are done one after the other (v1.2.0, `auth:refs` in a scheme).
 
 Refs on a scheme are alternatives for its *input*: the subject token of a token exchange, the
 credential for a signing API, the token of an HTTP bearer or API key scheme, the keys of s3. A
@@ -11,8 +11,8 @@ from itertools import islice
 
 from tollgate.serve.catalog_auth.document.document import REFS, Document, Scheme
 from tollgate.serve.catalog_auth.document.near_misses import nearest
+from tollgate.serve.catalog_auth.resolve.secret_removal import without_secrets
 from tollgate.serve.catalog_auth.resolve.steps import Unresolved
-from tollgate.serve.catalog_auth.resolve.withholding import withheld
 
 CHAIN_LENGTH_MAX = 8
 CHAINS_MAX = 32
@@ -55,16 +55,18 @@ def dangling(document: Document, found: list[Chain]) -> list[Unresolved]:
 
 
 def _unresolved(document: Document, ref: str) -> Unresolved:
-    suggest = suggested(document, ref)
-    return Unresolved(withheld(ref), "R13", None if suggest is None else withheld(suggest))
+    suggest = suggested_name(document, ref)
+    return Unresolved(
+        without_secrets(ref), "R13", None if suggest is None else without_secrets(suggest)
+    )
 
 
-def suggested(document: Document, ref: str) -> str | None:
+def suggested_name(document: Document, ref: str) -> str | None:
     """The name that was probably meant (R07)."""
     return nearest(ref, [*(scheme.name for scheme in document.schemes), *document.inherited])
 
 
-def flows_of(scheme: Scheme) -> list[str | None]:
+def flow_names_of(scheme: Scheme) -> list[str | None]:
     """The names of its flows; of a scheme without, the one answer None."""
     flows = scheme.value.get("flows")
     if scheme.type not in ("oauth2", "signedUrl") or not isinstance(flows, dict) or not flows:
@@ -73,7 +75,7 @@ def flows_of(scheme: Scheme) -> list[str | None]:
 
 
 def _chains(document: Document, scheme: Scheme, above: tuple[str, ...]) -> Iterator[Chain]:
-    for flow in flows_of(scheme):
+    for flow in flow_names_of(scheme):
         link = Link(scheme, flow)
         takes = scheme.type in _TAKERS or (scheme.type == "oauth2" and flow == "tokenExchange")
         refs = _refs(scheme) if takes else []

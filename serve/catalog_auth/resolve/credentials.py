@@ -20,8 +20,8 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     HttpStep,
     Need,
     Produced,
-    Request,
-    place,
+    StepRequest,
+    placeholder,
 )
 
 ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
@@ -34,7 +34,7 @@ UNSUPPORTED = frozenset(
 _TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~")
 
 
-class Way(Enum):
+class CredentialCarrier(Enum):
     """How a credential is put on a request."""
 
     AUTHORIZATION = "authorization"
@@ -47,12 +47,12 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Of the scheme `of`. `value` is a place of an earlier step; None: the caller holds it, under
-    the name `input`. `name` is the header's, query parameter's or cookie's, or the word before
-    the value in `Authorization`."""
+    """A credential of the scheme `of`. `value` is a placeholder of an earlier step; None: the
+    caller holds it, under the name `input`. `name` is the header's, query parameter's or cookie's,
+    or the word before the value in `Authorization`."""
 
     of: str
-    way: Way
+    way: CredentialCarrier
     name: str
     input: str = "token"
     value: str | None = None
@@ -60,54 +60,56 @@ class Credential:
 
     def token(self, step: str) -> str | None:
         """The token as a text for that step; None when this is no token."""
-        if self.way in (Way.BASIC, Way.DIGEST):
+        if self.way in (CredentialCarrier.BASIC, CredentialCarrier.DIGEST):
             return None
-        return self.value or place(step, self.input)
+        return self.value or placeholder(step, self.input)
 
     @property
     def needs(self) -> Mapping[str, Need]:
         if self.value is not None:
             return {}
-        if self.way in (Way.BASIC, Way.DIGEST):
+        if self.way in (CredentialCarrier.BASIC, CredentialCarrier.DIGEST):
             return {name: Need(self.of, name) for name in ("username", "password")}
         return {self.input: Need(self.of, self.input)}
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class UnusableFlow:
     """Why a scheme gives nothing that a client could put on a request by itself."""
 
     reason: str
 
 
-def http_credential(scheme: Scheme, value: str | None = None) -> Credential | Unusable:
+def http_credential(scheme: Scheme, value: str | None = None) -> Credential | UnusableFlow:
     """Of an `http` scheme; `value` is what another scheme has given for it."""
     written = scheme.value.get("scheme")
     if not isinstance(written, str) or not is_http_token(written):
-        return Unusable("its `scheme` is not the name of an HTTP authentication scheme")
+        return UnusableFlow("its `scheme` is not the name of an HTTP authentication scheme")
     name = written.lower()
     if name in ("basic", "digest"):
-        way = Way.BASIC if name == "basic" else Way.DIGEST
+        way = CredentialCarrier.BASIC if name == "basic" else CredentialCarrier.DIGEST
         return Credential(scheme.name, way, name.capitalize())
     if name in UNSUPPORTED:
-        return Unusable(f"HTTP {written} takes a key, a ticket or a proof for every request")
+        return UnusableFlow(f"HTTP {written} takes a key, a ticket or a proof for every request")
     if name == "bearer":
         written = "Bearer"
     input_ = "token" if name == "bearer" else "credentials"
-    return Credential(scheme.name, Way.AUTHORIZATION, written, input_, value, ACCESS_TOKEN)
+    return Credential(
+        scheme.name, CredentialCarrier.AUTHORIZATION, written, input_, value, ACCESS_TOKEN
+    )
 
 
-def key_credential(scheme: Scheme, value: str | None = None) -> Credential | Unusable:
+def key_credential(scheme: Scheme, value: str | None = None) -> Credential | UnusableFlow:
     """Of an `apiKey` scheme."""
     name = scheme.value.get("name")
     where = scheme.value.get("in")
     if not isinstance(name, str) or not name:
-        return Unusable("its `name` is missing")
+        return UnusableFlow("its `name` is missing")
     if where not in ("header", "query", "cookie"):
-        return Unusable("its `in` is neither header nor query nor cookie")
+        return UnusableFlow("its `in` is neither header nor query nor cookie")
     if where != "query" and not is_http_token(name):
-        return Unusable(f"its `name` cannot be a {where}'s")
-    return Credential(scheme.name, Way(where), name, "key", value)
+        return UnusableFlow(f"its `name` cannot be a {where}'s")
+    return Credential(scheme.name, CredentialCarrier(where), name, "key", value)
 
 
 def bearer(
@@ -118,12 +120,12 @@ def bearer(
 ) -> Credential:
     """A token for `Authorization: Bearer`; `value` None: the caller holds it already, under the
     name `input_`."""
-    return Credential(scheme, Way.AUTHORIZATION, "Bearer", input_, value, token_type)
+    return Credential(scheme, CredentialCarrier.AUTHORIZATION, "Bearer", input_, value, token_type)
 
 
 def sent(
     step: str,
-    request: Request,
+    request: StepRequest,
     credential: Credential | None,
     produces: tuple[Produced, ...] = (),
     warnings: tuple[str, ...] = (),
@@ -143,36 +145,36 @@ def sent(
         needs=credential.needs,
         derives=derives,
         credentials=CredentialRule((credential.of,), hosts),
-        challenge="Digest" if credential.way is Way.DIGEST else None,
+        challenge="Digest" if credential.way is CredentialCarrier.DIGEST else None,
         warnings=warnings + _warnings(request, credential),
     )
 
 
 def _put(
-    request: Request, credential: Credential, step: str
-) -> tuple[Request, Mapping[str, Derivation]]:
-    if credential.way is Way.DIGEST:
+    request: StepRequest, credential: Credential, step: str
+) -> tuple[StepRequest, Mapping[str, Derivation]]:
+    if credential.way is CredentialCarrier.DIGEST:
         return request, {}
-    if credential.way is Way.BASIC:
-        pair = f"{place(step, 'username')}:{place(step, 'password')}"
-        header = {"Authorization": f"Basic {place(step, 'basic')}"}
+    if credential.way is CredentialCarrier.BASIC:
+        pair = f"{placeholder(step, 'username')}:{placeholder(step, 'password')}"
+        header = {"Authorization": f"Basic {placeholder(step, 'basic')}"}
         made = {"basic": Derivation(Derive.BASIC, pair)}
         return replace(request, headers={**request.headers, **header}), made
     value = credential.token(step)
     assert value is not None, "all others are one value"
-    if credential.way is Way.QUERY:
+    if credential.way is CredentialCarrier.QUERY:
         return replace(request, url=with_query(request.url, credential.name, value)), {}
     name, text = credential.name, value
-    if credential.way is Way.AUTHORIZATION:
+    if credential.way is CredentialCarrier.AUTHORIZATION:
         name, text = "Authorization", f"{credential.name} {value}"
-    elif credential.way is Way.COOKIE:
+    elif credential.way is CredentialCarrier.COOKIE:
         name, text = "Cookie", f"{credential.name}={value}"
     return replace(request, headers={**request.headers, name: text}), {}
 
 
-def _warnings(request: Request, credential: Credential) -> tuple[str, ...]:
+def _warnings(request: StepRequest, credential: Credential) -> tuple[str, ...]:
     warnings = []
-    if credential.way is Way.QUERY:
+    if credential.way is CredentialCarrier.QUERY:
         warnings.append("the key is part of the URL: proxies and servers log it")
         if any(_is_of(pair, credential.name) for pair in query_of(request.url).split("&")):
             warnings.append("the URL had a value for this key already, which is replaced")
@@ -196,7 +198,7 @@ def _is_of(pair: str, name: str) -> bool:
 
 
 def hosts_of(url: str) -> tuple[str, ...]:
-    """The host that a URL is at, in lower case; none when it is a place or no URL."""
+    """The host that a URL is at, in lower case; none when it is a placeholder or no URL."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

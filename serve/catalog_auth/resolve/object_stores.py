@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.objects.hosts import Provider, Style
 from tollgate.serve.catalog_auth.objects.urls import ObjectLocation, https_url
 from tollgate.serve.catalog_auth.resolve.credentials import hosts_of
-from tollgate.serve.catalog_auth.resolve.steps import EnvironmentStep, Need, place
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
+from tollgate.serve.catalog_auth.resolve.steps import EnvironmentStep, Need, placeholder
 
 # What the tools call the clouds.
 CLOUDS = {
@@ -66,7 +66,7 @@ def environment_step(
     needs: dict[str, Need] = {}
     if scheme is not None:
         for name in _PROFILE if is_profile else _KEYS:
-            environment[f"{cloud}_{name.upper()}"] = place(step, name)
+            environment[f"{cloud}_{name.upper()}"] = placeholder(step, name)
             needs[name] = Need(scheme, name)
     environment[f"{cloud}_NO_SIGN_REQUEST"] = "YES" if scheme is None else "NO"
     environment |= _whereabouts(store)
@@ -174,7 +174,7 @@ def _obstore(step: str, store: Store, environment: Mapping[str, str]) -> dict[st
     if environment["AWS_NO_SIGN_REQUEST"] == "YES":
         options["skip_signature"] = True
     elif "AWS_ACCESS_KEY_ID" in environment:
-        options |= {name: place(step, name) for name in _KEYS}
+        options |= {name: placeholder(step, name) for name in _KEYS}
     if location.region:
         options["region"] = location.region
     if endpoint := store.own_endpoint:

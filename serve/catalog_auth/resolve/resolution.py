@@ -1,4 +1,5 @@
-"""How to get at a target: the alternatives, in the order to try them (part D, "Resolving").
+"""Resolves a target into the alternatives that lead to it, in the order to try them (part D,
+"Resolving").
 
 A target may be reached by any one of its `auth:refs`; each makes an alternative per flow, per input
 of its chain and per storage. They stay as listed; when the caller says what it holds, those that it
@@ -16,25 +17,31 @@ from tollgate.serve.catalog_auth.document.document import (
     Scheme,
 )
 from tollgate.serve.catalog_auth.resolve.alternatives import (
-    LOOKS_LIKE_A_PLACE,
-    Plan,
+    LOOKS_LIKE_A_PLACEHOLDER,
+    AccessPlan,
     missing,
     planned,
     planned_public,
     steps_of,
 )
-from tollgate.serve.catalog_auth.resolve.chains import Chain, Link, chains, dangling, suggested
-from tollgate.serve.catalog_auth.resolve.holdings import NOTHING, Holdings
+from tollgate.serve.catalog_auth.resolve.available_credentials import (
+    NOTHING_AVAILABLE,
+    AvailableCredentials,
+)
+from tollgate.serve.catalog_auth.resolve.chains import Chain, Link, chains, dangling, suggested_name
 from tollgate.serve.catalog_auth.resolve.object_stores import Store
+from tollgate.serve.catalog_auth.resolve.secret_removal import (
+    scheme_without_secrets,
+    without_secrets,
+)
 from tollgate.serve.catalog_auth.resolve.steps import (
     Alternative,
     Need,
     Resolution,
     Unresolved,
-    holds_place,
+    holds_placeholder,
 )
-from tollgate.serve.catalog_auth.resolve.target import Aim, NoTarget, Target, aim
-from tollgate.serve.catalog_auth.resolve.withholding import withheld, withheld_scheme
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget, FoundTarget, NoTarget, aim
 from tollgate.serve.catalog_auth.rules.findings import Finding, Path, pointer
 
 # The type of the alternative that needs no scheme.
@@ -45,8 +52,8 @@ REFS_MAX = 64
 
 def resolve(
     document: Document,
-    target: Target,
-    available: Holdings = NOTHING,
+    target: AccessTarget,
+    available: AvailableCredentials = NOTHING_AVAILABLE,
     findings: Sequence[Finding] = (),
     base_url: str | None = None,
 ) -> Resolution | NoTarget:
@@ -75,7 +82,7 @@ def resolve(
     if available.held:
         alternatives.sort(key=lambda one: not one.is_executable or bool(one.missing))
     return Resolution(
-        pointer=withheld(pointer(aimed.holder.path)),
+        pointer=without_secrets(pointer(aimed.holder.path)),
         href=aimed.href,
         is_public=not refs,
         alternatives=tuple(alternatives),
@@ -83,7 +90,7 @@ def resolve(
     )
 
 
-def _refs(aimed: Aim) -> list[str]:
+def _refs(aimed: FoundTarget) -> list[str]:
     refs = aimed.holder.refs
     if refs is MISSING or not isinstance(refs, list):
         return []
@@ -94,8 +101,8 @@ def _alternatives(
     document: Document,
     ref: str,
     scheme: Scheme,
-    aimed: Aim,
-    available: Holdings,
+    aimed: FoundTarget,
+    available: AvailableCredentials,
     findings: Sequence[Finding],
 ) -> tuple[list[Alternative], list[Unresolved]]:
     found = _chains(document, scheme, available)
@@ -110,9 +117,9 @@ def _alternatives(
         for name, store in storages:
             plan = planned(cleaned, store, aimed, available)
             if is_withheld:
-                plan.stop("the scheme carries a credential, which is withheld here")
-            if any(holds_place(link.scheme.value) for link in cleaned.links):
-                plan.stop(LOOKS_LIKE_A_PLACE)
+                plan.stop("the scheme carries a credential, which is without_secrets here")
+            if any(holds_placeholder(link.scheme.value) for link in cleaned.links):
+                plan.stop(LOOKS_LIKE_A_PLACEHOLDER)
             last = cleaned.links[-1]
             one = _finished(plan, ref, scheme.type or "", rules, last.scheme)
             alternatives.append(
@@ -120,13 +127,13 @@ def _alternatives(
                     one,
                     flow=last.flow if several_flows else None,
                     storage=name if several_storages else None,
-                    chain=tuple(withheld(link.scheme.name) for link in chain.links[:-1]),
+                    chain=tuple(without_secrets(link.scheme.name) for link in chain.links[:-1]),
                 )
             )
     return alternatives, dangling(document, found)
 
 
-def _chains(document: Document, scheme: Scheme, available: Holdings) -> list[Chain]:
+def _chains(document: Document, scheme: Scheme, available: AvailableCredentials) -> list[Chain]:
     """What the caller has of a scheme makes every way to that superfluous."""
     enough = {"oauth2": ("access_token",), "s3": ("access_key_id", "profile")}
     for name in enough.get(scheme.type or "", ()):
@@ -137,7 +144,7 @@ def _chains(document: Document, scheme: Scheme, available: Holdings) -> list[Cha
 
 def _without_secrets(chain: Chain) -> tuple[Chain, bool]:
     links = tuple(
-        Link(withheld_scheme(link.scheme), link.flow and withheld(link.flow))
+        Link(scheme_without_secrets(link.scheme), link.flow and without_secrets(link.flow))
         for link in chain.links
     )
     is_withheld = any(
@@ -147,31 +154,33 @@ def _without_secrets(chain: Chain) -> tuple[Chain, bool]:
 
 
 def _finished(
-    plan: Plan, ref: str | None, type_: str, rules: list[str], scheme: Scheme | None
+    plan: AccessPlan, ref: str | None, type_: str, rules: list[str], scheme: Scheme | None
 ) -> Alternative:
     return Alternative(
-        ref=None if ref is None else withheld(ref),
-        type=withheld(type_),
+        ref=None if ref is None else without_secrets(ref),
+        type=without_secrets(type_),
         steps=steps_of(plan, scheme),
         is_executable=plan.problem is None,
-        missing=tuple(map(withheld, missing(plan))),
+        missing=tuple(map(without_secrets, missing(plan))),
         findings=tuple(sorted({*rules, *plan.findings})),
     )
 
 
-def _unresolved(document: Document, aimed: Aim, ref: str) -> Unresolved:
+def _unresolved(document: Document, aimed: FoundTarget, ref: str) -> Unresolved:
     """R02 where there are no schemes at all, R11 in an alternate, R01 elsewhere."""
     rule = "R01"
     if not document.schemes and not document.inherited:
         rule = "R02"
     elif aimed.holder.kind is HolderKind.ALTERNATE:
         rule = "R11"
-    suggest = suggested(document, ref)
-    return Unresolved(withheld(ref), rule, None if suggest is None else withheld(suggest))
+    suggest = suggested_name(document, ref)
+    return Unresolved(
+        without_secrets(ref), rule, None if suggest is None else without_secrets(suggest)
+    )
 
 
 def _rules(
-    document: Document, chain: Chain, aimed: Aim, ref: str, findings: Sequence[Finding]
+    document: Document, chain: Chain, aimed: FoundTarget, ref: str, findings: Sequence[Finding]
 ) -> list[str]:
     """The rules of the findings about the chain's schemes, and about the target itself."""
     rules = _holder_rules(aimed, findings, ref)
@@ -184,7 +193,9 @@ def _rules(
     return rules
 
 
-def _holder_rules(aimed: Aim, findings: Sequence[Finding], ref: str | None = None) -> list[str]:
+def _holder_rules(
+    aimed: FoundTarget, findings: Sequence[Finding], ref: str | None = None
+) -> list[str]:
     """Those at the target, but at no alternate inside it and at no other ref."""
     path = aimed.holder.path
     return [
@@ -194,7 +205,7 @@ def _holder_rules(aimed: Aim, findings: Sequence[Finding], ref: str | None = Non
     ]
 
 
-def _concerns(rest: Path, aimed: Aim, ref: str | None) -> bool:
+def _concerns(rest: Path, aimed: FoundTarget, ref: str | None) -> bool:
     if not rest or rest[0] != REFS:
         return not rest or rest[0] != "alternate"
     refs = aimed.holder.refs

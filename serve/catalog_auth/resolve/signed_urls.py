@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import Scheme
 from tollgate.serve.catalog_auth.resolve.credentials import (
     Credential,
-    Unusable,
+    UnusableFlow,
     hosts_of,
     is_callable_url,
     is_http_token,
@@ -21,9 +22,14 @@ from tollgate.serve.catalog_auth.resolve.credentials import (
     with_query,
 )
 from tollgate.serve.catalog_auth.resolve.oauth import Names
-from tollgate.serve.catalog_auth.resolve.steps import HttpStep, Need, Produced, Request, place
-from tollgate.serve.catalog_auth.resolve.target import Aim
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
+from tollgate.serve.catalog_auth.resolve.steps import (
+    HttpStep,
+    Need,
+    Produced,
+    StepRequest,
+    placeholder,
+)
+from tollgate.serve.catalog_auth.resolve.target import FoundTarget
 
 # Where the signed URL is when `responseField` does not say so: as found in use, in this order.
 ASSUMED_FIELDS = ("signed_url", "href", "url", "signedUrl")
@@ -50,25 +56,25 @@ class _Call:
 
 
 def signed_fetch(
-    scheme: Scheme, flow: str, aimed: Aim, input_: Credential | None, names: Names
-) -> tuple[HttpStep, HttpStep] | Unusable:
+    scheme: Scheme, flow: str, aimed: FoundTarget, input_: Credential | None, names: Names
+) -> tuple[HttpStep, HttpStep] | UnusableFlow:
     """The call to the signing API, and the fetch of what it answers."""
     flows = scheme.value.get("flows")
     value = flows.get(flow) if isinstance(flows, dict) else None
     if not isinstance(value, dict):
-        return Unusable("the flow is not an object")
+        return UnusableFlow("the flow is not an object")
     method, url = value.get("method"), value.get("authorizationApi")
     if not isinstance(url, str) or not is_callable_url(url):
-        return Unusable("its `authorizationApi` is not an http(s) URL")
+        return UnusableFlow("its `authorizationApi` is not an http(s) URL")
     if not isinstance(method, str) or not is_http_token(method):
-        return Unusable("its `method` is not an HTTP method")
+        return UnusableFlow("its `method` is not an HTTP method")
     call = _Call(names("sign"), url, {}, {}, {})
     problem = _fill(call, scheme, value.get("parameters"), aimed)
     if problem is not None:
-        return Unusable(problem)
+        return UnusableFlow(problem)
     sign = _sign_step(call, method.upper(), value, input_)
-    fetch_url = place(call.step, "url")
-    fetch = sent(names("fetch"), Request("GET", fetch_url), None, warnings=(_FETCH_WARNING,))
+    fetch_url = placeholder(call.step, "url")
+    fetch = sent(names("fetch"), StepRequest("GET", fetch_url), None, warnings=(_FETCH_WARNING,))
     return sign, fetch
 
 
@@ -80,7 +86,7 @@ def _sign_step(
         call.headers = {"Content-Type": "application/json", **call.headers}
         if method in _BODILESS:
             warnings = (f"a {method} with a body: many servers and proxies drop it",)
-    request = Request(method, call.url, call.headers, call.body or None)
+    request = StepRequest(method, call.url, call.headers, call.body or None)
     step = sent(call.step, request, input_, _produced(flow), warnings)
     of = step.credentials.of or tuple({need.scheme for need in call.needs.values()})
     rule = replace(step.credentials, of=of, hosts=hosts_of(call.url))
@@ -96,8 +102,8 @@ def _produced(flow: Mapping[str, object]) -> tuple[Produced, ...]:
     return (Produced(first, "url", tuple(rest), is_assumed=True),)
 
 
-def _fill(call: _Call, scheme: Scheme, parameters: object, aimed: Aim) -> str | None:
-    """Puts every parameter in its place; returns what makes the call impossible."""
+def _fill(call: _Call, scheme: Scheme, parameters: object, aimed: FoundTarget) -> str | None:
+    """Puts every parameter in its placeholder; returns what makes the call impossible."""
     if parameters is None:
         return None
     if not isinstance(parameters, dict):
@@ -114,7 +120,7 @@ def _fill(call: _Call, scheme: Scheme, parameters: object, aimed: Aim) -> str | 
                 continue
             local = name if _is_place_name(name) else f"parameter{index}"
             call.needs[local] = Need(scheme.name, name)
-            value = place(call.step, local)
+            value = placeholder(call.step, local)
         problem = _put(call, name, parameter.get("in"), value, is_held)
         if problem is not None:
             return problem
@@ -140,7 +146,7 @@ def _put(call: _Call, name: str, where: object, value: JsonValue, is_held: bool)
     return None
 
 
-def _value(name: str, parameter: Mapping[str, object], aimed: Aim) -> JsonValue:
+def _value(name: str, parameter: Mapping[str, object], aimed: FoundTarget) -> JsonValue:
     """What the client can tell by itself; None when it cannot."""
     plain = name.lower().replace("-", "").replace("_", "")
     if plain in ("bucket", "key") and aimed.location is not None:
@@ -160,7 +166,7 @@ def _value(name: str, parameter: Mapping[str, object], aimed: Aim) -> JsonValue:
 
 
 def _unmistakable(value: JsonValue) -> JsonValue:
-    """The value, unless a client could take it for a place: then the caller has to give it."""
+    """The value, unless a client could take it for a placeholder: then the caller gives it."""
     return None if isinstance(value, str) and "${" in value else value
 
 

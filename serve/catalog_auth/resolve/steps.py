@@ -1,16 +1,16 @@
 """The little language in which a resolution tells a client what to do.
 
-An alternative is a list of steps, done in order. A text may hold places `${step.name}`: the value
-`name` of the step with that id, which is one of
+An alternative is a list of steps, done in order. A text may hold placeholders `${step.name}`: the
+value `name` of the step with that id, which is one of
 
     needs     the caller has it; what it is called in `available` and `missing` stands beside it
-    derives   the client makes it: from random bytes, or out of other places
+    derives   the client makes it: from random bytes, or out of other placeholders
     produces  an earlier step gave it
 
 A value put into the query of a URL, or into a form, is percent-encoded; one at the beginning of a
 URL is a URL itself, and parameters after it are added to its own. An
-alternative for which a text of the document looks like a place is not to be executed: no document
-can have a value sent where it does not belong.
+alternative for which a text of the document looks like a placeholder is not to be executed: no
+document can have a value sent where it does not belong.
 
 Credentials (part D): a request that comes of `auth:refs` never gets a default credential (a netrc
 file, say); what is put on a request goes to the hosts of its rule only, and a redirect to another
@@ -22,26 +22,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.objects.urls import ObjectLocation
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
 
-PLACE = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")
+PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")
 
 
-def place(step: str, name: str) -> str:
+def placeholder(step: str, name: str) -> str:
     return f"${{{step}.{name}}}"
 
 
-def holds_place(value: object) -> bool:
-    """Whether a text of a decoded value looks like a place; descriptions may."""
+def holds_placeholder(value: object) -> bool:
+    """Whether a text of a decoded value looks like a placeholder; descriptions may."""
     if isinstance(value, str):
-        return PLACE.search(value) is not None
+        return PLACEHOLDER.search(value) is not None
     if isinstance(value, Mapping):
         return any(
-            holds_place(name) or (name != "description" and holds_place(inner))
+            holds_placeholder(name) or (name != "description" and holds_placeholder(inner))
             for name, inner in value.items()
         )
-    return isinstance(value, list) and any(holds_place(inner) for inner in value)
+    return isinstance(value, list) and any(holds_placeholder(inner) for inner in value)
 
 
 class Derive(StrEnum):
@@ -75,7 +75,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class StepRequest:
     """At most one of `body` (JSON) and `form` is there."""
 
     method: str
@@ -111,13 +111,13 @@ class HttpStep:
     """A request. `challenge`: its credentials answer a challenge of the server (Digest)."""
 
     id: str
-    request: Request
+    request: StepRequest
     produces: tuple[Produced, ...] = ()
     needs: Mapping[str, Need] = field(default_factory=dict)
     derives: Mapping[str, Derivation] = field(default_factory=dict)
     credentials: CredentialRule = CredentialRule()
     challenge: str | None = None
-    refresh: Request | None = None
+    refresh: StepRequest | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -127,7 +127,7 @@ class BrowserStep:
     query, or in its fragment. What comes back must carry the `state` that was sent."""
 
     id: str
-    request: Request
+    request: StepRequest
     produces: str
     is_in_fragment: bool = False
     needs: Mapping[str, Need] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class OidcStep:
 
     @property
     def token(self) -> str:
-        return place(self.id, self.produces)
+        return placeholder(self.id, self.produces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,7 @@ class DescribedStep:
     warnings: tuple[str, ...] = ()
 
 
-Step = HttpStep | BrowserStep | OidcStep | EnvironmentStep | ObjectStep | DescribedStep
+RecipeStep = HttpStep | BrowserStep | OidcStep | EnvironmentStep | ObjectStep | DescribedStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ class Alternative:
 
     ref: str | None
     type: str
-    steps: tuple[Step, ...]
+    steps: tuple[RecipeStep, ...]
     is_executable: bool
     missing: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()

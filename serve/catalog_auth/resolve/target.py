@@ -1,4 +1,4 @@
-"""What is to be reached: a holder of the document, its href made absolute, where it is stored."""
+"""Finds the target of a resolution: a holder, its href made absolute, and the stores it is in."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,10 @@ from tollgate.serve.catalog_auth.document.urls import scheme_of
 from tollgate.serve.catalog_auth.objects.storage_schemes import storage_schemes_of
 from tollgate.serve.catalog_auth.objects.urls import URI_PROVIDERS, ObjectLocation, parse_object_url
 from tollgate.serve.catalog_auth.resolve.object_stores import Store
-from tollgate.serve.catalog_auth.resolve.withholding import withheld, withheld_mapping
+from tollgate.serve.catalog_auth.resolve.secret_removal import (
+    mapping_without_secrets,
+    without_secrets,
+)
 from tollgate.serve.catalog_auth.rules.findings import pointer
 
 STORAGE_SCHEMES = "storage:schemes"
@@ -27,7 +30,7 @@ class By(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AccessTarget:
     """A holder's JSON Pointer, or an href: as the document has it, or absolute."""
 
     by: By
@@ -38,12 +41,12 @@ class Target:
 class NoTarget:
     """Nothing in the document is named so; `suggest` are names that it has."""
 
-    target: Target
+    target: AccessTarget
     suggest: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class FoundTarget:
     """A holder. `href` is absolute, unless nothing tells against what, and without secrets
     (`is_withheld`: it had one). `stores` are where its object is kept, by the storage scheme that
     says so; empty when it is no object."""
@@ -63,7 +66,9 @@ class Aim:
         return next((store.location for store in self.stores.values()), None)
 
 
-def aim(document: Document, target: Target, base_url: str | None = None) -> Aim | NoTarget:
+def aim(
+    document: Document, target: AccessTarget, base_url: str | None = None
+) -> FoundTarget | NoTarget:
     """The holder that is meant. `base_url` is where the document was found; its `self` link says so
     as well."""
     base = base_url or _self_href(document)
@@ -71,9 +76,9 @@ def aim(document: Document, target: Target, base_url: str | None = None) -> Aim 
     if holder is None:
         return NoTarget(target, _suggestions(document, target))
     written = None if holder.href is None else _absolute(holder.href, base)
-    href = None if written is None else withheld(written)
-    values = {name: withheld(value) for name, value in _values(document, holder).items()}
-    return Aim(holder, href, href != written, _stores(document, holder, href), values)
+    href = None if written is None else without_secrets(written)
+    values = {name: without_secrets(value) for name, value in _values(document, holder).items()}
+    return FoundTarget(holder, href, href != written, _stores(document, holder, href), values)
 
 
 def _stores(document: Document, holder: Holder, href: str | None) -> Mapping[str | None, Store]:
@@ -106,7 +111,7 @@ def _store(
     )
 
 
-def _holder(document: Document, target: Target, base: str | None) -> Holder | None:
+def _holder(document: Document, target: AccessTarget, base: str | None) -> Holder | None:
     for holder in document.holders:
         if target.by is By.POINTER:
             if pointer(holder.path) == target.text:
@@ -119,7 +124,7 @@ def _holder(document: Document, target: Target, base: str | None) -> Holder | No
     return None
 
 
-def _suggestions(document: Document, target: Target) -> tuple[str, ...]:
+def _suggestions(document: Document, target: AccessTarget) -> tuple[str, ...]:
     if target.by is By.POINTER:
         names = [pointer(holder.path) for holder in document.holders]
     else:
@@ -155,7 +160,7 @@ def _storages(
     refs = holder.value.get(STORAGE_REFS)
     names: Sequence[object] = refs if isinstance(refs, list) else ()
     named = {ref: schemes[ref] for ref in names if isinstance(ref, str) and ref in schemes}
-    return withheld_mapping(named), withheld_mapping(schemes)
+    return mapping_without_secrets(named), mapping_without_secrets(schemes)
 
 
 def _owners(document: Document) -> list[Mapping[str, object]]:

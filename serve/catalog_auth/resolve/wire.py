@@ -1,8 +1,8 @@
 """A resolution as JSON (part D, "Resolving")."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.objects.urls import ObjectLocation
 from tollgate.serve.catalog_auth.resolve.recipes.recipe import recipes
 from tollgate.serve.catalog_auth.resolve.steps import (
@@ -17,13 +17,11 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     ObjectStep,
     OidcStep,
     Produced,
-    Request,
+    RecipeStep,
     Resolution,
-    Step,
+    StepRequest,
 )
 from tollgate.serve.catalog_auth.resolve.target import NoTarget
-
-Json = dict[str, Any]
 
 
 def resolution_json(resolution: Resolution, has_recipes: bool = False) -> Json:
@@ -73,7 +71,7 @@ def _alternative(one: Alternative, has_recipes: bool) -> Json:
     return members
 
 
-def _step(step: Step) -> Json:
+def _step(step: RecipeStep) -> Json:
     match step:
         case HttpStep():
             return _http(step)
@@ -131,7 +129,7 @@ def _http(step: HttpStep) -> Json:
     return members | _present(warnings=list(step.warnings))
 
 
-def _request(request: Request) -> Json:
+def _request(request: StepRequest) -> Json:
     members: Json = {
         "method": request.method,
         "url": request.url,

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from tollgate.serve.catalog_auth.rules.exposure import addresses as exposure
 from tollgate.serve.catalog_auth.rules.exposure import leaking_urls, secrets
 from tollgate.serve.catalog_auth.rules.references import chains, inheritance, references
-from tollgate.serve.catalog_auth.rules.rule import Rule
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.rules.schemes import (
     api_key,
     custom_types,
@@ -24,7 +24,7 @@ from tollgate.serve.catalog_auth.rules.structure import flows as flow_structure
 from tollgate.serve.catalog_auth.rules.structure import schemes as structure
 
 
-def _joined(*groups: tuple[Rule, ...]) -> Mapping[str, Rule]:
+def _joined(*groups: tuple[CatalogRule, ...]) -> Mapping[str, CatalogRule]:
     rules = sorted((rule for group in groups for rule in group), key=lambda rule: rule.id)
     by_id = {rule.id: rule for rule in rules}
     assert len(by_id) == len(rules), "two rules share an id"
@@ -32,7 +32,7 @@ def _joined(*groups: tuple[Rule, ...]) -> Mapping[str, Rule]:
 
 
 # Every rule by its id.
-RULES: Mapping[str, Rule] = _joined(
+RULES: Mapping[str, CatalogRule] = _joined(
     api_key.RULES,
     chains.RULES,
     custom_types.RULES,

@@ -1,4 +1,4 @@
-"""What is said about a document: findings, where they are, and how they are repaired.
+"""Findings about a document: severity, place, message and repair.
 
 A finding never carries a secret: whoever writes a message about one writes `redacted(secret)`.
 """
@@ -10,7 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
+from tollgate.actors.kernel.json_value import JsonValue
+
 # Steps from the root of a document: names of members and indices of lists.
 Path = tuple[str | int, ...]
 

@@ -1,8 +1,8 @@
-"""What a rule is, and the report that its check writes to.
+"""A rule of the catalogue, and the report that its check writes to.
 
 A rule looks at one kind of subject. The runner hands its check every subject of that kind, and a
-`Report` that knows the document and the rule that runs. One check belongs to one rule; what several
-rules need of a subject is computed once, in the subject.
+`FindingReport` that knows the document and the rule that runs. One check belongs to one rule;
+what several rules need of a subject is computed once, in the subject.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ _NO_PROFILES: Mapping[Profile, Severity] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CatalogRule:
     """One rule of the catalogue.
 
     `types` are the scheme types it looks at (None: all), for subjects that have one. `profiles` has
@@ -69,7 +69,7 @@ class Rule:
     why: str
     source: str
     repair: str
-    check: Callable[[Any, "Report"], None]
+    check: Callable[[Any, "FindingReport"], None]
     example: Mapping[str, object]
     types: frozenset[str] | None = None
     profiles: Mapping[Profile, Severity] = field(default_factory=lambda: _NO_PROFILES)
@@ -92,16 +92,16 @@ class Rule:
         return self.id[0] == "S" or self.id in ("E01", "E03", "E07")
 
 
-class Step(NamedTuple):
+class RunningRule(NamedTuple):
     """A rule as it runs: how bad its findings are (None: nobody wants them), and whether the caller
     has said so, whatever the check thinks of the single case."""
 
-    rule: Rule
+    rule: CatalogRule
     severity: Severity | None
     is_forced: bool
 
 
-class Report:
+class FindingReport:
     """What the checks find in one document. `step` is the rule that runs."""
 
     __slots__ = (
@@ -118,7 +118,7 @@ class Report:
     def __init__(self, document: Document, profile: Profile, raw: bytes | None) -> None:
         self.document = document
         self.profile = profile
-        self.step: Step
+        self.step: RunningRule
         # The document's own text, if there is one: no part of a larger one.
         self.raw = raw
         # The first FINDINGS_MAX; `counts` has them all.

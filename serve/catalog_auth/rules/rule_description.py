@@ -1,23 +1,21 @@
 """A rule as it is told: its members, and its example with what is found in it."""
 
 import json
-from typing import Any
 
 from msgspec.json import encode
 
+from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.repair.fixes import fix
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
-from tollgate.serve.catalog_auth.rules.rule import Profile, Rule
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, Profile
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, judge, reply_of
 from tollgate.serve.catalog_auth.verdict.report import Options
 
-Json = dict[str, Any]
 EXAMPLE = "example"
 
 
-def rule_members(rule: Rule) -> Json:
+def rule_members(rule: CatalogRule) -> Json:
     """What there is to say of a rule without its example."""
     severities = {profile: rule.severity_in(profile) for profile in Profile}
     return {
@@ -35,7 +33,7 @@ def rule_members(rule: Rule) -> Json:
     }
 
 
-def rule_in_full(rule: Rule) -> Json:
+def rule_in_full(rule: CatalogRule) -> Json:
     """With a document that breaks it, what is found there, and that document repaired."""
     return rule_members(rule) | {
         "example": rule.example if rule.example_text is None else rule.example_text.decode(),
@@ -45,20 +43,20 @@ def rule_in_full(rule: Rule) -> Json:
     }
 
 
-def repaired_example(rule: Rule) -> JsonValue:
+def repaired_example(rule: CatalogRule) -> JsonValue:
     """The example with what the rule finds repaired; None when people have to do it."""
     root = decode(rule.example_text or encode(rule.example))
     made = fix(root, _options(rule), Ancestors(rule.example_collection), frozenset({rule.id}))
     return made.document if made.repairs else None
 
 
-def judged_example(rule: Rule) -> Judged:
+def judged_example(rule: CatalogRule) -> Judged:
     """The judgement of the example, under a profile in which the rule runs."""
     raw = example_text(rule).encode()
     return judge(raw, EXAMPLE, _options(rule), Ancestors(rule.example_collection))
 
 
-def example_text(rule: Rule) -> str:
+def example_text(rule: CatalogRule) -> str:
     """The example as people read it."""
     if rule.example_text is not None:
         return rule.example_text.decode()
@@ -70,6 +68,6 @@ def as_lines(value: object) -> list[str]:
     return json.dumps(value, indent=2, ensure_ascii=False).splitlines()
 
 
-def _options(rule: Rule) -> Options:
+def _options(rule: CatalogRule) -> Options:
     running = (profile for profile in Profile if rule.severity_in(profile) is not None)
     return Options(profile=Profile.DEFAULT if rule.is_on_by_default else next(running))

@@ -8,50 +8,50 @@ from typing import Any
 from tollgate.serve.catalog_auth.document.document import flows_of, parameters_of
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Severity
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Step, Subject
+from tollgate.serve.catalog_auth.rules.rule import FindingReport, Profile, RunningRule, Subject
 
 # Plans of so many different options are remembered.
 PLANS_MAX = 256
 
 
-# Steps, each with the check of its rule at hand.
-Steps = tuple[tuple[Step, Callable[[Any, Report], None]], ...]
+# RunningRules, each with the check of its rule at hand.
+RunningRules = tuple[tuple[RunningRule, Callable[[Any, FindingReport], None]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SchemePlan:
     """The rules that look at schemes of one type, and into them."""
 
-    scheme: Steps
-    flow: Steps
-    signed_flow: Steps
-    parameter: Steps
+    scheme: RunningRules
+    flow: RunningRules
+    signed_flow: RunningRules
+    parameter: RunningRules
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RulePlan:
     """The rules that run, by what they look at."""
 
-    document: Steps
-    references: Steps
-    access: Steps
-    gated_access: Steps
+    document: RunningRules
+    references: RunningRules
+    access: RunningRules
+    gated_access: RunningRules
     by_type: Mapping[str, SchemePlan]
     other_types: SchemePlan
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan(profile: Profile, severities: frozenset[tuple[str, Severity | None]]) -> Plan:
+def plan(profile: Profile, severities: frozenset[tuple[str, Severity | None]]) -> RulePlan:
     """The rules as this profile has them, with the caller's own severities (None: off)."""
     overrides = dict(severities)
-    steps: list[Step] = []
+    steps: list[RunningRule] = []
     for rule in RULES.values():
         severity = overrides.get(rule.id, rule.severity_in(profile))
         # Rules about secrets always run: the messages of all others are redacted by them.
         if severity is not None or rule.id[0] == "X":
-            steps.append(Step(rule, severity, rule.id in overrides))
+            steps.append(RunningRule(rule, severity, rule.id in overrides))
 
-    def looking_at(subject: Subject, type_: str | None = None) -> Steps:
+    def looking_at(subject: Subject, type_: str | None = None) -> RunningRules:
         return tuple(
             (step, step.rule.check)
             for step in steps
@@ -68,7 +68,7 @@ def plan(profile: Profile, severities: frozenset[tuple[str, Severity | None]]) -
         )
 
     types = {type_ for rule in RULES.values() for type_ in rule.types or ()}
-    return Plan(
+    return RulePlan(
         looking_at(Subject.DOCUMENT),
         looking_at(Subject.REFERENCES),
         looking_at(Subject.ACCESS),
@@ -78,7 +78,7 @@ def plan(profile: Profile, severities: frozenset[tuple[str, Severity | None]]) -
     )
 
 
-def run(plan: Plan, report: Report) -> None:
+def run(plan: RulePlan, report: FindingReport) -> None:
     """Hands every rule of the plan every subject that the document has for it."""
     document = report.document
     _run(plan.document, (document,), report)
@@ -98,7 +98,7 @@ def run(plan: Plan, report: Report) -> None:
     _run(plan.gated_access, gated, report)
 
 
-def _run(steps: Steps, subjects: Sequence[object], report: Report) -> None:
+def _run(steps: RunningRules, subjects: Sequence[object], report: FindingReport) -> None:
     if len(subjects) == 1:  # (which is mostly so, and quicker said)
         subject = subjects[0]
         for report.step, check in steps:

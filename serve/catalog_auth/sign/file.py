@@ -38,7 +38,7 @@ from tollgate.serve.catalog_auth.sign.signer import (
 )
 
 FILE_BYTES_MAX = 1024 * 1024
-Word = Annotated[str, Meta(min_length=1, max_length=200)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
 Cloud = Annotated[str, Meta(pattern=r"^[A-Z][A-Z0-9_]{0,40}$")]
 Endpoint = Annotated[str, Meta(pattern=r"^https?://[^\s/?#@]+/?$")]
 Expiry = Annotated[int, Meta(ge=EXPIRY_MIN_S, le=EXPIRY_MAX_S)]
@@ -49,10 +49,10 @@ class SigningFileError(Exception):
 
 
 class BucketEntry(Struct, forbid_unknown_fields=True):
-    name: Word
+    name: ShortText
     prefixes: Annotated[list[str], Meta(min_length=1, max_length=1_000)]
     credentials: Cloud = "AWS"
-    region: Word = "us-east-1"
+    region: ShortText = "us-east-1"
     endpoint: Endpoint | None = None
     bucket_in_host: bool = False
     requester_pays: bool = False
@@ -66,20 +66,20 @@ class SigningEntries(Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class SigningDoor:
+class SigningService:
     """What signs, and for whom: callers who show one of `keys`; for anybody when there are none."""
 
     signer: Signer
     keys: tuple[str, ...]
 
 
-def signing_door(
+def signing_service(
     name: str,
     read: Callable[[str], str],
     keys: tuple[str, ...],
     environment: Mapping[str, str],
     clock: Clock,
-) -> SigningDoor:
+) -> SigningService:
     """The door of the file called `name`; `read` gives the text of a file. Raises
     SigningFileError."""
     try:
@@ -99,7 +99,7 @@ def signing_door(
     configuration = SigningConfiguration(
         tuple(map(_bucket, entries.buckets)), credentials, entries.expiry_s, entries.expiry_max_s
     )
-    return SigningDoor(Signer(configuration, clock), keys if entries.callers == "keys" else ())
+    return SigningService(Signer(configuration, clock), keys if entries.callers == "keys" else ())
 
 
 def _credentials(

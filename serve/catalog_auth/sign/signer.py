@@ -36,7 +36,7 @@ KEY_BYTES_MAX = 1_024
 _TIMESTAMP = "%Y%m%dT%H%M%SZ"
 
 
-class Refused(StrEnum):
+class SigningRefusal(StrEnum):
     """Why nothing was signed."""
 
     NOT_AN_OBJECT = "the href is not an object's URL"
@@ -86,7 +86,7 @@ class SigningConfiguration:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedUrl:
     """A URL that anybody may fetch until `expires`. `caller_id` is the third party's own
     identifier, for metrics; the URL does not hold it."""
 
@@ -114,35 +114,35 @@ class Signer:
 
     def sign(
         self, bucket: str, key: str, duration_s: int | None = None, caller_id: str | None = None
-    ) -> Signed | Refused:
+    ) -> SignedUrl | SigningRefusal:
         """A URL for this object; `duration_s` is clamped."""
         listed = self._buckets.get(bucket)
         if listed is None:
-            return Refused.BUCKET
+            return SigningRefusal.BUCKET
         if not _is_key(key):
-            return Refused.BAD_KEY
+            return SigningRefusal.BAD_KEY
         if not key.startswith(listed.key_prefixes):
-            return Refused.KEY
+            return SigningRefusal.KEY
         credentials = self._configuration.credentials.get(listed.credentials)
         if credentials is None:
-            return Refused.CREDENTIALS
+            return SigningRefusal.CREDENTIALS
         now_s = int(self._clock.now_s())
         expiry_s = self._clamped(duration_s)
         url = _signed_url(listed, key, credentials, now_s, expiry_s)
-        return Signed(url, datetime.fromtimestamp(now_s + expiry_s, UTC), caller_id)
+        return SignedUrl(url, datetime.fromtimestamp(now_s + expiry_s, UTC), caller_id)
 
     def sign_href(
         self, href: str, duration_minutes: int | None = None, caller_id: str | None = None
-    ) -> Signed | Refused:
+    ) -> SignedUrl | SigningRefusal:
         """A URL for the object that this href means, however it is written."""
         location = parse_object_url(href, self._stores)
         if not isinstance(location, ObjectLocation):
-            return Refused.NOT_AN_OBJECT
+            return SigningRefusal.NOT_AN_OBJECT
         listed = self._buckets.get(location.bucket)
         if listed is None:
-            return Refused.BUCKET
+            return SigningRefusal.BUCKET
         if not _is_at(location, listed):
-            return Refused.ELSEWHERE
+            return SigningRefusal.ELSEWHERE
         duration_s = None if duration_minutes is None else duration_minutes * 60
         return self.sign(location.bucket, location.key, duration_s, caller_id)
 

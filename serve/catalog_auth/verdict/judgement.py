@@ -5,23 +5,14 @@ The doors, the page and the command all judge here, so they never differ.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
-from tollgate.serve.catalog_auth.document.positions import Place, positions
+from tollgate.serve.catalog_auth.document.positions import TextPosition, positions
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import (
-    Finding,
-    Fix,
-    JsonValue,
-    Path,
-    Severity,
-    pointer,
-)
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Path, Severity, pointer
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options, Verdict, validate
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +21,11 @@ class Judged:
 
     name: str
     verdict: Verdict
-    places: Mapping[Path, Place]
+    places: Mapping[Path, TextPosition]
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class UnusableDocument:
     """What cannot be judged, and why not; `line` 0: nobody can say where."""
 
     name: str

@@ -10,12 +10,13 @@ from types import MappingProxyType
 
 import msgspec
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Document, Kind
 from tollgate.serve.catalog_auth.document.locator import locate, locate_features
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.findings import Finding, JsonValue, Operation, Path, Severity
-from tollgate.serve.catalog_auth.rules.rule import FINDINGS_MAX, Profile, Report
+from tollgate.serve.catalog_auth.rules.findings import Finding, Operation, Path, Severity
+from tollgate.serve.catalog_auth.rules.rule import FINDINGS_MAX, FindingReport, Profile
 from tollgate.serve.catalog_auth.rules.runner import plan, run
 from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 
@@ -100,8 +101,8 @@ def validate(
     )
 
 
-def _reported(document: Document, options: Options, raw: bytes | None) -> Report:
-    report = Report(document, options.profile, raw)
+def _reported(document: Document, options: Options, raw: bytes | None) -> FindingReport:
+    report = FindingReport(document, options.profile, raw)
     # (a mapping cannot be hashed, what is in it can)
     severities = frozenset(options.severities.items()) if options.severities else frozenset()
     run(plan(options.profile, severities), report)

@@ -27,7 +27,12 @@ from tollgate.serve.catalog_auth.verdict.formats.text import (
     total_line,
     unusable_as_github,
 )
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable, judge_value, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import (
+    Judged,
+    UnusableDocument,
+    judge_value,
+    reply_of,
+)
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options
 from tollgate.serve.commands.catalog.files import NearbyAncestors, candidates, read
 from tollgate.serve.commands.catalog.fix import fix
@@ -117,7 +122,9 @@ def _options(
     return with_asked(DEFAULT_OPTIONS, asked)
 
 
-def _judged(names: Sequence[str], options: Options) -> tuple[list[Judged], list[Unusable], int]:
+def _judged(
+    names: Sequence[str], options: Options
+) -> tuple[list[Judged], list[UnusableDocument], int]:
     """The judgements, what cannot be judged, and how many files were passed over."""
     found, unusable = candidates(names)
     judged: list[Judged] = []
@@ -128,7 +135,7 @@ def _judged(names: Sequence[str], options: Options) -> tuple[list[Judged], list[
             file = read(candidate)
             if file is None:
                 passed_over += 1
-            elif isinstance(file, Unusable):
+            elif isinstance(file, UnusableDocument):
                 unusable.append(file)
             else:
                 above = ancestors.of(file)
@@ -137,7 +144,7 @@ def _judged(names: Sequence[str], options: Options) -> tuple[list[Judged], list[
     return judged, unusable, passed_over
 
 
-def _print_json(judged: Sequence[Judged], unusable: Sequence[Unusable]) -> None:
+def _print_json(judged: Sequence[Judged], unusable: Sequence[UnusableDocument]) -> None:
     """An object per line: of many documents, each can be read by itself."""
     for each in judged:
         click.echo(json.dumps({"file": each.name} | reply_of(each), ensure_ascii=False))
@@ -148,19 +155,19 @@ def _print_json(judged: Sequence[Judged], unusable: Sequence[Unusable]) -> None:
         click.echo(json.dumps(members, ensure_ascii=False))
 
 
-def _print_github(judged: Sequence[Judged], unusable: Sequence[Unusable]) -> None:
+def _print_github(judged: Sequence[Judged], unusable: Sequence[UnusableDocument]) -> None:
     for line in _github_lines(judged, unusable):
         click.echo(line)
     click.echo(total_line(judged, len(unusable)))
 
 
-def _github_lines(judged: Sequence[Judged], unusable: Sequence[Unusable]) -> Iterator[str]:
+def _github_lines(judged: Sequence[Judged], unusable: Sequence[UnusableDocument]) -> Iterator[str]:
     for each in judged:
         yield from as_github(each)
     yield from map(unusable_as_github, unusable)
 
 
-def _exit(judged: Sequence[Judged], unusable: Sequence[Unusable]) -> None:
+def _exit(judged: Sequence[Judged], unusable: Sequence[UnusableDocument]) -> None:
     if unusable:
         sys.exit(EXIT_UNUSABLE)
     if not all(each.verdict.valid for each in judged):

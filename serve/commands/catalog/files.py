@@ -12,10 +12,10 @@ from glob import glob, has_magic
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
-from tollgate.serve.catalog_auth.verdict.judgement import Unusable
+from tollgate.serve.catalog_auth.verdict.judgement import UnusableDocument
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -49,30 +49,32 @@ class Candidate:
         return STDIN_NAME if self.path is None else str(self.path)
 
 
-def candidates(names: Sequence[str]) -> tuple[list[Candidate], list[Unusable]]:
+def candidates(names: Sequence[str]) -> tuple[list[Candidate], list[UnusableDocument]]:
     """The files that these names mean, each once, and the names that mean nothing."""
     found: dict[Candidate, None] = {}
-    unusable: list[Unusable] = []
+    unusable: list[UnusableDocument] = []
     for name in names or (STDIN,):
         meant = list(_meant(name))
         found |= dict.fromkeys(meant)
         if not meant:
-            unusable.append(Unusable(name, _why_nothing(name)))
+            unusable.append(UnusableDocument(name, _why_nothing(name)))
     return list(found), unusable
 
 
-def read(candidate: Candidate) -> CatalogFile | Unusable | None:
+def read(candidate: Candidate) -> CatalogFile | UnusableDocument | None:
     """The document; None when it is none, and nobody has named it."""
     try:
         raw = _bytes(candidate.path)
     except OSError as error:
-        return Unusable(candidate.name, f"cannot be read: {error.strerror or error}")
+        return UnusableDocument(candidate.name, f"cannot be read: {error.strerror or error}")
     if len(raw) > FILE_BYTES_MAX:
-        return Unusable(candidate.name, f"is larger than {FILE_BYTES_MAX} bytes")
+        return UnusableDocument(candidate.name, f"is larger than {FILE_BYTES_MAX} bytes")
     try:
         root = decode(raw)
     except UnreadableError as error:
-        return Unusable(candidate.name, f"is not JSON: {error.reason}", error.line, error.column)
+        return UnusableDocument(
+            candidate.name, f"is not JSON: {error.reason}", error.line, error.column
+        )
     if not candidate.is_named and not _is_catalog_document(root):
         return None
     return CatalogFile(candidate.name, candidate.path, raw, root)

@@ -9,12 +9,12 @@ from difflib import unified_diff
 import click
 
 from tollgate.actors.kernel.atomic_file import replace_file
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.repair.fixes import Fixed
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
-from tollgate.serve.catalog_auth.rules.findings import JsonValue
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.formats.text import number, verdict_line
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.commands.catalog.files import CatalogFile, NearbyAncestors, candidates, read
 from tollgate.serve.commands.catalog.output import print_unusable, progress
@@ -45,7 +45,7 @@ def fix(names: tuple[str, ...], is_written: bool, profile: str) -> None:
         for candidate in found:
             file = read(candidate)
             step()
-            if isinstance(file, Unusable):
+            if isinstance(file, UnusableDocument):
                 unusable.append(file)
             elif file is not None:
                 made = fixed(file.root, options, ancestors.of(file))

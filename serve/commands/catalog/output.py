@@ -1,4 +1,4 @@
-"""What `tollgate catalog` prints for people."""
+"""Output of `tollgate catalog` for people."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
-from tollgate.serve.catalog_auth.rules.rule import Rule
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.rules.rule_description import (
     example_text,
     judged_example,
@@ -18,7 +18,7 @@ from tollgate.serve.catalog_auth.rules.rule_description import (
     rule_members,
 )
 from tollgate.serve.catalog_auth.verdict.formats.text import block, number, total_line, verdict_line
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 # A bar for less would only flicker.
@@ -37,7 +37,11 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 def print_text(
-    judged: Sequence[Judged], unusable: Sequence[Unusable], passed_over: int, *, is_quiet: bool
+    judged: Sequence[Judged],
+    unusable: Sequence[UnusableDocument],
+    passed_over: int,
+    *,
+    is_quiet: bool,
 ) -> None:
     """Every finding with its place, reason and repair; then each verdict, and the sum."""
     for each in judged:
@@ -54,7 +58,7 @@ def print_text(
         click.echo(f"{total_line(judged, len(unusable))}{others}")
 
 
-def print_unusable(unusable: Sequence[Unusable]) -> None:
+def print_unusable(unusable: Sequence[UnusableDocument]) -> None:
     """What cannot be judged, to the error output."""
     for each in unusable:
         where = f":{each.line}:{each.column}" if each.line else ""
@@ -73,7 +77,7 @@ def _print_finding(judged: Judged, finding: Finding) -> None:
     click.echo()
 
 
-def print_rules(rules: Sequence[Rule], *, as_json: bool) -> None:
+def print_rules(rules: Sequence[CatalogRule], *, as_json: bool) -> None:
     """One line each."""
     if as_json:
         click.echo(json.dumps([rule_members(rule) for rule in rules], indent=2))
@@ -85,7 +89,7 @@ def print_rules(rules: Sequence[Rule], *, as_json: bool) -> None:
         click.echo(f"{rule.id}  {severity} {rule.name:<{width}}  {rule.says}{off}")
 
 
-def print_rule(rule: Rule, *, as_json: bool) -> None:
+def print_rule(rule: CatalogRule, *, as_json: bool) -> None:
     """A rule in full."""
     if as_json:
         click.echo(json.dumps(rule_in_full(rule), indent=2, ensure_ascii=False))
@@ -107,7 +111,7 @@ def print_rule(rule: Rule, *, as_json: bool) -> None:
             _print_finding(found, finding)
 
 
-def _severities(rule: Rule) -> str:
+def _severities(rule: CatalogRule) -> str:
     others = [f"{profile}: {severity}" for profile, severity in rule.profiles.items()]
     usual = str(rule.severity) if rule.is_on_by_default else "off"
     return f"{usual} ({', '.join(others)})" if others else usual

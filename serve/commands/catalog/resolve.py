@@ -9,14 +9,17 @@ import click
 from tollgate.serve.catalog_auth.document.document import MISSING, Document, HolderKind
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.page.targets import told_in_short, ways_of
-from tollgate.serve.catalog_auth.page.view import Way
-from tollgate.serve.catalog_auth.resolve.holdings import Held, Holdings
+from tollgate.serve.catalog_auth.page.view import ShownAlternative
+from tollgate.serve.catalog_auth.resolve.available_credentials import (
+    AvailableCredential,
+    AvailableCredentials,
+)
 from tollgate.serve.catalog_auth.resolve.resolution import resolve as resolved
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
-from tollgate.serve.catalog_auth.resolve.target import By, NoTarget, Target
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By, NoTarget
 from tollgate.serve.catalog_auth.resolve.wire import no_target_text, resolution_json
 from tollgate.serve.catalog_auth.rules.findings import Finding, pointer
-from tollgate.serve.catalog_auth.verdict.judgement import Unusable
+from tollgate.serve.catalog_auth.verdict.judgement import UnusableDocument
 from tollgate.serve.catalog_auth.verdict.report import validate
 from tollgate.serve.commands.catalog.files import (
     STDIN,
@@ -49,7 +52,7 @@ def resolve(
     above = NearbyAncestors().of(file)
     findings = validate(file.root, ancestors=above, raw=file.raw).findings
     document = locate(file.root, above, raw=file.raw)
-    holdings = Holdings(tuple(map(Held, held)))
+    holdings = AvailableCredentials(tuple(map(AvailableCredential, held)))
     found = [
         _found(document, wanted, holdings, findings, base) for wanted in _wanted(document, target)
     ]
@@ -68,17 +71,17 @@ def _file(name: str) -> CatalogFile:
     file = read(found[0]) if found else unusable[0]
     if isinstance(file, CatalogFile):
         return file
-    print_unusable([file or Unusable(name, "is a folder: name one file")])
+    print_unusable([file or UnusableDocument(name, "is a folder: name one file")])
     raise click.exceptions.Exit(EXIT_UNUSABLE)
 
 
-def _wanted(document: Document, target: str | None) -> list[Target]:
+def _wanted(document: Document, target: str | None) -> list[AccessTarget]:
     """The target; or all that has an href and is no mere link to another document."""
     if target is not None:
         is_pointer = target.startswith("/") or not target
-        return [Target(By.POINTER if is_pointer else By.HREF, target)]
+        return [AccessTarget(By.POINTER if is_pointer else By.HREF, target)]
     return [
-        Target(By.POINTER, pointer(holder.path))
+        AccessTarget(By.POINTER, pointer(holder.path))
         for holder in document.holders
         if holder.kind is not HolderKind.LINK or holder.refs is not MISSING
     ]
@@ -86,8 +89,8 @@ def _wanted(document: Document, target: str | None) -> list[Target]:
 
 def _found(
     document: Document,
-    target: Target,
-    holdings: Holdings,
+    target: AccessTarget,
+    holdings: AvailableCredentials,
     findings: Sequence[Finding],
     base: str | None,
 ) -> Resolution:
@@ -106,7 +109,7 @@ def _print(found: Resolution) -> None:
         _print_way(way)
 
 
-def _print_way(way: Way) -> None:
+def _print_way(way: ShownAlternative) -> None:
     click.secho(f"  {way.title}", bold=True)
     for note in way.notes:
         click.echo(f"    {note}")

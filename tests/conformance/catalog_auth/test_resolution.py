@@ -7,20 +7,19 @@ import json
 import re
 from collections.abc import Iterator
 from random import Random
-from typing import Any
 
 from tests.support.catalog_auth.data import own_cases, public_documents, specified_cases
 from tests.support.catalog_auth.mutations import mutated
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.registries.secret_shapes import find_secret
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
-from tollgate.serve.catalog_auth.resolve.target import By, Target
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import pointer
 
-Json = dict[str, Any]
 PLACE = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")
 MUTATIONS = 2_000
 MEMBERS = {"ref", "type", "flow", "storage", "chain", "executable", "missing", "steps", "findings"}
@@ -62,7 +61,7 @@ def problems(root: Json) -> Iterator[str]:
         for holder in document.holders
     }
     for holder in kinds.values():
-        found = resolve(document, Target(By.POINTER, pointer(holder.path)))
+        found = resolve(document, AccessTarget(By.POINTER, pointer(holder.path)))
         assert isinstance(found, Resolution)
         answer = resolution_json(found, has_recipes=True)
         text = json.dumps(answer)

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.catalog_auth.api import DANGLING, CatalogApi, item, problem
 from tests.support.virtual_loop import VirtualLoop
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.bulk import LUMP_BYTES, LUMPS_MAX, bulk_results
 from tollgate.serve.catalog_auth.api.problems import BadBody
-from tollgate.serve.catalog_auth.verdict.judgement import Json
 
 BYTES_MAX = 4_000
 api = CatalogApi(CATALOG_DOCUMENT_BYTES_MAX=str(BYTES_MAX))
@@ -100,7 +100,7 @@ def test_what_is_wrong_with_the_call_itself_is_a_problem() -> None:
 
 def test_there_are_so_many_calls_at_a_time() -> None:
     busy = CatalogApi(CATALOG_BULK_CALLS_MAX="1")
-    with busy.desk.slots.one():
+    with busy.context.slots.one():
         headers = {"content-type": "application/x-ndjson"}
         reply = busy.call("POST", "/validate/bulk", content=BODY, headers=headers)
         problem(reply, 503, "busy")

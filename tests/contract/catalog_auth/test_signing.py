@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.catalog_auth.api import CatalogApi, item, problem
 from tollgate.actors.kernel.clock import ManualClock
-from tollgate.serve.catalog_auth.api.context import Desk, Slots
-from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_door
+from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
+from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_service
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS
 
 NOW_S = 1_767_225_600  # 2026-01-01T00:00:00Z
@@ -26,14 +26,16 @@ OBJECT = {"bucket": "scenes", "key": "2026/a b.tif"}
 
 
 def signing(callers: str = "anybody", public_url: str = "") -> CatalogApi:
-    door = signing_door(
+    door = signing_service(
         "signing.yaml",
         lambda _: FILE.format(callers=callers),
         (KEY, "another-key-of-the-tests"),
         KEYS,
         ManualClock(NOW_S),
     )
-    return CatalogApi(Desk(DEFAULT_OPTIONS, 100_000, Slots(1), public_url, "1.0", signing=door))
+    return CatalogApi(
+        CatalogContext(DEFAULT_OPTIONS, 100_000, Slots(1), public_url, "1.0", signing=door)
+    )
 
 
 open_api = signing()
@@ -191,14 +193,16 @@ def test_the_scheme_says_where_it_was_asked_when_nobody_says_better() -> None:
 )
 def test_a_file_that_cannot_be_used_is_refused_in_one_line(text: str, word: str) -> None:
     with pytest.raises(SigningFileError, match=word) as refusal:
-        signing_door("signing.yaml", lambda _: text, (), KEYS, ManualClock(NOW_S))
+        signing_service("signing.yaml", lambda _: text, (), KEYS, ManualClock(NOW_S))
     assert "\n" not in str(refusal.value)
 
 
 def test_the_shipped_file_can_be_used() -> None:
     file = Path(__file__).parents[3] / "configs/catalog/signing.yaml"
     read = Path.read_text
-    door = signing_door(str(file), lambda name: read(Path(name)), (KEY,), KEYS, ManualClock(NOW_S))
+    door = signing_service(
+        str(file), lambda name: read(Path(name)), (KEY,), KEYS, ManualClock(NOW_S)
+    )
     assert door.keys == (KEY,)
 
 

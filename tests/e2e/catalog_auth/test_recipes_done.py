@@ -16,8 +16,8 @@ from tests.support.servers.object_store import KEY, SECRET, ObjectStore, object_
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 from tollgate.serve.catalog_auth.sign.signer import (
-    Signed,
     SignedBucket,
+    SignedUrl,
     Signer,
     SigningConfiguration,
     SigningCredentials,
@@ -94,7 +94,9 @@ def test_an_object_is_signed_and_fetched(store: ObjectStore, tmp_path: Path) -> 
 
     def sign(seen: Seen) -> tuple[int, dict[str, str]]:
         signed = signer.sign(**json.loads(seen.body))
-        if seen.headers.get("authorization") != "Bearer s3cr3t" or not isinstance(signed, Signed):
+        if seen.headers.get("authorization") != "Bearer s3cr3t" or not isinstance(
+            signed, SignedUrl
+        ):
             return 401, {}
         return 200, {"body": json.dumps({"signed_url": signed.url})}
 

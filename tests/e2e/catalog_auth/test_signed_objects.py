@@ -15,15 +15,15 @@ from tests.support.catalog_auth.steps import StepClient
 from tests.support.servers.file_server import Seen, file_server
 from tests.support.servers.object_store import KEY, SECRET, ObjectStore, object_store
 from tollgate.actors.kernel.clock import ManualClock, SystemClock
-from tollgate.serve.catalog_auth.api.context import Desk, Slots
-from tollgate.serve.catalog_auth.sign.file import signing_door
+from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
+from tollgate.serve.catalog_auth.sign.file import signing_service
 from tollgate.serve.catalog_auth.sign.signer import (
-    Refused,
-    Signed,
     SignedBucket,
+    SignedUrl,
     Signer,
     SigningConfiguration,
     SigningCredentials,
+    SigningRefusal,
     signed_url_scheme,
 )
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS
@@ -57,8 +57,8 @@ def get(url: str) -> httpx.Response:
     return httpx.get(url, trust_env=False)
 
 
-def signed(found: Signed | Refused) -> str:
-    assert isinstance(found, Signed), found
+def signed(found: SignedUrl | SigningRefusal) -> str:
+    assert isinstance(found, SignedUrl), found
     return found.url
 
 
@@ -138,10 +138,12 @@ def test_through_the_service_scheme_resolve_sign_and_fetch(store: ObjectStore) -
 
     files = {"signing.yaml": SIGNING_FILE.format(endpoint=store.url)}
     keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
-    door = signing_door("signing.yaml", files.__getitem__, (), keys, SystemClock())
+    door = signing_service("signing.yaml", files.__getitem__, (), keys, SystemClock())
     with file_server(serve) as service:
         address = f"{service.url}{PREFIX}"
-        api = CatalogApi(Desk(DEFAULT_OPTIONS, 100_000, Slots(1), address, "1.0", signing=door))
+        api = CatalogApi(
+            CatalogContext(DEFAULT_OPTIONS, 100_000, Slots(1), address, "1.0", signing=door)
+        )
         for method in ("POST", "GET"):
             scheme = api.call("GET", "/scheme", params={"method": method}).json()
             target = {"pointer": "/assets/data"}

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tollgate.serve.catalog_auth.repair.fixes import fix
 from tollgate.serve.catalog_auth.rules.examples.items import (
     body_parameter,
-    item,
     oauth2,
+    protected_item,
     query_parameter,
     signed,
 )
@@ -69,7 +69,7 @@ def schemes(draw: st.DrawFn) -> dict[str, object]:
 def test_every_text_is_judged(
     scheme: dict[str, object], href: str, alternate: str, store: str, platform: str
 ) -> None:
-    document: Any = item(
+    document: Any = protected_item(
         scheme,
         href,
         asset={"alternate": {alternate: {"href": alternate}}, "storage:refs": [store]},

@@ -10,10 +10,10 @@ from tests.support.catalog_auth.documents import Json, item, resolved
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
+from tollgate.serve.catalog_auth.resolve.secret_removal import WITHHELD, without_secrets
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
-from tollgate.serve.catalog_auth.resolve.target import By, Target
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
-from tollgate.serve.catalog_auth.resolve.withholding import WITHHELD, withheld
 from tollgate.serve.catalog_auth.rules.findings import pointer
 
 TAIL = "SHOULDNEVERBESEEN99"
@@ -117,7 +117,7 @@ def everything(root: Json) -> str:
     document = locate(root, NO_ANCESTORS)
     texts = []
     for holder in document.holders:
-        found = resolve(document, Target(By.POINTER, pointer(holder.path)))
+        found = resolve(document, AccessTarget(By.POINTER, pointer(holder.path)))
         assert isinstance(found, Resolution)
         texts.append(json.dumps(resolution_json(found, has_recipes=True)))
     return "".join(texts)
@@ -164,10 +164,10 @@ def test_names_of_schemes_are_searched_too() -> None:
 
 @given(st.text(max_size=80))
 def test_what_has_no_secret_stays_as_it_is(text: str) -> None:
-    if withheld(text) != text:
-        assert WITHHELD in withheld(text) or "@" in text
+    if without_secrets(text) != text:
+        assert WITHHELD in without_secrets(text) or "@" in text
     for clean in ("s3://b/k", "https://h/a?key=path/a.tif&x=@1", "abfss://c@acct.dfs/k", "a@b.c"):
-        assert withheld(clean) == clean
+        assert without_secrets(clean) == clean
 
 
 @given(st.sampled_from(PLACES), st.sampled_from(["{}", "https://e.example/{}", "s3://b/{}"]))

@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.application import catalog_application
-from tollgate.serve.catalog_auth.api.context import Desk
-from tollgate.serve.catalog_auth.wiring import catalog_desk
+from tollgate.serve.catalog_auth.api.context import CatalogContext
+from tollgate.serve.catalog_auth.wiring import catalog_context
 from tollgate.serve.settings import Settings
 
-Json = dict[str, Any]
 PREFIX = "/catalog-auth"
 IDENTIFIER = "https://stac-extensions.github.io/authentication/v1.1.0/schema.json"
 LOGIN = {
@@ -61,9 +61,9 @@ class Prefixed:
 class CatalogApi:
     """The service with these settings."""
 
-    def __init__(self, desk: Desk | None = None, **environment: str) -> None:
-        self.desk = desk or catalog_desk(Settings.from_environment(environment))
-        self.app = Prefixed(catalog_application(self.desk))
+    def __init__(self, context: CatalogContext | None = None, **environment: str) -> None:
+        self.context = context or catalog_context(Settings.from_environment(environment))
+        self.app = Prefixed(catalog_application(self.context))
 
     def call(self, method: str, path: str, **request: Any) -> httpx.Response:
         async def exchange() -> httpx.Response:

@@ -2,18 +2,21 @@
 
 from typing import Any
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
 from tollgate.serve.catalog_auth.document.locator import locate
-from tollgate.serve.catalog_auth.resolve.holdings import Held, Holdings
+from tollgate.serve.catalog_auth.resolve.available_credentials import (
+    AvailableCredential,
+    AvailableCredentials,
+)
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
-from tollgate.serve.catalog_auth.resolve.target import By, Target
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
-Json = dict[str, Any]
 V1_2_0 = "https://stac-extensions.github.io/authentication/v1.2.0/schema.json"
 HREF = "https://data.example.com/a.tif"
-DATA = Target(By.POINTER, "/assets/data")
+DATA = AccessTarget(By.POINTER, "/assets/data")
 
 
 def item(
@@ -45,24 +48,26 @@ def item(
 
 def resolved(
     root: Json,
-    *available: str | Held,
-    target: Target = DATA,
+    *available: str | AvailableCredential,
+    target: AccessTarget = DATA,
     ancestors: Ancestors = NO_ANCESTORS,
     base_url: str | None = None,
 ) -> Resolution:
-    held = tuple(Held(one) if isinstance(one, str) else one for one in available)
-    found = resolve(locate(root, ancestors), target, Holdings(held), base_url=base_url)
+    held = tuple(AvailableCredential(one) if isinstance(one, str) else one for one in available)
+    found = resolve(locate(root, ancestors), target, AvailableCredentials(held), base_url=base_url)
     assert isinstance(found, Resolution), found
     return found
 
 
-def ways(root: Json, *available: str | Held, target: Target = DATA) -> list[Json]:
+def ways(
+    root: Json, *available: str | AvailableCredential, target: AccessTarget = DATA
+) -> list[Json]:
     """The alternatives as JSON."""
     answer: list[Json] = resolution_json(resolved(root, *available, target=target))["alternatives"]
     return answer
 
 
-def way(scheme: Json, *available: str | Held, href: str = HREF, **more: Any) -> Json:
+def way(scheme: Json, *available: str | AvailableCredential, href: str = HREF, **more: Any) -> Json:
     """The only alternative for an asset that refers to this one scheme, `s`."""
     (only,) = ways(item({"s": scheme}, ["s"], href, **more), *available)
     return only

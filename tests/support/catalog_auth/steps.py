@@ -14,7 +14,8 @@ from urllib.parse import parse_qs, quote, urljoin, urlsplit
 
 import httpx
 
-Json = dict[str, Any]
+from tollgate.actors.kernel.json_value import Json
+
 PLACE = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")
 REDIRECTS_MAX = 5
 # A person with a browser: gets an address to visit, gives the address that it ends at.

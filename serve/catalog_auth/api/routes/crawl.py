@@ -11,9 +11,14 @@ from starlette.responses import Response
 
 from tollgate.serve.catalog_auth.api.bodies import JSON_TYPES, whole_body
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, NDJSON, OF_BODIES, answers, body
-from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.envelopes import shape_problem, with_asked
-from tollgate.serve.catalog_auth.api.problems import Cause, NotJson, SwitchedOff, Unprocessable
+from tollgate.serve.catalog_auth.api.problems import (
+    NotJson,
+    ProblemCause,
+    SwitchedOff,
+    Unprocessable,
+)
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.schemas import CrawlRequest, component
 from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
@@ -63,18 +68,18 @@ class CrawlBody(Struct, forbid_unknown_fields=True):
 async def crawl(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
     """Follows the links root, child, item, collection, items and next; what collections and
     catalogs define is inherited. It is off unless it is switched on (CATALOG_CRAWL)."""
-    desk: Desk = request.app.state.desk
-    if desk.crawling is None:
+    context: CatalogContext = request.app.state.context
+    if context.crawling is None:
         raise SwitchedOff("no catalog is followed here (CATALOG_CRAWL)")
     asked = _read(await whole_body(request, JSON_TYPES, BODY_BYTES_MAX))
-    if refusal := target_refusal(asked.href, desk.crawling.policy):
+    if refusal := target_refusal(asked.href, context.crawling.policy):
         reason = refusal_text(refusal)
-        raise Unprocessable(reason, [Cause("/href", reason)])
+        raise Unprocessable(reason, [ProblemCause("/href", reason)])
     return Streamed(
-        _results(asked, desk.crawling, with_asked(desk.options, query.asked())),
+        _results(asked, context.crawling, with_asked(context.options, query.asked())),
         NDJSON,
         is_compressed=takes_gzip(request),
-        slot=desk.slots.one(),
+        slot=context.slots.one(),
     )
 
 

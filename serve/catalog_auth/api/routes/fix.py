@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.bodies import JSON_TYPES, whole_body
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import (
@@ -14,11 +15,11 @@ from tollgate.serve.catalog_auth.api.call_descriptions import (
     OF_BODIES,
     answers,
 )
-from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.envelopes import opened, version_named
-from tollgate.serve.catalog_auth.api.problems import Cause, Unprocessable
+from tollgate.serve.catalog_auth.api.problems import ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.api.queries import RULES_LENGTH_MAX, VERSION_PATTERN, OptionsQuery
-from tollgate.serve.catalog_auth.api.queries import Query as Parameters
+from tollgate.serve.catalog_auth.api.queries import QueryParameters as Parameters
 from tollgate.serve.catalog_auth.api.schemas import FixedReply, MigratedReply, component
 from tollgate.serve.catalog_auth.repair.fixes import Fixed
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
@@ -26,7 +27,7 @@ from tollgate.serve.catalog_auth.repair.migration import NotMigrated
 from tollgate.serve.catalog_auth.repair.migration import migrate as migrated
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import pointer
-from tollgate.serve.catalog_auth.verdict.judgement import Json, Judged, patch_of, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, patch_of, reply_of
 
 NAME = "document"
 router = APIRouter(tags=["repairing"])
@@ -47,7 +48,9 @@ class FixQuery(OptionsQuery):
         if self.only is None:
             return None
         rules = frozenset(rule.strip() for rule in self.only.split(","))
-        causes = [Cause("only", f"there is no rule {rule[:40]!r}") for rule in rules - RULES.keys()]
+        causes = [
+            ProblemCause("only", f"there is no rule {rule[:40]!r}") for rule in rules - RULES.keys()
+        ]
         if causes:
             raise Unprocessable("of the rules to repair by, some are not there", causes)
         return rules
@@ -68,9 +71,9 @@ class MigrateQuery(Parameters):
 )
 async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response:
     """Makes every mechanical repair until there is none left, and judges the result."""
-    desk: Desk = request.app.state.desk
-    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
-    envelope = opened(raw, desk.options, query.asked())
+    context: CatalogContext = request.app.state.context
+    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    envelope = opened(raw, context.options, query.asked())
     made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen())
     return Response(encode_json(fixed_reply(made)), media_type=JSON)
 
@@ -84,12 +87,12 @@ async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response
 )
 async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> Response:
     """What would be lost, or what only the author knows, is a reason to refuse it: 422."""
-    desk: Desk = request.app.state.desk
-    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
-    envelope = opened(raw, desk.options)
+    context: CatalogContext = request.app.state.context
+    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    envelope = opened(raw, context.options)
     made = migrated(envelope.root, version_named(query.to), envelope.ancestors)
     if isinstance(made, NotMigrated):
-        causes = [Cause(pointer(each.path), each.message) for each in made.obstacles]
+        causes = [ProblemCause(pointer(each.path), each.message) for each in made.obstacles]
         raise Unprocessable(f"the document cannot be one of v{made.version}", causes)
     reply = {
         "version": f"v{made.version}",

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from tollgate.serve.catalog_auth.api.bodies import whole_body
-from tollgate.serve.catalog_auth.api.context import Desk
-from tollgate.serve.catalog_auth.api.problems import BadBody, NotFound
+from tollgate.serve.catalog_auth.api.context import CatalogContext
+from tollgate.serve.catalog_auth.api.problems import BadBody, NotFoundProblem
 from tollgate.serve.catalog_auth.page.check import checked, example_text
 from tollgate.serve.catalog_auth.page.rendering import HEADERS, rendered
 from tollgate.serve.catalog_auth.page.view import View
@@ -38,10 +38,10 @@ async def page(request: Request) -> Response:
 @router.post("/")
 async def check(request: Request) -> Response:
     """The page with its result, for a form that was sent."""
-    desk: Desk = request.app.state.desk
-    raw = await whole_body(request, (FORM,), desk.document_bytes_max * FORM_GROWTH)
+    context: CatalogContext = request.app.state.context
+    raw = await whole_body(request, (FORM,), context.document_bytes_max * FORM_GROWTH)
     fields = _fields(raw)
-    view = checked(desk, fields.get("document", ""), fields.get("profile"), fields.get("repair"))
+    view = checked(context, fields.get("document", ""), fields.get("profile"), fields.get("repair"))
     return rendered(PAGE, view=view)
 
 
@@ -49,7 +49,7 @@ async def check(request: Request) -> Response:
 async def part(name: str) -> Response:
     """What the page is made of."""
     if name not in _FILES:
-        raise NotFound("there is no such page")
+        raise NotFoundProblem("there is no such page")
     text = files("tollgate.serve.catalog_auth.page").joinpath(name).read_bytes()
     return Response(text, 200, HEADERS | {"Cache-Control": "no-cache"}, _FILES[name])
 

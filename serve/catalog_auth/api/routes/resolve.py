@@ -10,15 +10,19 @@ from starlette.responses import Response
 from tollgate.serve.catalog_auth.api.bodies import JSON_TYPES, whole_body
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, OF_BODIES, answers, body
-from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.envelopes import opened, shape_problem
-from tollgate.serve.catalog_auth.api.problems import Cause, Unprocessable
+from tollgate.serve.catalog_auth.api.problems import ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.schemas import ResolutionReply, ResolveEnvelope, component
 from tollgate.serve.catalog_auth.document.locator import locate
-from tollgate.serve.catalog_auth.resolve.holdings import HELD_MAX, Held, Holdings
+from tollgate.serve.catalog_auth.resolve.available_credentials import (
+    HELD_MAX,
+    AvailableCredential,
+    AvailableCredentials,
+)
 from tollgate.serve.catalog_auth.resolve.resolution import resolve as resolved
-from tollgate.serve.catalog_auth.resolve.target import By, NoTarget, Target
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By, NoTarget
 from tollgate.serve.catalog_auth.resolve.wire import no_target_text, resolution_json
 from tollgate.serve.catalog_auth.verdict.report import validate
 
@@ -60,22 +64,22 @@ class ResolveBody(Struct):
 async def resolve(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
     """The exact requests, as alternatives in the order in which to try them. What the caller holds
     is told by name, never by value: no secret is taken, and none is in the reply."""
-    desk: Desk = request.app.state.desk
-    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
-    envelope = opened(raw, desk.options, query.asked(), KNOWN)
+    context: CatalogContext = request.app.state.context
+    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    envelope = opened(raw, context.options, query.asked(), KNOWN)
     asked = _read(envelope.rest)
     verdict = validate(envelope.root, envelope.options, envelope.ancestors, envelope.text)
     document = locate(envelope.root, envelope.ancestors, envelope.options.version, envelope.text)
     found = resolved(
         document,
         _target(asked.target),
-        Holdings(tuple(map(_held, asked.available))),
+        AvailableCredentials(tuple(map(_held, asked.available))),
         verdict.findings,
         asked.base,
     )
     if isinstance(found, NoTarget):
         told = no_target_text(found)
-        raise Unprocessable(told, [Cause(f"/target/{found.target.by.value}", told)])
+        raise Unprocessable(told, [ProblemCause(f"/target/{found.target.by.value}", told)])
     return Response(encode_json(resolution_json(found, asked.recipes)), media_type=JSON)
 
 
@@ -86,20 +90,20 @@ def _read(rest: Any) -> ResolveBody:
         raise shape_problem(error) from None
     if len(asked.available) > HELD_MAX:
         told = f"there are more than {HELD_MAX}"
-        raise Unprocessable(f"of `available`, {told}", [Cause("/available", told)])
+        raise Unprocessable(f"of `available`, {told}", [ProblemCause("/available", told)])
     return asked
 
 
-def _target(asked: TargetBody) -> Target:
+def _target(asked: TargetBody) -> AccessTarget:
     if asked.pointer is not None and asked.href is None:
-        return Target(By.POINTER, asked.pointer)
+        return AccessTarget(By.POINTER, asked.pointer)
     if asked.href is not None and asked.pointer is None:
-        return Target(By.HREF, asked.href)
+        return AccessTarget(By.HREF, asked.href)
     told = "name the target by its pointer, or by its href"
-    raise Unprocessable(told, [Cause("/target", told)])
+    raise Unprocessable(told, [ProblemCause("/target", told)])
 
 
-def _held(given: str | HeldBody) -> Held:
+def _held(given: str | HeldBody) -> AvailableCredential:
     if isinstance(given, str):
-        return Held(given)
-    return Held(given.name, tuple(given.domains[:DOMAINS_MAX]))
+        return AvailableCredential(given)
+    return AvailableCredential(given.name, tuple(given.domains[:DOMAINS_MAX]))

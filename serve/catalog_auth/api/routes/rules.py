@@ -1,4 +1,4 @@
-"""What the service knows: the rules, each with an example and its repair, and the versions."""
+"""The rules, each with an example and its repair, and the versions of the extension."""
 
 from typing import Annotated
 
@@ -8,14 +8,14 @@ from starlette.responses import Response
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, OF_QUERIES, answers
 from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
-from tollgate.serve.catalog_auth.api.problems import NotFound
+from tollgate.serve.catalog_auth.api.problems import NotFoundProblem
 from tollgate.serve.catalog_auth.api.queries import NoQuery
 from tollgate.serve.catalog_auth.api.schemas import RuleInFull, RuleReply, VersionReply, component
 from tollgate.serve.catalog_auth.document.versions import LATEST, Version
 from tollgate.serve.catalog_auth.page.rendering import HTML, rendered
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import pointer
-from tollgate.serve.catalog_auth.rules.rule import Rule
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.rules.rule_description import (
     as_lines,
     example_text,
@@ -62,7 +62,7 @@ async def rule(
     del query
     found = RULES.get(rule_id)
     if found is None:
-        raise NotFound(f"there is no rule {rule_id[:40]!r}; /rules lists them")
+        raise NotFoundProblem(f"there is no rule {rule_id[:40]!r}; /rules lists them")
     if _wants_page(request):
         return _page_of(found)
     return _answer(rule_in_full(found))
@@ -93,7 +93,7 @@ def _wants_page(request: Request) -> bool:
     return wanted_type(request.headers.get("accept", ""), (JSON, HTML)) == HTML
 
 
-def _page_of(rule: Rule) -> Response:
+def _page_of(rule: CatalogRule) -> Response:
     judged = judged_example(rule)
     findings = [each for each in judged.verdict.findings if each.rule == rule.id]
     repaired = repaired_example(rule)

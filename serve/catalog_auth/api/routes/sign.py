@@ -20,9 +20,14 @@ from starlette.responses import Response
 from tollgate.serve.catalog_auth.api.bodies import whole_body
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, OF_QUERIES, answers, body
-from tollgate.serve.catalog_auth.api.context import Desk
-from tollgate.serve.catalog_auth.api.problems import NotSigned, Problem, SwitchedOff, Unauthorised
-from tollgate.serve.catalog_auth.api.queries import Query as Parameters
+from tollgate.serve.catalog_auth.api.context import CatalogContext
+from tollgate.serve.catalog_auth.api.problems import (
+    NotSigned,
+    Problem,
+    SwitchedOff,
+    UnauthorisedProblem,
+)
+from tollgate.serve.catalog_auth.api.queries import QueryParameters as Parameters
 from tollgate.serve.catalog_auth.api.queries import SchemeQuery
 from tollgate.serve.catalog_auth.api.schemas import (
     SchemeReply,
@@ -35,7 +40,7 @@ from tollgate.serve.catalog_auth.api.schemas import (
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
-    from tollgate.serve.catalog_auth.sign.file import SigningDoor
+    from tollgate.serve.catalog_auth.sign.file import SigningService
 
 LOG = logging.getLogger("tollgate.catalog_auth")
 BODY_BYTES_MAX = 64 * 1024
@@ -78,9 +83,9 @@ _POST_ANSWERS: dict[int | str, dict[str, Any]] = {
 async def sign(request: Request) -> Response:
     """The key of the caller, where one is asked for, is in X-API-Key, or in Authorization as a
     Bearer token."""
-    desk: Desk = request.app.state.desk
+    context: CatalogContext = request.app.state.context
     try:
-        door = _door(desk, request)
+        door = _door(context, request)
         raw = await whole_body(request, (JSON,), BODY_BYTES_MAX)
         wanted = msgspec.json.decode(raw, type=ObjectBody)
     except Problem as problem:
@@ -101,7 +106,7 @@ async def sign(request: Request) -> Response:
 )
 async def sign_href(request: Request, query: Annotated[SignQuery, Query()]) -> Response:
     """Any way to write the object's URL will do: `s3://`, virtual-hosted, path."""
-    door = _door(request.app.state.desk, request)
+    door = _door(request.app.state.context, request)
     signed = door.signer.sign_href(query.href, query.duration, query.caller_id)
     if isinstance(signed, StrEnum):
         raise NotSigned(signed.value)
@@ -123,12 +128,12 @@ async def scheme(request: Request, query: Annotated[SchemeQuery, Query()]) -> Re
         signed_url_scheme,  # (botocore takes its time)
     )
 
-    desk: Desk = request.app.state.desk
-    told = signed_url_scheme(desk.public_url or str(request.base_url))
+    context: CatalogContext = request.app.state.context
+    told = signed_url_scheme(context.public_url or str(request.base_url))
     flows = told["flows"]
     assert isinstance(flows, dict), "made so"
     chosen = {name: flow for name, flow in flows.items() if flow["method"] == query.method}
-    if desk.signing is not None and desk.signing.keys:
+    if context.signing is not None and context.signing.keys:
         for flow in chosen.values():
             flow["parameters"][KEY_HEADER] = {
                 "in": "header",
@@ -139,13 +144,13 @@ async def scheme(request: Request, query: Annotated[SchemeQuery, Query()]) -> Re
     return Response(encode_json(told | {"flows": chosen}), media_type=JSON)
 
 
-def _door(desk: Desk, request: Request) -> "SigningDoor":
-    """What signs for this caller. Raises SwitchedOff, Unauthorised."""
-    if desk.signing is None:
+def _door(context: CatalogContext, request: Request) -> "SigningService":
+    """What signs for this caller. Raises SwitchedOff, UnauthorisedProblem."""
+    if context.signing is None:
         raise SwitchedOff("nothing is signed here (CATALOG_SIGNING)")
-    if desk.signing.keys and not _shows_key(request, desk.signing.keys):
-        raise Unauthorised(f"show your key in {KEY_HEADER}, or as a Bearer token")
-    return desk.signing
+    if context.signing.keys and not _shows_key(request, context.signing.keys):
+        raise UnauthorisedProblem(f"show your key in {KEY_HEADER}, or as a Bearer token")
+    return context.signing
 
 
 def _shows_key(request: Request, keys: tuple[str, ...]) -> bool:

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.bodies import (
     JSON_TYPES,
     NDJSON_TYPES,
@@ -23,14 +24,14 @@ from tollgate.serve.catalog_auth.api.call_descriptions import (
     TEXT,
 )
 from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
-from tollgate.serve.catalog_auth.api.context import Desk
+from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.envelopes import Envelope, opened
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
 from tollgate.serve.catalog_auth.verdict.formats.sarif import MEDIA_TYPE as SARIF
 from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
 from tollgate.serve.catalog_auth.verdict.formats.text import as_text
-from tollgate.serve.catalog_auth.verdict.judgement import Json, Judged, located, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, located, reply_of
 from tollgate.serve.catalog_auth.verdict.report import Verdict
 from tollgate.serve.catalog_auth.verdict.report import validate as validated
 
@@ -49,12 +50,12 @@ router = APIRouter(tags=["judging"])
 )
 async def validate(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
     """200 whatever the verdict is. `Accept` chooses between JSON, SARIF and plain text."""
-    desk: Desk = request.app.state.desk
-    raw = await whole_body(request, JSON_TYPES, desk.document_bytes_max)
-    judged = judged_envelope(opened(raw, desk.options, query.asked()), raw)
+    context: CatalogContext = request.app.state.context
+    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    judged = judged_envelope(opened(raw, context.options, query.asked()), raw)
     wanted = wanted_type(request.headers.get("accept", ""), (JSON, SARIF, PLAIN))
     if wanted == SARIF:
-        return Response(encode_json(sarif_log([judged], desk.version)), media_type=SARIF)
+        return Response(encode_json(sarif_log([judged], context.version)), media_type=SARIF)
     if wanted == PLAIN:
         return Response("\n".join(as_text(judged)) + "\n", media_type=TEXT)
     return Response(encode_json(reply_of(judged)), media_type=JSON)
@@ -71,16 +72,18 @@ async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()
     """Results come while documents are still sent: whoever sends many has to read meanwhile. A line
     that cannot be judged gets a line that says why; the last line sums up. Findings have pointers
     and no places."""
-    desk: Desk = request.app.state.desk
+    context: CatalogContext = request.app.state.context
     check_media_type(request, NDJSON_TYPES)
     asked = query.asked()
 
     def judge(line: bytes) -> Json:
         # (to find a place in a line takes longer than to judge it, and tells a machine nothing)
-        return reply_of(Judged(NAME, verdict_on(opened(line, desk.options, asked)), {}))
+        return reply_of(Judged(NAME, verdict_on(opened(line, context.options, asked)), {}))
 
-    lumps = bulk_results(body_chunks(request), judge, desk.document_bytes_max, desk.patience_s)
-    return Streamed(lumps, NDJSON, is_compressed=takes_gzip(request), slot=desk.slots.one())
+    lumps = bulk_results(
+        body_chunks(request), judge, context.document_bytes_max, context.patience_s
+    )
+    return Streamed(lumps, NDJSON, is_compressed=takes_gzip(request), slot=context.slots.one())
 
 
 def judged_envelope(envelope: Envelope, raw: bytes) -> Judged:

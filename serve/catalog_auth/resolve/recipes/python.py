@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from tollgate.serve.catalog_auth.resolve.steps import (
-    PLACE,
+    PLACEHOLDER,
     Alternative,
     BrowserStep,
     Derivation,
@@ -12,8 +12,8 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     HttpStep,
     ObjectStep,
     OidcStep,
-    Request,
-    Step,
+    RecipeStep,
+    StepRequest,
 )
 from tollgate.serve.catalog_auth.rules.findings import shown
 
@@ -59,10 +59,10 @@ def python_recipe(alternative: Alternative) -> list[str] | None:
 def expression(text: str, is_encoded: bool = False) -> str:
     """A text with places as a Python expression."""
     parts, end = [], 0
-    for found in PLACE.finditer(text):
+    for found in PLACEHOLDER.finditer(text):
         if literal := text[end : found.start()]:
             parts.append(repr(literal))
-        name = variable(found[1], found[2])
+        name = python_variable(found[1], found[2])
         parts.append(f'quote({name}, safe="")' if is_encoded else name)
         end = found.end()
     if rest := text[end:]:
@@ -70,12 +70,12 @@ def expression(text: str, is_encoded: bool = False) -> str:
     return " + ".join(parts) or '""'
 
 
-def variable(step: str, name: str) -> str:
+def python_variable(step: str, name: str) -> str:
     return f"{step}_{name}".replace("-", "_").lower()
 
 
 def _url(url: str) -> str:
-    first = PLACE.match(url)
+    first = PLACEHOLDER.match(url)
     if first is None:
         return expression(url, is_encoded=True)
     rest = url[first.end() :]
@@ -83,19 +83,19 @@ def _url(url: str) -> str:
     return f"{start} + {expression(rest, is_encoded=True)}" if rest else start
 
 
-def _lines(step: Step) -> Iterator[str]:
+def _lines(step: RecipeStep) -> Iterator[str]:
     match step:
         case OidcStep():
             for inner in step.steps:
                 yield from _lines(inner)
-            last = step.steps[-1].id
-            yield f"{variable(step.id, step.produces)} = {variable(last, step.produces)}"
+            last = python_variable(step.steps[-1].id, step.produces)
+            yield f"{python_variable(step.id, step.produces)} = {last}"
         case BrowserStep():
             yield from _inputs(step)
             yield f'print("Visit:", {_url(step.request.url)})'
             where = "fragment" if step.is_in_fragment else "query"
             yield f"# The page you come back to has {step.produces} in its {where}."
-            yield f'{variable(step.id, step.produces)} = input("{step.produces}: ")'
+            yield f'{python_variable(step.id, step.produces)} = input("{step.produces}: ")'
         case HttpStep():
             yield from _inputs(step)
             yield f"answer = session.request({_arguments(step.request)}, timeout=60)"
@@ -105,7 +105,7 @@ def _lines(step: Step) -> Iterator[str]:
                     continue
                 pointers = (produced.pointer, *produced.otherwise)
                 found = " or ".join(f"answer.json(){_index(p, len(pointers))}" for p in pointers)
-                yield f"{variable(step.id, produced.name)} = {found}"
+                yield f"{python_variable(step.id, produced.name)} = {found}"
 
 
 def _index(pointer: str, alternatives: int) -> str:
@@ -118,13 +118,13 @@ def _index(pointer: str, alternatives: int) -> str:
 def _inputs(step: HttpStep | BrowserStep) -> Iterator[str]:
     yield from _needs(step)
     for name, derivation in step.derives.items():
-        yield f"{variable(step.id, name)} = {_derived(derivation)}"
+        yield f"{python_variable(step.id, name)} = {_derived(derivation)}"
 
 
 def _needs(step: HttpStep | BrowserStep | EnvironmentStep) -> Iterator[str]:
     for name, need in step.needs.items():
         asked = shown(need.called) + ": "
-        yield f"{variable(step.id, name)} = getpass.getpass({asked!r})"
+        yield f"{python_variable(step.id, name)} = getpass.getpass({asked!r})"
 
 
 def _derived(derivation: Derivation) -> str:
@@ -144,7 +144,7 @@ def _derived(derivation: Derivation) -> str:
             return repr(_REDIRECT)
 
 
-def _arguments(request: Request) -> str:
+def _arguments(request: StepRequest) -> str:
     words = [repr(request.method), _url(request.url)]
     headers = {
         name: value
@@ -171,7 +171,7 @@ def _mapping(members: Mapping[str, object]) -> str:
 def _fetch(step: HttpStep) -> Iterator[str]:
     words = _arguments(step.request)
     if step.challenge is not None:
-        names = ", ".join(variable(step.id, name) for name in ("username", "password"))
+        names = ", ".join(python_variable(step.id, name) for name in ("username", "password"))
         words += f", auth=requests.auth.HTTPDigestAuth({names})"
     if step.credentials.of and list(step.request.headers) not in ([], ["Authorization"]):
         words += ", allow_redirects=False"  # (requests takes off nothing but Authorization)

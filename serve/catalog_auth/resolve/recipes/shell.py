@@ -4,9 +4,10 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.objects.urls import https_url
 from tollgate.serve.catalog_auth.resolve.steps import (
-    PLACE,
+    PLACEHOLDER,
     Alternative,
     BrowserStep,
     Derivation,
@@ -17,11 +18,11 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     ObjectStep,
     OidcStep,
     Produced,
-    Request,
-    Step,
-    place,
+    RecipeStep,
+    StepRequest,
+    placeholder,
 )
-from tollgate.serve.catalog_auth.rules.findings import JsonValue, shown
+from tollgate.serve.catalog_auth.rules.findings import shown
 
 ENCODE = """encoded() { jq --null-input --raw-output --arg v "$1" '$v | @uri'; }"""
 _CURL = "curl --fail --silent --show-error --globoff"
@@ -76,10 +77,10 @@ def gdal_recipe(alternative: Alternative) -> list[str] | None:
 def word(text: str, is_encoded: bool = False) -> str:
     """A text with places as one word of the shell."""
     parts, end = [], 0
-    for found in PLACE.finditer(text):
+    for found in PLACEHOLDER.finditer(text):
         if literal := text[end : found.start()]:
             parts.append(shlex.quote(literal))
-        name = variable(found[1], found[2])
+        name = shell_variable(found[1], found[2])
         parts.append(f'"$(encoded "${name}")"' if is_encoded else f'"${name}"')
         end = found.end()
     if rest := text[end:]:
@@ -88,8 +89,8 @@ def word(text: str, is_encoded: bool = False) -> str:
 
 
 def url_word(url: str) -> str:
-    """The same of a URL: a place at its beginning is a URL, all others are encoded."""
-    first = PLACE.match(url)
+    """The same of a URL: a placeholder at its beginning is a URL, all others are encoded."""
+    first = PLACEHOLDER.match(url)
     if first is None:
         return word(url, is_encoded=True)
     start = word(first[0])
@@ -97,34 +98,34 @@ def url_word(url: str) -> str:
     return start + word(rest, is_encoded=True) if rest else start
 
 
-def variable(step: str, name: str) -> str:
+def shell_variable(step: str, name: str) -> str:
     return f"{step}_{name}".replace("-", "_").upper()
 
 
-def _lines_of(steps: Sequence[Step]) -> list[str]:
+def _lines_of(steps: Sequence[RecipeStep]) -> list[str]:
     return [line for step in steps for line in _lines(step)]
 
 
-def _lines(step: Step) -> Iterator[str]:
+def _lines(step: RecipeStep) -> Iterator[str]:
     match step:
         case OidcStep():
             for inner in step.steps:
                 yield from _lines(inner)
-            last = step.steps[-1].id
-            yield f'{variable(step.id, step.produces)}="${variable(last, step.produces)}"'
+            last = shell_variable(step.steps[-1].id, step.produces)
+            yield f'{shell_variable(step.id, step.produces)}="${last}"'
         case BrowserStep():
             yield from _inputs(step)
             yield f"echo Visit: {url_word(step.request.url)}"
             where = "fragment" if step.is_in_fragment else "query"
             yield f"# The page you come back to has {step.produces} in its {where}."
-            yield f"read -r -p '{step.produces}: ' {variable(step.id, step.produces)}"
+            yield f"read -r -p '{step.produces}: ' {shell_variable(step.id, step.produces)}"
         case HttpStep():
             yield from _inputs(step)
-            answer = variable(step.id, "answer")
+            answer = shell_variable(step.id, "answer")
             yield f"{answer}=$({_CURL} {' '.join(_words(step.request))})"
             for produced in step.produces:
                 if produced.name != "refresh_token":
-                    name = variable(step.id, produced.name)
+                    name = shell_variable(step.id, produced.name)
                     yield f'{name}=$(jq --raw-output {_filter(produced)} <<<"${answer}")'
         case EnvironmentStep():
             yield from _exports(step, step.environment)
@@ -133,12 +134,13 @@ def _lines(step: Step) -> Iterator[str]:
 def _inputs(step: HttpStep | BrowserStep) -> Iterator[str]:
     yield from _needs(step)
     for name, derivation in step.derives.items():
-        yield f"{variable(step.id, name)}={_derived(derivation, variable(step.id, name))}"
+        variable = shell_variable(step.id, name)
+        yield f"{variable}={_derived(derivation, variable)}"
 
 
 def _needs(step: HttpStep | BrowserStep) -> Iterator[str]:
     for name, need in step.needs.items():
-        yield from _asked(variable(step.id, name), need)
+        yield from _asked(shell_variable(step.id, name), need)
 
 
 def _asked(name: str, need: Need) -> Iterator[str]:
@@ -161,7 +163,7 @@ def _derived(derivation: Derivation, name: str) -> str:
             return f"${{{name}:-{_REDIRECT}}}"
 
 
-def _words(request: Request) -> Iterator[str]:
+def _words(request: StepRequest) -> Iterator[str]:
     if request.method not in ("GET", "POST") or (
         request.method == "GET" and request.body is not None
     ):
@@ -180,7 +182,7 @@ def _words(request: Request) -> Iterator[str]:
 
 def _json_word(body: dict[str, JsonValue]) -> str:
     """A JSON object whose texts may be places."""
-    held = {k: v for k, v in body.items() if isinstance(v, str) and PLACE.fullmatch(v)}
+    held = {k: v for k, v in body.items() if isinstance(v, str) and PLACEHOLDER.fullmatch(v)}
     if not held:
         return shlex.quote(json.dumps(body))
     rest = json.dumps({name: value for name, value in body.items() if name not in held})
@@ -220,12 +222,12 @@ def _follows(step: HttpStep) -> bool:
 
 
 def _pair(step: HttpStep) -> str:
-    return f"${variable(step.id, 'username')}:${variable(step.id, 'password')}"
+    return f"${shell_variable(step.id, 'username')}:${shell_variable(step.id, 'password')}"
 
 
 def _exports(step: EnvironmentStep, options: Mapping[str, str]) -> Iterator[str]:
     """What the caller holds is asked for by the name that the tools know."""
-    asked = {place(step.id, name): need for name, need in step.needs.items()}
+    asked = {placeholder(step.id, name): need for name, need in step.needs.items()}
     for name, text in options.items():
         if text in asked:
             yield from _asked(name, asked[text])
@@ -234,7 +236,7 @@ def _exports(step: EnvironmentStep, options: Mapping[str, str]) -> Iterator[str]
             yield f"export {name}={shlex.quote(text)}"
 
 
-def _signed_by_curl(before: Sequence[Step], step: ObjectStep) -> str | None:
+def _signed_by_curl(before: Sequence[RecipeStep], step: ObjectStep) -> str | None:
     """curl signs by itself, given the keys."""
     url = https_url(step.location)
     environment = next((one for one in before if isinstance(one, EnvironmentStep)), None)

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.document.versions import Version
-
-Json = dict[str, object]
 
 LOGIN: Json = {
     "type": "openIdConnect",

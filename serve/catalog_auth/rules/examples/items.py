@@ -1,12 +1,13 @@
 """Small items with one protected asset, of which examples of rules are made."""
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.document.document import REFS, SCHEMES
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples import documents as example_documents
-from tollgate.serve.catalog_auth.rules.examples.documents import SCENE, Json
+from tollgate.serve.catalog_auth.rules.examples.documents import SCENE
 
 
-def item(
+def protected_item(
     scheme: Json,
     href: str = SCENE,
     *,

@@ -8,9 +8,9 @@ from publicsuffixlist import PublicSuffixList
 
 from tollgate.serve.catalog_auth.document.document import Document, HolderKind, Scheme
 from tollgate.serve.catalog_auth.document.urls import host_of, http_url, origin_of, shown_url
-from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
 from tollgate.serve.net.public_addresses import address_of, exposure_of
 
@@ -28,7 +28,7 @@ _PRIVATE_PATH = re.compile(
 )
 
 
-def _hosts_are_public(document: Document, report: Report) -> None:
+def _hosts_are_public(document: Document, report: FindingReport) -> None:
     for access in document.accesses:
         host = host_of(origin_of(access.href))
         exposure = exposure_of(host) if host else None
@@ -49,7 +49,7 @@ def _hosts_are_public(document: Document, report: Report) -> None:
                 report.add(path, f"{shown_url(text)} is {exposure.value}")
 
 
-def _secret_stays_with_one(document: Document, report: Report) -> None:
+def _secret_stays_with_one(document: Document, report: FindingReport) -> None:
     for scheme in document.schemes:
         if scheme.type not in _FIXED_SECRETS:
             continue
@@ -81,7 +81,7 @@ def registrable_domain(host: str) -> str:
     return _SUFFIXES.privatesuffix(host) or host
 
 
-def _alternate_is_for_all(document: Document, report: Report) -> None:
+def _alternate_is_for_all(document: Document, report: FindingReport) -> None:
     for access in document.accesses:
         href = access.href
         if "://" in href and href[:5].lower() != "file:":
@@ -98,7 +98,7 @@ def _alternate_is_for_all(document: Document, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="X06",
         name="host-not-public",
         severity=Severity.WARNING,
@@ -109,14 +109,14 @@ RULES = (
         source="RFC 6761, RFC 6762 and RFC 6890.",
         repair="Give the address that readers can reach.",
         check=_hosts_are_public,
-        example=item(
+        example=protected_item(
             {
                 "type": "openIdConnect",
                 "openIdConnectUrl": "https://localhost:8443/.well-known/openid-configuration",
             }
         ),
     ),
-    Rule(
+    CatalogRule(
         id="X07",
         name="secret-sent-to-several-domains",
         severity=Severity.WARNING,
@@ -126,7 +126,7 @@ RULES = (
         source="RFC 9110, 11.5: credentials are for one protection space; the public suffix list.",
         repair="Make a scheme for each owner.",
         check=_secret_stays_with_one,
-        example=item(
+        example=protected_item(
             {"type": "apiKey", "in": "header", "name": "X-API-Key"},
             asset={
                 "alternate": {
@@ -138,7 +138,7 @@ RULES = (
             },
         ),
     ),
-    Rule(
+    CatalogRule(
         id="X08",
         name="private-path-published",
         severity=Severity.WARNING,
@@ -148,7 +148,7 @@ RULES = (
         source="RFC 8089, 4: a file URI without a host is of the machine it is read on.",
         repair="Remove the alternate, or give an address that readers can reach.",
         check=_alternate_is_for_all,
-        example=item(
+        example=protected_item(
             {"type": "http", "scheme": "basic"},
             asset={"alternate": {"local": {"href": "file:///archive/scene.tif"}}},
         ),

@@ -1,10 +1,10 @@
 """X: secrets in URLs (part C): presigned ones, passwords, tokens in queries.
 
-What is found is hidden from the messages of all rules (`Report.hide`); these rules run even when
-nobody wants their findings.
+What is found is hidden from the messages of all rules (`FindingReport.hide`); these rules run even
+when nobody wants their findings.
 """
 
-from tollgate.serve.catalog_auth.document.document import Access, Document
+from tollgate.serve.catalog_auth.document.document import AccessGroup, Document
 from tollgate.serve.catalog_auth.document.urls import (
     is_placeholder,
     origin_of,
@@ -19,7 +19,7 @@ from tollgate.serve.catalog_auth.registries.secret_shapes import (
     find_in_query,
     find_presigning,
 )
-from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item
+from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, protected_item
 from tollgate.serve.catalog_auth.rules.findings import (
     REDACTED_LENGTH,
     Operation,
@@ -28,7 +28,7 @@ from tollgate.serve.catalog_auth.rules.findings import (
     redacted,
     shown,
 )
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.api_key import key_parameters
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
 
@@ -41,7 +41,7 @@ def told(name: str, secret: Secret) -> str:
     )
 
 
-def _href_is_unsigned(access: Access, report: Report) -> None:
+def _href_is_unsigned(access: AccessGroup, report: FindingReport) -> None:
     if "?" not in access.href:
         return
     query = query_of(access.href)
@@ -62,7 +62,7 @@ def _href_is_unsigned(access: Access, report: Report) -> None:
         )
 
 
-def _hidden_signature(query: str, presigning: Presigning, report: Report) -> str:
+def _hidden_signature(query: str, presigning: Presigning, report: FindingReport) -> str:
     """Hides what opens the door; the signature itself."""
     signature = ""
     for name, value in query_items(query):
@@ -73,7 +73,7 @@ def _hidden_signature(query: str, presigning: Presigning, report: Report) -> str
     return signature
 
 
-def _urls_have_no_user(document: Document, report: Report) -> None:
+def _urls_have_no_user(document: Document, report: FindingReport) -> None:
     for access in document.accesses:
         if "@" in access.href and user_of(origin_of(access.href)) is not None:
             for holder in access.holders:
@@ -84,7 +84,7 @@ def _urls_have_no_user(document: Document, report: Report) -> None:
                 _check_user(path, url, report)
 
 
-def _check_user(path: Path, url: str, report: Report) -> None:
+def _check_user(path: Path, url: str, report: FindingReport) -> None:
     origin = origin_of(url)
     user = user_of(origin)
     if user is None:
@@ -106,7 +106,7 @@ def _check_user(path: Path, url: str, report: Report) -> None:
     )
 
 
-def _query_has_no_secret(access: Access, report: Report) -> None:
+def _query_has_no_secret(access: AccessGroup, report: FindingReport) -> None:
     if "?" not in access.href:
         return
     query = query_of(access.href)
@@ -124,7 +124,7 @@ def _query_has_no_secret(access: Access, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="X01",
         name="presigned-url-published",
         severity=Severity.ERROR,
@@ -135,13 +135,13 @@ RULES = (
         "the access.",
         repair="Publish the plain URL, and describe how to get a signed one with signedUrl.",
         check=_href_is_unsigned,
-        example=item(
+        example=protected_item(
             {"type": "s3"},
             "https://bucket.s3.us-west-2.amazonaws.com/scene.tif?X-Amz-Algorithm=AWS4-HMAC-SHA256"
             "&X-Amz-Expires=300&X-Amz-SignedHeaders=host&X-Amz-Signature=0123456789abcdef",
         ),
     ),
-    Rule(
+    CatalogRule(
         id="X02",
         name="credentials-in-url",
         severity=Severity.ERROR,
@@ -151,9 +151,11 @@ RULES = (
         source="RFC 3986, 3.2.1 and 7.5; RFC 9110, 4.2.4.",
         repair="Remove them from the URL, change the password, and describe the login as a scheme.",
         check=_urls_have_no_user,
-        example=item(client_credentials(tokenUrl="https://client:pa55word@login.example.com/")),
+        example=protected_item(
+            client_credentials(tokenUrl="https://client:pa55word@login.example.com/")
+        ),
     ),
-    Rule(
+    CatalogRule(
         id="X05",
         name="secret-in-query",
         severity=Severity.WARNING,
@@ -163,7 +165,7 @@ RULES = (
         source="RFC 9700, 4.3.2; RFC 6750, 5.3.",
         repair="Remove it from the href, and describe it as a scheme of type apiKey.",
         check=_query_has_no_secret,
-        example=item(
+        example=protected_item(
             {"type": "s3"},
             "https://tiles.example.com/5/1/2.png?access_token=0123456789abcdef",
             has_refs=False,

@@ -12,10 +12,10 @@ from tollgate.serve.catalog_auth.registries.secret_shapes import (
     is_secret_name,
     looks_random,
 )
-from tollgate.serve.catalog_auth.rules.examples.items import item, query_parameter, signed
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item, query_parameter, signed
 from tollgate.serve.catalog_auth.rules.exposure.leaking_urls import told
 from tollgate.serve.catalog_auth.rules.findings import Operation, Path, Severity, redacted, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
 
 # The members of a parameter's schema that hold values.
@@ -27,7 +27,7 @@ TEXTS_MAX = 10_000
 _EXAMPLE_JWT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJleGFtcGxlIn0.c2lnbmF0dXJl"
 
 
-def _scheme_has_no_token(scheme: Scheme, report: Report) -> None:
+def _scheme_has_no_token(scheme: Scheme, report: FindingReport) -> None:
     for path, url in endpoints_of(scheme):
         for name, secret in find_in_query(query_of(url)) if "?" in url else ():
             report.hide(secret.value)
@@ -76,7 +76,7 @@ def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
             rest += [((*here, index), each) for index, each in enumerate(inner)]
 
 
-def _parameter_has_no_secret(parameter: Parameter, report: Report) -> None:
+def _parameter_has_no_secret(parameter: Parameter, report: FindingReport) -> None:
     schema = parameter.value.get("schema")
     if not isinstance(schema, dict):
         return
@@ -101,7 +101,7 @@ def _parameter_has_no_secret(parameter: Parameter, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="X03",
         name="token-published",
         severity=Severity.ERROR,
@@ -111,9 +111,11 @@ RULES = (
         source="Requirements: schemes describe how to get access; credentials stay with clients.",
         repair="Remove it, and revoke it where it is from.",
         check=_scheme_has_no_token,
-        example=item({"type": "http", "scheme": "bearer", "description": f"Use {_EXAMPLE_JWT}"}),
+        example=protected_item(
+            {"type": "http", "scheme": "bearer", "description": f"Use {_EXAMPLE_JWT}"}
+        ),
     ),
-    Rule(
+    CatalogRule(
         id="X04",
         name="secret-as-default",
         severity=Severity.ERROR,
@@ -124,7 +126,7 @@ RULES = (
         source="Requirements: schemes describe how to get access; credentials stay with clients.",
         repair="Remove it, and revoke it where it is from.",
         check=_parameter_has_no_secret,
-        example=item(
+        example=protected_item(
             signed(
                 {
                     "href": query_parameter(),

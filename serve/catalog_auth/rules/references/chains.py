@@ -6,6 +6,7 @@ alternatives for access. What is a sequence is the chain, never the list.
 
 from collections.abc import Mapping
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.document.document import (
     REFS,
     Document,
@@ -14,9 +15,9 @@ from tollgate.serve.catalog_auth.document.document import (
     inputs_of,
 )
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, Json, item, scene
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item, scene
 from tollgate.serve.catalog_auth.rules.findings import Path, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 # A chain has at most so many links before it is remarked upon: log in, exchange, sign.
 CHAIN_LENGTH_MAX = 3
@@ -30,7 +31,7 @@ def _is_exchange(scheme: Scheme) -> bool:
     return scheme.type == "oauth2" and isinstance(flows, dict) and "tokenExchange" in flows
 
 
-def _input_exists(scheme: Scheme, report: Report) -> None:
+def _input_exists(scheme: Scheme, report: FindingReport) -> None:
     document = report.document
     names = inputs_of(scheme)
     if not names and REFS in scheme.value and not isinstance(scheme.value[REFS], list):
@@ -85,7 +86,7 @@ def _depths(document: Document) -> tuple[Mapping[str, int], list[str]]:
     return depths, cycles
 
 
-def _chains_end(document: Document, report: Report) -> None:
+def _chains_end(document: Document, report: FindingReport) -> None:
     if not _has_chains(document):
         return
     by_name = _by_name(document)
@@ -97,7 +98,7 @@ def _chains_end(document: Document, report: Report) -> None:
         )
 
 
-def _chains_are_short(document: Document, report: Report) -> None:
+def _chains_are_short(document: Document, report: FindingReport) -> None:
     if not _has_chains(document):
         return
     by_name = _by_name(document)
@@ -116,7 +117,7 @@ def _has_chains(document: Document) -> bool:
     return any(REFS in scheme.value for scheme in document.schemes)
 
 
-def _input_yields_a_token(scheme: Scheme, report: Report) -> None:
+def _input_yields_a_token(scheme: Scheme, report: FindingReport) -> None:
     if REFS not in scheme.value or not _is_exchange(scheme):
         return
     by_name = report.shared(_by_name)
@@ -137,7 +138,7 @@ def _yields_no_token(scheme: Scheme) -> bool:
     return scheme.type in _WITHOUT_TOKEN
 
 
-def _alternatives_are_no_sequence(references: References, report: Report) -> None:
+def _alternatives_are_no_sequence(references: References, report: FindingReport) -> None:
     if len(references.names) < 2:
         return
     names = set(references.names)
@@ -148,7 +149,9 @@ def _alternatives_are_no_sequence(references: References, report: Report) -> Non
                 return
 
 
-def _report_sequence(references: References, first: str, second: str, report: Report) -> None:
+def _report_sequence(
+    references: References, first: str, second: str, report: FindingReport
+) -> None:
     for holder in references.holders:
         path: Path = (*holder.path, REFS)
         report.add(
@@ -170,7 +173,7 @@ def _exchange(*refs: str) -> Json:
 _V1_2_0 = Version.V1_2_0
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="R13",
         name="chain-input-missing",
         severity=Severity.ERROR,
@@ -184,7 +187,7 @@ RULES = (
         example=item({"x": _exchange("login")}, version=_V1_2_0),
         since=_V1_2_0,
     ),
-    Rule(
+    CatalogRule(
         id="R14",
         name="chain-cycle",
         severity=Severity.ERROR,
@@ -197,7 +200,7 @@ RULES = (
         example=item({"x": _exchange("y"), "y": _exchange("x")}, version=_V1_2_0),
         since=_V1_2_0,
     ),
-    Rule(
+    CatalogRule(
         id="R15",
         name="chain-input-yields-no-token",
         severity=Severity.WARNING,
@@ -210,7 +213,7 @@ RULES = (
         check=_input_yields_a_token,
         example=item({"s3": {"type": "s3"}, "x": _exchange("s3")}, {"data": scene("x")}, _V1_2_0),
     ),
-    Rule(
+    CatalogRule(
         id="R16",
         name="identity-and-exchange-as-alternatives",
         severity=Severity.WARNING,
@@ -224,7 +227,7 @@ RULES = (
             {"login": LOGIN, "x": _exchange("login")}, {"data": scene("login", "x")}, _V1_2_0
         ),
     ),
-    Rule(
+    CatalogRule(
         id="R17",
         name="chain-deep",
         severity=Severity.WARNING,

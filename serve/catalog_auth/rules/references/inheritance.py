@@ -3,7 +3,7 @@
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     REFS,
-    Access,
+    AccessGroup,
     Document,
     Holder,
     HolderKind,
@@ -19,14 +19,14 @@ from tollgate.serve.catalog_auth.rules.examples.documents import (
     scene,
 )
 from tollgate.serve.catalog_auth.rules.findings import Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 # What a catalog is found by: it has to be open to everybody.
 DISCOVERY_ROLES = ("metadata", "thumbnail", "overview", "quicklook")
 _DISCOVERY_ROLES = frozenset(DISCOVERY_ROLES)
 
 
-def _parents_schemes_stay(document: Document, report: Report) -> None:
+def _parents_schemes_stay(document: Document, report: FindingReport) -> None:
     if not document.inherited:
         return
     for scheme in document.schemes:
@@ -56,7 +56,7 @@ def _promised(document: Document) -> list[tuple[Holder, list[object]]]:
     return found
 
 
-def _references_are_as_promised(document: Document, report: Report) -> None:
+def _references_are_as_promised(document: Document, report: FindingReport) -> None:
     for holder, refs in _promised(document):
         if isinstance(holder.refs, list) and not _are_equal_sets(holder.refs, refs):
             report.add(
@@ -66,7 +66,7 @@ def _references_are_as_promised(document: Document, report: Report) -> None:
             )
 
 
-def _references_are_not_lost(document: Document, report: Report) -> None:
+def _references_are_not_lost(document: Document, report: FindingReport) -> None:
     for holder, refs in _promised(document):
         if refs and holder.refs is MISSING:
             report.add(
@@ -84,7 +84,7 @@ def _listed(names: list[object]) -> str:
     return ", ".join(shown(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
 
 
-def _discovery_is_open(references: References, report: Report) -> None:
+def _discovery_is_open(references: References, report: FindingReport) -> None:
     """Whoever has to comply is told of each; everybody else once for all that are alike."""
     if not references.names:
         return
@@ -108,7 +108,7 @@ def _discovery_is_open(references: References, report: Report) -> None:
         )
 
 
-def _gated_places_are_gated_throughout(document: Document, report: Report) -> None:
+def _gated_places_are_gated_throughout(document: Document, report: FindingReport) -> None:
     gated = {_place_of(access) for access in document.accesses if _is_gated(access)}
     for access in document.accesses:
         if access.references is None and _place_of(access) in gated:
@@ -121,11 +121,11 @@ def _gated_places_are_gated_throughout(document: Document, report: Report) -> No
                     )
 
 
-def _is_gated(access: Access) -> bool:
+def _is_gated(access: AccessGroup) -> bool:
     return access.references is not None and bool(access.references.names)
 
 
-def _place_of(access: Access) -> str:
+def _place_of(access: AccessGroup) -> str:
     """Scheme and host of an href; a relative one stands where the document does."""
     return "/".join(access.href.split("/", 3)[:3]) if "://" in access.href else ""
 
@@ -135,7 +135,7 @@ _PROMISE = collection(
 )
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="R08",
         name="child-redefines-parent-scheme-differently",
         severity=Severity.WARNING,
@@ -148,7 +148,7 @@ RULES = (
         example=item({"login": KEY}),
         example_collection=collection({"login": LOGIN}),
     ),
-    Rule(
+    CatalogRule(
         id="R09",
         name="asset-refs-differ-from-item-assets",
         severity=Severity.WARNING,
@@ -161,7 +161,7 @@ RULES = (
         example=item({"login": LOGIN, "key": KEY}, {"data": scene("key"), "map": scene("login")}),
         example_collection=_PROMISE,
     ),
-    Rule(
+    CatalogRule(
         id="R10",
         name="promised-refs-missing",
         severity=Severity.WARNING,
@@ -174,7 +174,7 @@ RULES = (
         example=item({"login": LOGIN}, {"data": {"href": SCENE}, "map": scene("login")}),
         example_collection=_PROMISE,
     ),
-    Rule(
+    CatalogRule(
         id="R12",
         name="discovery-artifact-gated",
         severity=Severity.WARNING,
@@ -187,7 +187,7 @@ RULES = (
         check=_discovery_is_open,
         example=item({"login": LOGIN}, {"thumb": scene("login", roles=["thumbnail"])}),
     ),
-    Rule(
+    CatalogRule(
         id="R18",
         name="gated-asset-without-refs",
         severity=Severity.WARNING,

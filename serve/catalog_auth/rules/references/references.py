@@ -15,7 +15,7 @@ from tollgate.serve.catalog_auth.document.document import (
 from tollgate.serve.catalog_auth.document.near_misses import nearest
 from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, collection, item, scene
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 # For so many dangling names it is asked what was meant.
 SUGGESTIONS_MAX = 100
@@ -41,9 +41,9 @@ def _known_names(document: Document) -> list[str]:
     """The names of all schemes that a reference may mean, misplaced ones too."""
     names = [scheme.name for scheme in document.schemes]
     names += document.inherited
-    for stray in document.strays:
-        if isinstance(stray.value, dict) and stray.path[-1] != REFS:
-            names += stray.value
+    for misplaced in document.misplaced:
+        if isinstance(misplaced.value, dict) and misplaced.path[-1] != REFS:
+            names += misplaced.value
     return names
 
 
@@ -55,15 +55,15 @@ def _first_places(names: tuple[str, ...]) -> dict[str, int]:
     return places
 
 
-def _references_exist(references: References, report: Report) -> None:
+def _references_exist(references: References, report: FindingReport) -> None:
     _report_dangling(references, report, is_alternate=False)
 
 
-def _references_of_alternates_exist(references: References, report: Report) -> None:
+def _references_of_alternates_exist(references: References, report: FindingReport) -> None:
     _report_dangling(references, report, is_alternate=True)
 
 
-def _report_dangling(references: References, report: Report, is_alternate: bool) -> None:
+def _report_dangling(references: References, report: FindingReport, is_alternate: bool) -> None:
     if not references.missing:
         return
     dangling = report.shared(_dangling)
@@ -82,7 +82,7 @@ def _report_dangling(references: References, report: Report, is_alternate: bool)
                 )
 
 
-def _schemes_are_somewhere(references: References, report: Report) -> None:
+def _schemes_are_somewhere(references: References, report: FindingReport) -> None:
     document = report.document
     if not references.missing or report.shared(_known_names):
         return
@@ -96,7 +96,7 @@ def _schemes_are_somewhere(references: References, report: Report) -> None:
         )
 
 
-def _references_resolve_here(references: References, report: Report) -> None:
+def _references_resolve_here(references: References, report: FindingReport) -> None:
     if not references.inherited:
         return
     places = _first_places(references.names)
@@ -111,7 +111,7 @@ def _references_resolve_here(references: References, report: Report) -> None:
         )
 
 
-def _schemes_are_used(document: Document, report: Report) -> None:
+def _schemes_are_used(document: Document, report: FindingReport) -> None:
     if not document.schemes or document.kind in (Kind.OTHER, Kind.ITEM_COLLECTION):
         return
     used = {name for references in document.references for name in references.names}
@@ -124,11 +124,11 @@ def _schemes_are_used(document: Document, report: Report) -> None:
         return  # (what they name, nobody can tell)
     for scheme in document.schemes:
         used.update(inputs_of(scheme))
-    for stray in document.strays:
-        if stray.path[-1] != SCHEMES:
-            if not isinstance(stray.value, list):
+    for misplaced in document.misplaced:
+        if misplaced.path[-1] != SCHEMES:
+            if not isinstance(misplaced.value, list):
                 return
-            used.update(name for name in stray.value if isinstance(name, str))
+            used.update(name for name in misplaced.value if isinstance(name, str))
     for scheme in document.schemes:
         if scheme.name not in used:
             report.add(
@@ -138,7 +138,7 @@ def _schemes_are_used(document: Document, report: Report) -> None:
             )
 
 
-def _references_are_different(document: Document, report: Report) -> None:
+def _references_are_different(document: Document, report: FindingReport) -> None:
     lists = [
         (holder.path, references.names)
         for references in document.references
@@ -160,7 +160,7 @@ def _references_are_different(document: Document, report: Report) -> None:
         )
 
 
-def _references_are_not_empty(references: References, report: Report) -> None:
+def _references_are_not_empty(references: References, report: FindingReport) -> None:
     if references.names:
         return
     for holder in references.holders:
@@ -172,7 +172,7 @@ def _references_are_not_empty(references: References, report: Report) -> None:
         )
 
 
-def _references_are_no_near_misses(references: References, report: Report) -> None:
+def _references_are_no_near_misses(references: References, report: FindingReport) -> None:
     if not references.missing:
         return
     dangling = report.shared(_dangling)
@@ -189,7 +189,7 @@ def _references_are_no_near_misses(references: References, report: Report) -> No
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="R01",
         name="dangling-ref",
         severity=Severity.ERROR,
@@ -201,7 +201,7 @@ RULES = (
         check=_references_exist,
         example=item({"login": LOGIN}, {"data": scene("login", "staff")}),
     ),
-    Rule(
+    CatalogRule(
         id="R02",
         name="refs-but-no-schemes-anywhere",
         severity=Severity.ERROR,
@@ -213,7 +213,7 @@ RULES = (
         check=_schemes_are_somewhere,
         example=item(assets={"data": scene("login")}),
     ),
-    Rule(
+    CatalogRule(
         id="R03",
         name="ref-resolves-only-in-ancestor",
         severity=Severity.WARNING,
@@ -228,7 +228,7 @@ RULES = (
         example=item(assets={"data": scene("login")}),
         example_collection=collection({"login": LOGIN}),
     ),
-    Rule(
+    CatalogRule(
         id="R04",
         name="scheme-never-used",
         severity=Severity.WARNING,
@@ -240,7 +240,7 @@ RULES = (
         check=_schemes_are_used,
         example=item({"login": LOGIN, "key": KEY}, {"data": scene("login")}),
     ),
-    Rule(
+    CatalogRule(
         id="R05",
         name="duplicate-ref",
         severity=Severity.WARNING,
@@ -252,7 +252,7 @@ RULES = (
         check=_references_are_different,
         example=item({"login": LOGIN}, {"data": scene("login", "login")}),
     ),
-    Rule(
+    CatalogRule(
         id="R06",
         name="empty-refs",
         severity=Severity.WARNING,
@@ -264,7 +264,7 @@ RULES = (
         check=_references_are_not_empty,
         example=item({"login": LOGIN}, {"data": scene("login"), "open": scene()}),
     ),
-    Rule(
+    CatalogRule(
         id="R07",
         name="near-miss",
         severity=Severity.INFO,
@@ -276,7 +276,7 @@ RULES = (
         check=_references_are_no_near_misses,
         example=item({"login": LOGIN}, {"data": scene("Login ")}),
     ),
-    Rule(
+    CatalogRule(
         id="R11",
         name="alternate-ref-dangling",
         severity=Severity.ERROR,

@@ -1,6 +1,6 @@
 """K: API keys, where they are sent and where they leak (part C)."""
 
-from tollgate.serve.catalog_auth.document.document import Access, Scheme
+from tollgate.serve.catalog_auth.document.document import AccessGroup, Scheme
 from tollgate.serve.catalog_auth.document.urls import (
     is_placeholder,
     query_items,
@@ -8,15 +8,15 @@ from tollgate.serve.catalog_auth.document.urls import (
     without_parameters,
 )
 from tollgate.serve.catalog_auth.registries.http_schemes import is_token
-from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, redacted, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 _API_KEY = frozenset({"apiKey"})
 PLACES = ("query", "header", "cookie")
 
 
-def key_parameters(access: Access) -> dict[str, Scheme]:
+def key_parameters(access: AccessGroup) -> dict[str, Scheme]:
     """The query parameters that carry an API key to this access, each with its scheme."""
     found: dict[str, Scheme] = {}
     if access.references is not None:
@@ -28,7 +28,7 @@ def key_parameters(access: Access) -> dict[str, Scheme]:
     return found
 
 
-def _place_is_known(scheme: Scheme, report: Report) -> None:
+def _place_is_known(scheme: Scheme, report: FindingReport) -> None:
     place = scheme.value.get("in")
     if not isinstance(place, str) or place in PLACES:
         return
@@ -39,7 +39,7 @@ def _place_is_known(scheme: Scheme, report: Report) -> None:
     report.add(path, f"{shown(place)} is no place for a key: {hint}", fix)
 
 
-def _name_can_be_sent(scheme: Scheme, report: Report) -> None:
+def _name_can_be_sent(scheme: Scheme, report: FindingReport) -> None:
     name, place = scheme.value.get("name"), scheme.value.get("in")
     if not isinstance(name, str):
         return
@@ -50,7 +50,7 @@ def _name_can_be_sent(scheme: Scheme, report: Report) -> None:
         report.add(path, f"{shown(name)} cannot be the name of a {place}")
 
 
-def _is_not_authorization(scheme: Scheme, report: Report) -> None:
+def _is_not_authorization(scheme: Scheme, report: FindingReport) -> None:
     name = scheme.value.get("name")
     is_header = scheme.value.get("in") == "header"
     if is_header and isinstance(name, str) and name.lower() == "authorization":
@@ -61,7 +61,7 @@ def _is_not_authorization(scheme: Scheme, report: Report) -> None:
         )
 
 
-def _is_not_in_query(scheme: Scheme, report: Report) -> None:
+def _is_not_in_query(scheme: Scheme, report: FindingReport) -> None:
     if scheme.value.get("in") == "query":
         report.add(
             (*scheme.path, "in"),
@@ -69,7 +69,7 @@ def _is_not_in_query(scheme: Scheme, report: Report) -> None:
         )
 
 
-def _is_not_filled_in(access: Access, report: Report) -> None:
+def _is_not_filled_in(access: AccessGroup, report: FindingReport) -> None:
     if "?" not in access.href:
         return
     schemes = key_parameters(access)
@@ -91,7 +91,7 @@ def _is_not_filled_in(access: Access, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="K01",
         name="api-key-place-unknown",
         severity=Severity.ERROR,
@@ -102,9 +102,9 @@ RULES = (
         source="Requirements: `in` is `query`, `header` or `cookie`.",
         repair="Write one of the three, in lower case.",
         check=_place_is_known,
-        example=item({"type": "apiKey", "in": "Header", "name": "X-API-Key"}),
+        example=protected_item({"type": "apiKey", "in": "Header", "name": "X-API-Key"}),
     ),
-    Rule(
+    CatalogRule(
         id="K02",
         name="api-key-name-unusable",
         severity=Severity.ERROR,
@@ -115,9 +115,9 @@ RULES = (
         source="RFC 9110, 5.1 and RFC 6265, 4.1.1: names of headers and cookies are tokens.",
         repair="Write the name as the server expects it.",
         check=_name_can_be_sent,
-        example=item({"type": "apiKey", "in": "header", "name": "API key"}),
+        example=protected_item({"type": "apiKey", "in": "header", "name": "API key"}),
     ),
-    Rule(
+    CatalogRule(
         id="K03",
         name="api-key-in-authorization",
         severity=Severity.WARNING,
@@ -128,9 +128,9 @@ RULES = (
         source="RFC 9110, 11.6.2.",
         repair='Describe it with "type": "http" and the scheme, such as bearer.',
         check=_is_not_authorization,
-        example=item({"type": "apiKey", "in": "header", "name": "Authorization"}),
+        example=protected_item({"type": "apiKey", "in": "header", "name": "Authorization"}),
     ),
-    Rule(
+    CatalogRule(
         id="K04",
         name="api-key-in-query",
         severity=Severity.INFO,
@@ -141,9 +141,9 @@ RULES = (
         source="RFC 9700, 4.3.2, for access tokens.",
         repair="Accept the key in a header as well, and describe that.",
         check=_is_not_in_query,
-        example=item({"type": "apiKey", "in": "query", "name": "api_key"}),
+        example=protected_item({"type": "apiKey", "in": "query", "name": "api_key"}),
     ),
-    Rule(
+    CatalogRule(
         id="K05",
         name="api-key-published",
         severity=Severity.ERROR,
@@ -153,7 +153,7 @@ RULES = (
         source="Requirements, Authentication 4: the client sends the key.",
         repair="Remove the parameter from the href, and replace the key: it is known now.",
         check=_is_not_filled_in,
-        example=item(
+        example=protected_item(
             {"type": "apiKey", "in": "query", "name": "api_key"},
             "https://tiles.example.com/5/1/2.png?api_key=pk.0123456789",
         ),

@@ -8,12 +8,12 @@ from tollgate.serve.catalog_auth.registries.scheme_types import (
     is_spelled_alike,
     standard_meant,
 )
-from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 
-def _is_no_near_miss(scheme: Scheme, report: Report) -> None:
+def _is_no_near_miss(scheme: Scheme, report: FindingReport) -> None:
     if not scheme.type or scheme.type in FIELDS_BY_TYPE:
         return
     meant = standard_meant(scheme.type)
@@ -33,7 +33,7 @@ def _is_no_near_miss(scheme: Scheme, report: Report) -> None:
     )
 
 
-def _has_no_reserved_fields(scheme: Scheme, report: Report) -> None:
+def _has_no_reserved_fields(scheme: Scheme, report: FindingReport) -> None:
     type_ = scheme.type
     if not type_ or type_ in FIELDS_BY_TYPE or _is_first_version(report):
         return
@@ -48,7 +48,7 @@ def _has_no_reserved_fields(scheme: Scheme, report: Report) -> None:
     )
 
 
-def _can_be_executed(scheme: Scheme, report: Report) -> None:
+def _can_be_executed(scheme: Scheme, report: FindingReport) -> None:
     type_ = scheme.type
     if (
         not type_
@@ -62,7 +62,7 @@ def _can_be_executed(scheme: Scheme, report: Report) -> None:
     )
 
 
-def _was_not_removed(scheme: Scheme, report: Report) -> None:
+def _was_not_removed(scheme: Scheme, report: FindingReport) -> None:
     type_ = scheme.type
     if type_ is None or type_ not in REMOVED or _is_first_version(report):
         return
@@ -74,13 +74,13 @@ def _was_not_removed(scheme: Scheme, report: Report) -> None:
     )
 
 
-def _is_first_version(report: Report) -> bool:
+def _is_first_version(report: FindingReport) -> bool:
     """Whether the document is of v1.0.0, which has the removed types and no rules for fields."""
     return report.document.version is Version.V1_0_0
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="C01",
         name="type-nearly-standard",
         severity=Severity.WARNING,
@@ -90,9 +90,9 @@ RULES = (
         source="Requirements, Scheme types.",
         repair="Write the standard type.",
         check=_is_no_near_miss,
-        example=item({"type": "S3"}, "s3://bucket/scene.tif"),
+        example=protected_item({"type": "S3"}, "s3://bucket/scene.tif"),
     ),
-    Rule(
+    CatalogRule(
         id="C02",
         name="custom-type-with-standard-fields",
         severity=Severity.WARNING,
@@ -103,9 +103,9 @@ RULES = (
         "openIdConnectUrl.",
         repair="Rename the fields, or use the standard type.",
         check=_has_no_reserved_fields,
-        example=item({"type": "com.example.login", "name": "X-Login"}),
+        example=protected_item({"type": "com.example.login", "name": "X-Login"}),
     ),
-    Rule(
+    CatalogRule(
         id="C03",
         name="custom-type",
         severity=Severity.INFO,
@@ -115,9 +115,11 @@ RULES = (
         source="Requirements, Scheme types: custom types are allowed.",
         repair="Nothing, when your readers know it; else offer a standard scheme as well.",
         check=_can_be_executed,
-        example=item({"type": "com.example.mtls", "description": "Ask for a certificate."}),
+        example=protected_item(
+            {"type": "com.example.mtls", "description": "Ask for a certificate."}
+        ),
     ),
-    Rule(
+    CatalogRule(
         id="C04",
         name="type-removed",
         severity=Severity.WARNING,
@@ -127,6 +129,6 @@ RULES = (
         source="Specification B3: planetaryComputer and earthdata were removed in v1.1.0.",
         repair="Describe it with standard types.",
         check=_was_not_removed,
-        example=item({"type": "planetaryComputer"}),
+        example=protected_item({"type": "planetaryComputer"}),
     ),
 )

@@ -6,9 +6,13 @@ from urllib.parse import SplitResult
 from tollgate.serve.catalog_auth.document.document import Scheme, flows_of
 from tollgate.serve.catalog_auth.document.urls import http_url, shown_url
 from tollgate.serve.catalog_auth.registries.oauth_flows import OAUTH_URLS
-from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item, signed
+from tollgate.serve.catalog_auth.rules.examples.items import (
+    client_credentials,
+    protected_item,
+    signed,
+)
 from tollgate.serve.catalog_auth.rules.findings import Operation, Path, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
 
 _LOGINS = frozenset({"oauth2", "openIdConnect"})
@@ -37,14 +41,14 @@ def is_plaintext(url: SplitResult) -> bool:
     return url.scheme == "http" and exposure_of(url.hostname or "") is not Exposure.LOOPBACK
 
 
-def _is_encrypted(scheme: Scheme, report: Report) -> None:
+def _is_encrypted(scheme: Scheme, report: FindingReport) -> None:
     for path, text in endpoints_of(scheme):
         url = http_url(text)
         if url is not None and is_plaintext(url):
             report.add(path, f"{shown_url(text)} is not encrypted, and secrets are sent there")
 
 
-def _is_discovery(scheme: Scheme, report: Report) -> None:
+def _is_discovery(scheme: Scheme, report: FindingReport) -> None:
     for path, text in endpoints_of(scheme):
         url = http_url(text)
         if url is not None and not url.path.endswith(DISCOVERY):
@@ -55,13 +59,13 @@ def _is_discovery(scheme: Scheme, report: Report) -> None:
             )
 
 
-def _is_absolute(scheme: Scheme, report: Report) -> None:
+def _is_absolute(scheme: Scheme, report: FindingReport) -> None:
     for path, text in endpoints_of(scheme):
         if http_url(text) is None:
             report.add(path, f"{shown(text)} is not an absolute http or https URL")
 
 
-def _has_no_fragment(scheme: Scheme, report: Report) -> None:
+def _has_no_fragment(scheme: Scheme, report: FindingReport) -> None:
     for path, text in endpoints_of(scheme):
         before, mark, _ = text.partition("#")
         if mark and http_url(text) is not None:
@@ -73,7 +77,7 @@ def _has_no_fragment(scheme: Scheme, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="O02",
         name="plaintext-endpoint",
         severity=Severity.WARNING,
@@ -85,9 +89,9 @@ RULES = (
         source="RFC 6749, 3.1 and 3.2: endpoints require TLS; OpenID Connect Discovery, 7.1.",
         repair="Give the https URL.",
         check=_is_encrypted,
-        example=item(client_credentials(tokenUrl="http://login.example.com/token")),
+        example=protected_item(client_credentials(tokenUrl="http://login.example.com/token")),
     ),
-    Rule(
+    CatalogRule(
         id="O07",
         name="discovery-url-unusual",
         severity=Severity.WARNING,
@@ -99,11 +103,11 @@ RULES = (
         "/.well-known/openid-configuration.",
         repair="Append /.well-known/openid-configuration to the issuer's URL.",
         check=_is_discovery,
-        example=item(
+        example=protected_item(
             {"type": "openIdConnect", "openIdConnectUrl": "https://login.example.com/realms/eo"}
         ),
     ),
-    Rule(
+    CatalogRule(
         id="O08",
         name="endpoint-not-absolute",
         severity=Severity.ERROR,
@@ -114,9 +118,9 @@ RULES = (
         source="RFC 6749, 3.1 and 3.2: absolute URIs; the official schemas: format uri.",
         repair="Write the whole URL, with https:// and the host.",
         check=_is_absolute,
-        example=item(signed(authorizationApi="<sign-url>")),
+        example=protected_item(signed(authorizationApi="<sign-url>")),
     ),
-    Rule(
+    CatalogRule(
         id="O09",
         name="endpoint-with-fragment",
         severity=Severity.WARNING,
@@ -127,6 +131,8 @@ RULES = (
         source="RFC 6749, 3.1 and 3.2: endpoints must not have a fragment.",
         repair="Remove everything from the # on.",
         check=_has_no_fragment,
-        example=item({"type": "openIdConnect", "openIdConnectUrl": f"{_DISCOVERY_URL}#top"}),
+        example=protected_item(
+            {"type": "openIdConnect", "openIdConnectUrl": f"{_DISCOVERY_URL}#top"}
+        ),
     ),
 )

@@ -6,9 +6,9 @@ from tollgate.serve.catalog_auth.document.document import Flow, Scheme
 from tollgate.serve.catalog_auth.document.fields import FLOW_FIELDS, FLOW_URLS, lost_fields
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import misnamed
-from tollgate.serve.catalog_auth.rules.examples.items import item, oauth2
+from tollgate.serve.catalog_auth.rules.examples.items import oauth2, protected_item
 from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 _OAUTH2 = frozenset({"oauth2"})
 _WITH_FLOWS = frozenset({"oauth2", "signedUrl"})
@@ -20,18 +20,18 @@ _DEPRECATED = {
 }
 
 
-def knows_exchange(report: Report) -> bool:
+def knows_exchange(report: FindingReport) -> bool:
     """Whether the document's version has token exchange (an older one is told so by E08)."""
     version = report.document.version
     return version is None or version.rank >= Version.V1_2_0.rank
 
 
-def _is_not_deprecated(flow: Flow, report: Report) -> None:
+def _is_not_deprecated(flow: Flow, report: FindingReport) -> None:
     if reason := _DEPRECATED.get(flow.name):
         report.add(flow.path, f"the flow {flow.name} is deprecated: {reason}")
 
 
-def _is_predefined(flow: Flow, report: Report) -> None:
+def _is_predefined(flow: Flow, report: FindingReport) -> None:
     name = flow.name
     if name in FLOW_URLS or name in _FIELDS or misnamed(name):
         return
@@ -44,7 +44,7 @@ def _is_predefined(flow: Flow, report: Report) -> None:
     )
 
 
-def _fields_are_in_a_flow(scheme: Scheme, report: Report) -> None:
+def _fields_are_in_a_flow(scheme: Scheme, report: FindingReport) -> None:
     flows = scheme.value.get("flows")
     if not isinstance(flows, dict):
         return
@@ -74,7 +74,7 @@ def _fitting_flow(type_: str | None, flows: Mapping[str, object]) -> str:
     return "authorizationCode" if "tokenUrl" in flows else "implicit"
 
 
-def _is_named_well(flow: Flow, report: Report) -> None:
+def _is_named_well(flow: Flow, report: FindingReport) -> None:
     wrong = None if flow.name in _FIELDS else misnamed(flow.name)
     if wrong is None:
         return
@@ -102,13 +102,13 @@ def _flows(scheme: Scheme) -> Mapping[str, object]:
     return flows if isinstance(flows, dict) else {}
 
 
-def _has_flows(scheme: Scheme, report: Report) -> None:
+def _has_flows(scheme: Scheme, report: FindingReport) -> None:
     if scheme.value.get("flows") == {}:
         report.add((*scheme.path, "flows"), "there is no flow: no way to get access")
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="O01",
         name="oauth-flow-deprecated",
         severity=Severity.WARNING,
@@ -120,9 +120,11 @@ RULES = (
         source="RFC 9700, 2.1.2 (implicit) and 2.4 (password).",
         repair="Offer authorizationCode (with PKCE) for people, clientCredentials for machines.",
         check=_is_not_deprecated,
-        example=item(oauth2(password={"tokenUrl": _TOKEN_URL, "scopes": {"read": "Read"}})),
+        example=protected_item(
+            oauth2(password={"tokenUrl": _TOKEN_URL, "scopes": {"read": "Read"}})
+        ),
     ),
-    Rule(
+    CatalogRule(
         id="O04",
         name="oauth-flow-not-predefined",
         severity=Severity.WARNING,
@@ -134,9 +136,11 @@ RULES = (
         "extension grant is named by a URI.",
         repair="Offer a predefined flow as well, or name an extension grant by its URI.",
         check=_is_predefined,
-        example=item(oauth2(deviceCode={"tokenUrl": _TOKEN_URL, "scopes": {"read": "Read"}})),
+        example=protected_item(
+            oauth2(deviceCode={"tokenUrl": _TOKEN_URL, "scopes": {"read": "Read"}})
+        ),
     ),
-    Rule(
+    CatalogRule(
         id="O10",
         name="flow-fields-directly-under-flows",
         severity=Severity.ERROR,
@@ -147,9 +151,9 @@ RULES = (
         source="Requirements: `flows` is a map of names to flow objects.",
         repair="Put the fields into an object under the name of the flow.",
         check=_fields_are_in_a_flow,
-        example=item(oauth2(tokenUrl=_TOKEN_URL, scopes={"read": "Read"})),
+        example=protected_item(oauth2(tokenUrl=_TOKEN_URL, scopes={"read": "Read"})),
     ),
-    Rule(
+    CatalogRule(
         id="O11",
         name="flow-key-typo",
         severity=Severity.WARNING,
@@ -160,11 +164,11 @@ RULES = (
         source="Requirements: the predefined keys of `flows` for oauth2.",
         repair="Write the predefined name.",
         check=_is_named_well,
-        example=item(
+        example=protected_item(
             oauth2(client_credentials={"tokenUrl": _TOKEN_URL, "scopes": {"read": "Read"}})
         ),
     ),
-    Rule(
+    CatalogRule(
         id="O12",
         name="flows-empty",
         severity=Severity.ERROR,
@@ -175,6 +179,6 @@ RULES = (
         source="Requirements: `flows` is required, the ways a client obtains an access token.",
         repair="Describe at least one flow.",
         check=_has_flows,
-        example=item(oauth2()),
+        example=protected_item(oauth2()),
     ),
 )

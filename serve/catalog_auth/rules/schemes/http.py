@@ -1,15 +1,15 @@
 """H: HTTP authentication schemes, and where they are used (part C)."""
 
-from tollgate.serve.catalog_auth.document.document import Access, Scheme
+from tollgate.serve.catalog_auth.document.document import AccessGroup, Scheme
 from tollgate.serve.catalog_auth.document.urls import host_of, origin_of, scheme_of, shown_url
 from tollgate.serve.catalog_auth.registries.http_schemes import (
     OBSOLETE_ELSEWHERE,
     REGISTERED,
     is_token,
 )
-from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
 
 _HTTP = frozenset({"http"})
@@ -18,7 +18,7 @@ _SENT_AS_IS = frozenset({"http", "apiKey"})
 _TYPES_MEANT = {"oauth2": "oauth2", "oidc": "openIdConnect", "openidconnect": "openIdConnect"}
 
 
-def _is_registered(scheme: Scheme, report: Report) -> None:
+def _is_registered(scheme: Scheme, report: FindingReport) -> None:
     name = scheme.value.get("scheme")
     if not isinstance(name, str) or name.lower() in REGISTERED:
         return
@@ -39,7 +39,7 @@ def _is_registered(scheme: Scheme, report: Report) -> None:
     report.add(path, f"{shown(name)} is not in IANA's registry of HTTP schemes{hint}")
 
 
-def _is_in_lower_case(scheme: Scheme, report: Report) -> None:
+def _is_in_lower_case(scheme: Scheme, report: FindingReport) -> None:
     name = scheme.value.get("scheme")
     if isinstance(name, str) and name != name.lower() and name.lower() in REGISTERED:
         path = (*scheme.path, "scheme")
@@ -51,7 +51,7 @@ def _is_in_lower_case(scheme: Scheme, report: Report) -> None:
         )
 
 
-def _is_current(scheme: Scheme, report: Report) -> None:
+def _is_current(scheme: Scheme, report: FindingReport) -> None:
     name = scheme.value.get("scheme")
     if not isinstance(name, str):
         return
@@ -61,7 +61,7 @@ def _is_current(scheme: Scheme, report: Report) -> None:
         report.add((*scheme.path, "scheme"), f"{shown(name)} is {reason}: few clients can do it")
 
 
-def _is_encrypted(access: Access, report: Report) -> None:
+def _is_encrypted(access: AccessGroup, report: FindingReport) -> None:
     if access.href[:7].lower() != "http://" or access.references is None:
         return
     origin = origin_of(access.href)
@@ -81,7 +81,7 @@ def _is_encrypted(access: Access, report: Report) -> None:
         )
 
 
-def _is_over_http(access: Access, report: Report) -> None:
+def _is_over_http(access: AccessGroup, report: FindingReport) -> None:
     scheme = scheme_of(access.href)
     if scheme in ("", "http", "https") or access.references is None:
         return
@@ -101,7 +101,7 @@ def _http_name(scheme: Scheme) -> str | None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="H01",
         name="http-scheme-unregistered",
         severity=Severity.WARNING,
@@ -113,9 +113,9 @@ RULES = (
         "token.",
         repair="Take a registered name (basic, bearer, digest, …), or a type that fits better.",
         check=_is_registered,
-        example=item({"type": "http", "scheme": "Bearer token"}),
+        example=protected_item({"type": "http", "scheme": "Bearer token"}),
     ),
-    Rule(
+    CatalogRule(
         id="H02",
         name="http-scheme-letter-case",
         severity=Severity.INFO,
@@ -126,9 +126,9 @@ RULES = (
         source="RFC 9110, 11.1: names of schemes are case-insensitive.",
         repair="Write it in lower case.",
         check=_is_in_lower_case,
-        example=item({"type": "http", "scheme": "Bearer"}),
+        example=protected_item({"type": "http", "scheme": "Bearer"}),
     ),
-    Rule(
+    CatalogRule(
         id="H03",
         name="http-scheme-obsolete",
         severity=Severity.INFO,
@@ -139,9 +139,9 @@ RULES = (
         source="IANA's registry of HTTP authentication schemes; RFC 6331 and RFC 6749.",
         repair="Offer a scheme in use, such as bearer.",
         check=_is_current,
-        example=item({"type": "http", "scheme": "hoba"}),
+        example=protected_item({"type": "http", "scheme": "hoba"}),
     ),
-    Rule(
+    CatalogRule(
         id="H04",
         name="credentials-over-plaintext",
         severity=Severity.WARNING,
@@ -152,9 +152,11 @@ RULES = (
         source="RFC 7617, 4 and RFC 6750, 5.2: only over TLS.",
         repair="Serve it over https.",
         check=_is_encrypted,
-        example=item({"type": "http", "scheme": "basic"}, "http://data.example.com/scene.tif"),
+        example=protected_item(
+            {"type": "http", "scheme": "basic"}, "http://data.example.com/scene.tif"
+        ),
     ),
-    Rule(
+    CatalogRule(
         id="H05",
         name="http-scheme-without-http",
         severity=Severity.WARNING,
@@ -164,6 +166,8 @@ RULES = (
         source="RFC 9110, 11: HTTP authentication belongs to HTTP.",
         repair="Refer to a scheme that fits the address (s3 for s3://), or give an https one.",
         check=_is_over_http,
-        example=item({"type": "http", "scheme": "bearer"}, "ftp://data.example.com/scene.tif"),
+        example=protected_item(
+            {"type": "http", "scheme": "bearer"}, "ftp://data.example.com/scene.tif"
+        ),
     ),
 )

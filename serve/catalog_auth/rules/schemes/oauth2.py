@@ -15,9 +15,9 @@ from tollgate.serve.catalog_auth.registries.token_types import (
     registered_urn,
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
-from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item
+from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, protected_item
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.flow_names import knows_exchange
 
 _OAUTH2 = frozenset({"oauth2"})
@@ -26,7 +26,7 @@ _TOKEN_URL = "https://login.example.com/token"
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 
 
-def _has_only_used_fields(flow: Flow, report: Report) -> None:
+def _has_only_used_fields(flow: Flow, report: FindingReport) -> None:
     needed = FLOW_URLS.get(flow.name)
     if needed is None or any(field not in flow.value for field in needed):
         return  # (what is missing is said already, and the name may be what is wrong)
@@ -37,7 +37,7 @@ def _has_only_used_fields(flow: Flow, report: Report) -> None:
         _add_unused(flow, SUBJECT_TOKEN_TYPE, report)
 
 
-def _add_unused(flow: Flow, field: str, report: Report) -> None:
+def _add_unused(flow: Flow, field: str, report: FindingReport) -> None:
     path = (*flow.path, field)
     report.add(
         path,
@@ -46,7 +46,7 @@ def _add_unused(flow: Flow, field: str, report: Report) -> None:
     )
 
 
-def _scopes_are_tokens(flow: Flow, report: Report) -> None:
+def _scopes_are_tokens(flow: Flow, report: FindingReport) -> None:
     scopes = flow.value.get("scopes")
     if not isinstance(scopes, dict):
         return
@@ -65,7 +65,7 @@ def _scopes_are_tokens(flow: Flow, report: Report) -> None:
             )
 
 
-def _refresh_differs(flow: Flow, report: Report) -> None:
+def _refresh_differs(flow: Flow, report: FindingReport) -> None:
     refresh = flow.value.get("refreshUrl")
     if isinstance(refresh, str) and refresh == flow.value.get("tokenUrl"):
         path = (*flow.path, "refreshUrl")
@@ -76,7 +76,7 @@ def _refresh_differs(flow: Flow, report: Report) -> None:
         )
 
 
-def _subject_token_is_clear(flow: Flow, report: Report) -> None:
+def _subject_token_is_clear(flow: Flow, report: FindingReport) -> None:
     value = flow.value.get(SUBJECT_TOKEN_TYPE)
     if flow.name != "tokenExchange" or not isinstance(value, str) or not knows_exchange(report):
         return
@@ -99,7 +99,7 @@ def _subject_token_is_clear(flow: Flow, report: Report) -> None:
         )
 
 
-def _yielded(scheme: Scheme, report: Report) -> dict[str, str]:
+def _yielded(scheme: Scheme, report: FindingReport) -> dict[str, str]:
     """What kind of token each scheme yields that this one can take its input from."""
     refs = scheme.value.get(REFS)
     found = {}
@@ -111,7 +111,7 @@ def _yielded(scheme: Scheme, report: Report) -> dict[str, str]:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="O05",
         name="field-irrelevant-for-flow",
         severity=Severity.WARNING,
@@ -122,9 +122,11 @@ RULES = (
         source="RFC 6749, 4.1 to 4.4 and RFC 8693: what each flow calls.",
         repair="Remove the field, or give the flow its right name.",
         check=_has_only_used_fields,
-        example=item(client_credentials(authorizationUrl="https://login.example.com/authorize")),
+        example=protected_item(
+            client_credentials(authorizationUrl="https://login.example.com/authorize")
+        ),
     ),
-    Rule(
+    CatalogRule(
         id="O06",
         name="oauth-scope-malformed",
         severity=Severity.WARNING,
@@ -135,9 +137,9 @@ RULES = (
         source="RFC 6749, 3.3: scope-token.",
         repair="Write one entry for each scope, named as the server does.",
         check=_scopes_are_tokens,
-        example=item(client_credentials(scopes={"read write": "Everything"})),
+        example=protected_item(client_credentials(scopes={"read write": "Everything"})),
     ),
-    Rule(
+    CatalogRule(
         id="O13",
         name="refresh-url-redundant",
         severity=Severity.INFO,
@@ -148,9 +150,9 @@ RULES = (
         source="RFC 6749, 6.",
         repair="Remove it.",
         check=_refresh_differs,
-        example=item(client_credentials(refreshUrl=_TOKEN_URL)),
+        example=protected_item(client_credentials(refreshUrl=_TOKEN_URL)),
     ),
-    Rule(
+    CatalogRule(
         id="O14",
         name="subject-token-type-unclear",
         severity=Severity.WARNING,
@@ -162,7 +164,7 @@ RULES = (
         source="RFC 8693, 3; specification B2 on token exchange.",
         repair="Write the URN of the token that is handed in, or leave the field out.",
         check=_subject_token_is_clear,
-        example=item(
+        example=protected_item(
             {
                 "type": "oauth2",
                 "flows": {

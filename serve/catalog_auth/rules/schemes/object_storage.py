@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
-    Access,
+    AccessGroup,
     Document,
     Holder,
     HolderKind,
@@ -21,9 +21,9 @@ from tollgate.serve.catalog_auth.objects.urls import (
     parse_object_url,
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
-from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 STORAGE_SCHEMES = "storage:schemes"
 STORAGE_REFS = "storage:refs"
@@ -85,12 +85,12 @@ def _speaks_s3(href: str) -> bool:
     )
 
 
-def _of_type(access: Access, type_: str) -> list[Scheme]:
+def _of_type(access: AccessGroup, type_: str) -> list[Scheme]:
     schemes = access.references.schemes if access.references is not None else ()
     return [scheme for scheme in schemes if scheme.type == type_]
 
 
-def _is_an_object(access: Access, report: Report) -> None:
+def _is_an_object(access: AccessGroup, report: FindingReport) -> None:
     if scheme_of(access.href) in _S3_URIS:
         return
     schemes = _of_type(access, "s3")
@@ -106,7 +106,7 @@ def _is_an_object(access: Access, report: Report) -> None:
             )
 
 
-def _request_is_signed(access: Access, report: Report) -> None:
+def _request_is_signed(access: AccessGroup, report: FindingReport) -> None:
     if access.references is not None or scheme_of(access.href) not in _S3_URIS:
         return
     holders = [holder for holder in access.holders if holder.refs is MISSING]
@@ -120,7 +120,7 @@ def _request_is_signed(access: Access, report: Report) -> None:
     )
 
 
-def _endpoint_is_known(access: Access, report: Report) -> None:
+def _endpoint_is_known(access: AccessGroup, report: FindingReport) -> None:
     if scheme_of(access.href) not in ("http", "https") or not _of_type(access, "s3"):
         return
     host = known_host(origin_of(access.href).partition("://")[2].lower())
@@ -141,7 +141,7 @@ def _is_described(holder: Holder, document: Document) -> bool:
     return isinstance(found, ObjectLocation) and not found.is_guess and found.region is not None
 
 
-def _token_can_be_sent(access: Access, report: Report) -> None:
+def _token_can_be_sent(access: AccessGroup, report: FindingReport) -> None:
     if scheme_of(access.href) not in _S3_URIS or access.references is None:
         return
     schemes = access.references.schemes
@@ -163,7 +163,7 @@ def _is_sent_over_http(scheme: Scheme) -> bool:
     return not any(flow.name == "tokenExchange" for flow in flows_of(scheme))
 
 
-def _paying_is_authenticated(document: Document, report: Report) -> None:
+def _paying_is_authenticated(document: Document, report: FindingReport) -> None:
     schemes = _storage_schemes(document)
     if not schemes:
         return
@@ -197,7 +197,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="T01",
         name="s3-scheme-without-object",
         severity=Severity.WARNING,
@@ -208,9 +208,9 @@ RULES = (
         repair="Give the object's own URL, describe the store in storage:schemes, or refer to a "
         "scheme that fits.",
         check=_is_an_object,
-        example=item({"type": "s3"}, "https://data.example.com/scene.tif"),
+        example=protected_item({"type": "s3"}, "https://data.example.com/scene.tif"),
     ),
-    Rule(
+    CatalogRule(
         id="T02",
         name="object-without-refs",
         severity=Severity.INFO,
@@ -221,9 +221,9 @@ RULES = (
         "YES.",
         repair="Nothing, when it is public; else refer to a scheme of type s3.",
         check=_request_is_signed,
-        example=item({"type": "s3"}, "s3://bucket/scene.tif", has_refs=False),
+        example=protected_item({"type": "s3"}, "s3://bucket/scene.tif", has_refs=False),
     ),
-    Rule(
+    CatalogRule(
         id="T03",
         name="endpoint-unknown",
         severity=Severity.INFO,
@@ -233,9 +233,9 @@ RULES = (
         source="Storage extension, v2: storage:schemes and storage:refs.",
         repair="Describe the store in storage:schemes, and refer to it with storage:refs.",
         check=_endpoint_is_known,
-        example=item({"type": "s3"}, "https://s3.store.example.com/bucket/scene.tif"),
+        example=protected_item({"type": "s3"}, "https://s3.store.example.com/bucket/scene.tif"),
     ),
-    Rule(
+    CatalogRule(
         id="T04",
         name="token-for-signed-requests",
         severity=Severity.WARNING,
@@ -245,9 +245,9 @@ RULES = (
         source="Requirements, Authentication 6.",
         repair="Refer to a scheme of type s3 or signedUrl, or give an https address.",
         check=_token_can_be_sent,
-        example=item(LOGIN, "s3://bucket/scene.tif"),
+        example=protected_item(LOGIN, "s3://bucket/scene.tif"),
     ),
-    Rule(
+    CatalogRule(
         id="T05",
         name="requester-pays-without-refs",
         severity=Severity.WARNING,
@@ -257,7 +257,7 @@ RULES = (
         source="Storage extension, v2: requester_pays.",
         repair="Refer to a scheme of type s3.",
         check=_paying_is_authenticated,
-        example=item(
+        example=protected_item(
             {"type": "s3"},
             "s3://bucket/scene.tif",
             has_refs=False,

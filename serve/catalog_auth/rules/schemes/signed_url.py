@@ -3,7 +3,7 @@
 
 from tollgate.serve.catalog_auth.document.document import (
     REFS,
-    Access,
+    AccessGroup,
     Flow,
     Scheme,
     flows_of,
@@ -14,12 +14,12 @@ from tollgate.serve.catalog_auth.document.urls import http_url, shown_url
 from tollgate.serve.catalog_auth.registries.secret_shapes import is_secret_name
 from tollgate.serve.catalog_auth.rules.examples.items import (
     body_parameter,
-    item,
+    protected_item,
     query_parameter,
     signed,
 )
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import is_plaintext
 from tollgate.serve.catalog_auth.rules.schemes.object_storage import why_no_object
 from tollgate.serve.net.public_addresses import exposure_of
@@ -32,7 +32,7 @@ RESPONSE_FIELDS = ("signed_url", "href", "url", "signedUrl")
 _CREDENTIAL_NAMES = frozenset({"authorization", "cookie", "ocp-apim-subscription-key"})
 
 
-def _method_is_known(flow: Flow, report: Report) -> None:
+def _method_is_known(flow: Flow, report: FindingReport) -> None:
     method = flow.value.get("method")
     if not isinstance(method, str) or method in METHODS:
         return
@@ -49,7 +49,7 @@ def _method_is_known(flow: Flow, report: Report) -> None:
     )
 
 
-def _response_is_located(flow: Flow, report: Report) -> None:
+def _response_is_located(flow: Flow, report: FindingReport) -> None:
     if flow.value.get("responseField", "") != "":
         return
     # A member of the author's own may well be what says it.
@@ -62,7 +62,7 @@ def _response_is_located(flow: Flow, report: Report) -> None:
     )
 
 
-def _call_is_encrypted(flow: Flow, report: Report) -> None:
+def _call_is_encrypted(flow: Flow, report: FindingReport) -> None:
     api = flow.value.get("authorizationApi")
     url = http_url(api) if isinstance(api, str) else None
     if url is not None and is_plaintext(url):
@@ -72,7 +72,7 @@ def _call_is_encrypted(flow: Flow, report: Report) -> None:
         )
 
 
-def _host_is_public(flow: Flow, report: Report) -> None:
+def _host_is_public(flow: Flow, report: FindingReport) -> None:
     api = flow.value.get("authorizationApi")
     url = http_url(api) if isinstance(api, str) else None
     exposure = exposure_of(url.hostname or "") if url is not None else None
@@ -83,7 +83,7 @@ def _host_is_public(flow: Flow, report: Report) -> None:
         )
 
 
-def _href_is_an_object(access: Access, report: Report) -> None:
+def _href_is_an_object(access: AccessGroup, report: FindingReport) -> None:
     if access.references is None:
         return
     signers = [scheme for scheme in access.references.schemes if _wants_bucket_and_key(scheme)]
@@ -108,7 +108,7 @@ def _wants_bucket_and_key(scheme: Scheme) -> bool:
     )
 
 
-def _has_one_flow(scheme: Scheme, report: Report) -> None:
+def _has_one_flow(scheme: Scheme, report: FindingReport) -> None:
     names = [flow.name for flow in flows_of(scheme)]
     if len(names) > 1:
         listed = ", ".join(shown(name) for name in names[:5])
@@ -118,7 +118,7 @@ def _has_one_flow(scheme: Scheme, report: Report) -> None:
         )
 
 
-def _credentials_have_a_source(flow: Flow, report: Report) -> None:
+def _credentials_have_a_source(flow: Flow, report: FindingReport) -> None:
     if flow.scheme.value.get(REFS):
         return
     for parameter in parameters_of(flow):
@@ -137,7 +137,7 @@ def _is_credential(name: str) -> bool:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="G01",
         name="signing-method-unknown",
         severity=Severity.ERROR,
@@ -148,9 +148,9 @@ RULES = (
         source="RFC 9110, 9.1: methods are tokens, and case-sensitive.",
         repair="Write GET or POST, in capitals.",
         check=_method_is_known,
-        example=item(signed(method="FETCH IT")),
+        example=protected_item(signed(method="FETCH IT")),
     ),
-    Rule(
+    CatalogRule(
         id="G04",
         name="response-field-missing",
         severity=Severity.WARNING,
@@ -161,9 +161,9 @@ RULES = (
         source="Specification B2: `responseField` has no default.",
         repair="Name the field in responseField.",
         check=_response_is_located,
-        example=item(signed(responseField="")),
+        example=protected_item(signed(responseField="")),
     ),
-    Rule(
+    CatalogRule(
         id="G06",
         name="signing-call-plaintext",
         severity=Severity.WARNING,
@@ -175,9 +175,9 @@ RULES = (
         source="RFC 6750, 5.2; RFC 9110, 17.",
         repair="Give the https URL.",
         check=_call_is_encrypted,
-        example=item(signed(authorizationApi="http://sign.example.com/v1")),
+        example=protected_item(signed(authorizationApi="http://sign.example.com/v1")),
     ),
-    Rule(
+    CatalogRule(
         id="G07",
         name="signing-host-not-public",
         severity=Severity.WARNING,
@@ -188,9 +188,9 @@ RULES = (
         source="RFC 6761, 6.3; RFC 6890.",
         repair="Give the address that readers can reach.",
         check=_host_is_public,
-        example=item(signed(authorizationApi="https://localhost:8443/sign")),
+        example=protected_item(signed(authorizationApi="https://localhost:8443/sign")),
     ),
-    Rule(
+    CatalogRule(
         id="G10",
         name="object-not-derivable",
         severity=Severity.WARNING,
@@ -200,12 +200,12 @@ RULES = (
         source="Requirements, Endpoints: bucket and key come from an object-store URL.",
         repair="Give the object's own URL, describe the store in storage:schemes, or ask for href.",
         check=_href_is_an_object,
-        example=item(
+        example=protected_item(
             signed({"bucket": body_parameter(), "key": body_parameter()}, method="POST"),
             "https://data.example.com/scene.tif",
         ),
     ),
-    Rule(
+    CatalogRule(
         id="G12",
         name="signing-flows-ambiguous",
         severity=Severity.INFO,
@@ -216,7 +216,7 @@ RULES = (
         source="Specification B2: signedUrl has no predefined flows.",
         repair="Make one scheme of each flow, and let auth:refs list them.",
         check=_has_one_flow,
-        example=item(
+        example=protected_item(
             {
                 "type": "signedUrl",
                 "flows": {
@@ -231,7 +231,7 @@ RULES = (
             }
         ),
     ),
-    Rule(
+    CatalogRule(
         id="G13",
         name="signing-credentials-unexplained",
         severity=Severity.WARNING,
@@ -243,7 +243,7 @@ RULES = (
         repair="Declare v1.2.0 and name the scheme that gives the credential in the scheme's own "
         "auth:refs.",
         check=_credentials_have_a_source,
-        example=item(
+        example=protected_item(
             signed(
                 {
                     "href": query_parameter(),

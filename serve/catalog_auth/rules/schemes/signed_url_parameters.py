@@ -7,9 +7,9 @@ from tollgate.serve.catalog_auth.document.document import Parameter
 from tollgate.serve.catalog_auth.document.urls import PARAMETERS_MAX, http_url
 from tollgate.serve.catalog_auth.registries.http_schemes import is_token
 from tollgate.serve.catalog_auth.registries.secret_shapes import is_secret_name
-from tollgate.serve.catalog_auth.rules.examples.items import item, query_parameter, signed
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item, query_parameter, signed
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 _SIGNED = frozenset({"signedUrl"})
 PLACES = ("query", "header", "body")
@@ -33,7 +33,7 @@ _NOT_THE_CALLERS = frozenset(
 )
 
 
-def _body_has_a_method(parameter: Parameter, report: Report) -> None:
+def _body_has_a_method(parameter: Parameter, report: FindingReport) -> None:
     method = parameter.flow.value.get("method")
     is_without = isinstance(method, str) and method.upper() in _WITHOUT_BODY
     if is_without and parameter.value.get("in") == "body":
@@ -43,7 +43,7 @@ def _body_has_a_method(parameter: Parameter, report: Report) -> None:
         )
 
 
-def _place_is_known(parameter: Parameter, report: Report) -> None:
+def _place_is_known(parameter: Parameter, report: FindingReport) -> None:
     place = parameter.value.get("in")
     if not isinstance(place, str) or place in PLACES:
         return
@@ -54,7 +54,7 @@ def _place_is_known(parameter: Parameter, report: Report) -> None:
     report.add(path, f"{shown(place)} is no place for a parameter: {hint}", fix)
 
 
-def _value_is_known(parameter: Parameter, report: Report) -> None:
+def _value_is_known(parameter: Parameter, report: FindingReport) -> None:
     if parameter.value.get("required") is not True:
         return
     name = "".join(c for c in parameter.name.lower() if c.isalnum())
@@ -69,7 +69,7 @@ def _value_is_known(parameter: Parameter, report: Report) -> None:
     )
 
 
-def _schema_agrees_with_itself(parameter: Parameter, report: Report) -> None:
+def _schema_agrees_with_itself(parameter: Parameter, report: FindingReport) -> None:
     schema = parameter.value.get("schema")
     if not isinstance(schema, dict):
         return
@@ -116,7 +116,7 @@ def _is_of(value: object, types: tuple[str, ...]) -> bool:
     return any(isinstance(value, _PYTHON_TYPES[each]) for each in types)
 
 
-def _query_has_it_once(parameter: Parameter, report: Report) -> None:
+def _query_has_it_once(parameter: Parameter, report: FindingReport) -> None:
     api = parameter.flow.value.get("authorizationApi")
     if parameter.value.get("in") != "query" or not isinstance(api, str) or "?" not in api:
         return
@@ -132,7 +132,7 @@ def _query_has_it_once(parameter: Parameter, report: Report) -> None:
         )
 
 
-def _header_can_be_set(parameter: Parameter, report: Report) -> None:
+def _header_can_be_set(parameter: Parameter, report: FindingReport) -> None:
     if parameter.value.get("in") != "header":
         return
     name = parameter.name
@@ -146,7 +146,7 @@ def _header_can_be_set(parameter: Parameter, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="G02",
         name="body-without-method",
         severity=Severity.WARNING,
@@ -157,9 +157,9 @@ RULES = (
         source="RFC 9110, 9.3.1, 9.3.2 and 9.3.5: content has no meaning there.",
         repair="Send it in the query, or use POST.",
         check=_body_has_a_method,
-        example=item(signed({"href": query_parameter(**{"in": "body"})})),
+        example=protected_item(signed({"href": query_parameter(**{"in": "body"})})),
     ),
-    Rule(
+    CatalogRule(
         id="G03",
         name="parameter-place-unknown",
         severity=Severity.ERROR,
@@ -170,9 +170,9 @@ RULES = (
         source="Requirements, Parameter Object: `in` is `query`, `header` or `body`.",
         repair="Write one of the three, in lower case.",
         check=_place_is_known,
-        example=item(signed({"href": query_parameter(**{"in": "path"})})),
+        example=protected_item(signed({"href": query_parameter(**{"in": "path"})})),
     ),
-    Rule(
+    CatalogRule(
         id="G05",
         name="parameter-not-derivable",
         severity=Severity.INFO,
@@ -183,9 +183,9 @@ RULES = (
         source="Requirements, Endpoints: bucket and key, or href, come from the asset.",
         repair="Describe it well, give it a default, or make it optional.",
         check=_value_is_known,
-        example=item(signed({"href": query_parameter(), "project": query_parameter()})),
+        example=protected_item(signed({"href": query_parameter(), "project": query_parameter()})),
     ),
-    Rule(
+    CatalogRule(
         id="G08",
         name="parameter-schema-contradictory",
         severity=Severity.WARNING,
@@ -196,7 +196,7 @@ RULES = (
         source="JSON Schema draft-07 (validation), 6.1 and 10.2.",
         repair="Change the type, or the value.",
         check=_schema_agrees_with_itself,
-        example=item(
+        example=protected_item(
             signed(
                 {
                     "href": query_parameter(),
@@ -205,7 +205,7 @@ RULES = (
             )
         ),
     ),
-    Rule(
+    CatalogRule(
         id="G09",
         name="parameter-sent-twice",
         severity=Severity.WARNING,
@@ -216,9 +216,9 @@ RULES = (
         source="RFC 3986, 3.4: the query belongs to the URL as it is.",
         repair="Remove it from one of the two.",
         check=_query_has_it_once,
-        example=item(signed(authorizationApi="https://sign.example.com/v1?href=none")),
+        example=protected_item(signed(authorizationApi="https://sign.example.com/v1?href=none")),
     ),
-    Rule(
+    CatalogRule(
         id="G11",
         name="header-not-settable",
         severity=Severity.ERROR,
@@ -229,7 +229,7 @@ RULES = (
         source="RFC 9110, 5.1, 7.2, 7.6.1 and 8.6.",
         repair="Take another header, or the query.",
         check=_header_can_be_set,
-        example=item(
+        example=protected_item(
             signed({"href": query_parameter(), "Host": query_parameter(**{"in": "header"})})
         ),
     ),

@@ -7,20 +7,20 @@ from tollgate.serve.catalog_auth.document.document import (
     REFS,
     SCHEMES,
     Document,
+    FieldPlace,
     Kind,
-    Place,
     flows_of,
 )
 from tollgate.serve.catalog_auth.document.versions import (
     VERSIONS_BY_IDENTIFIER,
     WELL_FORMED,
     Version,
-    suggested,
+    suggested_version,
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, SCENE, item
 from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
-from tollgate.serve.catalog_auth.verdict.schema_validity import current
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
+from tollgate.serve.catalog_auth.verdict.schema_validity import version_1_1
 
 _EXTENSIONS = "stac_extensions"
 # The draft before the extension had a name of its own.
@@ -28,7 +28,7 @@ _DRAFT_FIELDS = ("security:schemes", "security:refs")
 _DRAFT_NAME = "secure-assets"
 
 
-def _use_is_declared(document: Document, report: Report) -> None:
+def _use_is_declared(document: Document, report: FindingReport) -> None:
     extensions = document.root.get(_EXTENSIONS)
     if document.declared and isinstance(extensions, str):
         report.add(
@@ -60,7 +60,7 @@ def _needed(document: Document) -> Version:
     return Version.V1_2_0 if next(_newer_features(document), None) else Version.V1_1_0
 
 
-def _schemes_are_not_empty(document: Document, report: Report) -> None:
+def _schemes_are_not_empty(document: Document, report: FindingReport) -> None:
     if document.versions and document.schemes_value == {}:
         report.add(
             document.schemes_path,
@@ -68,7 +68,7 @@ def _schemes_are_not_empty(document: Document, report: Report) -> None:
         )
 
 
-def _identifier_is_well_formed(document: Document, report: Report) -> None:
+def _identifier_is_well_formed(document: Document, report: FindingReport) -> None:
     extensions = document.root.get(_EXTENSIONS)
     if len(document.versions) == len(document.declared) or not isinstance(extensions, list):
         return
@@ -77,7 +77,7 @@ def _identifier_is_well_formed(document: Document, report: Report) -> None:
         if not isinstance(text, str) or text not in declared or WELL_FORMED.fullmatch(text):
             continue
         path = (_EXTENSIONS, index)
-        identifier = suggested(text).identifier
+        identifier = suggested_version(text).identifier
         if document.versions:
             report.add(
                 path,
@@ -94,11 +94,11 @@ def _identifier_is_well_formed(document: Document, report: Report) -> None:
             )
 
 
-def _version_is_current(document: Document, report: Report) -> None:
+def _version_is_current(document: Document, report: FindingReport) -> None:
     if set(document.versions) != {Version.V1_0_0}:
         return
     path = _place_of(document, Version.V1_0_0)
-    if current.takes(document, Version.V1_1_0):
+    if version_1_1.is_valid_since_v1_1(document, Version.V1_1_0):
         report.add(
             path,
             "v1.0.0 is outdated: its schema checks next to nothing. This document is fine under "
@@ -121,7 +121,7 @@ def _place_of(document: Document, version: Version) -> Path:
     return (_EXTENSIONS,)
 
 
-def _version_is_one(document: Document, report: Report) -> None:
+def _version_is_one(document: Document, report: FindingReport) -> None:
     extensions = document.root.get(_EXTENSIONS)
     if len(document.versions) < 2 or not isinstance(extensions, list):
         return
@@ -142,7 +142,7 @@ def _version_is_one(document: Document, report: Report) -> None:
     )
 
 
-def _draft_is_not_used(document: Document, report: Report) -> None:
+def _draft_is_not_used(document: Document, report: FindingReport) -> None:
     extensions = document.root.get(_EXTENSIONS)
     path: Path | None = None
     if isinstance(extensions, list):
@@ -164,7 +164,7 @@ def _draft_is_not_used(document: Document, report: Report) -> None:
         )
 
 
-def _version_exists(document: Document, report: Report) -> None:
+def _version_exists(document: Document, report: FindingReport) -> None:
     extensions = document.root.get(_EXTENSIONS)
     if len(document.versions) == len(document.declared) or not isinstance(extensions, list):
         return
@@ -179,7 +179,7 @@ def _version_exists(document: Document, report: Report) -> None:
             )
 
 
-def _version_knows_what_is_used(document: Document, report: Report) -> None:
+def _version_knows_what_is_used(document: Document, report: FindingReport) -> None:
     version = document.version
     if version is None or version is Version.V1_2_0:
         return
@@ -188,7 +188,7 @@ def _version_knows_what_is_used(document: Document, report: Report) -> None:
         is_declared = version in document.versions and isinstance(
             document.root.get(_EXTENSIONS), list
         )
-        if is_declared and current.takes(document, Version.V1_2_0):
+        if is_declared and version_1_1.is_valid_since_v1_1(document, Version.V1_2_0):
             place = _place_of(document, version)
             fix = (Operation("replace", place, Version.V1_2_0.identifier),)
         report.add(
@@ -213,14 +213,14 @@ def _newer_features(document: Document) -> Iterator[tuple[Path, str]]:
                 yield (*flow.path, "subjectTokenType"), "subjectTokenType"
 
 
-def _collection_of_items_has_no_fields(document: Document, report: Report) -> None:
+def _collection_of_items_has_no_fields(document: Document, report: FindingReport) -> None:
     if document.kind is not Kind.ITEM_COLLECTION:
         return
     path: Path | None = None
     if document.schemes_value is not MISSING:
         path = document.schemes_path
-    elif any(stray.place is Place.TOP for stray in document.strays):
-        path = document.strays[0].path
+    elif any(misplaced.place is FieldPlace.TOP for misplaced in document.misplaced):
+        path = document.misplaced[0].path
     elif document.declared:
         path = (_EXTENSIONS,)
     if path is not None:
@@ -243,7 +243,7 @@ _EXCHANGE = {
 }
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="E01",
         name="used-but-not-declared",
         severity=Severity.ERROR,
@@ -255,7 +255,7 @@ RULES = (
         check=_use_is_declared,
         example={**item(_GOOD), "stac_extensions": []},
     ),
-    Rule(
+    CatalogRule(
         id="E02",
         name="declared-but-empty",
         severity=Severity.WARNING,
@@ -267,7 +267,7 @@ RULES = (
         check=_schemes_are_not_empty,
         example=item({}),
     ),
-    Rule(
+    CatalogRule(
         id="E03",
         name="malformed-identifier",
         severity=Severity.ERROR,
@@ -279,7 +279,7 @@ RULES = (
         check=_identifier_is_well_formed,
         example={**item(_GOOD), "stac_extensions": [f"{Version.V1_1_0.identifier}#"]},
     ),
-    Rule(
+    CatalogRule(
         id="E04",
         name="outdated",
         severity=Severity.WARNING,
@@ -292,7 +292,7 @@ RULES = (
         check=_version_is_current,
         example=item(_GOOD, version=Version.V1_0_0),
     ),
-    Rule(
+    CatalogRule(
         id="E05",
         name="several-versions",
         severity=Severity.WARNING,
@@ -307,7 +307,7 @@ RULES = (
             "stac_extensions": [Version.V1_1_0.identifier, Version.V1_2_0.identifier],
         },
     ),
-    Rule(
+    CatalogRule(
         id="E06",
         name="legacy-security-draft",
         severity=Severity.WARNING,
@@ -319,7 +319,7 @@ RULES = (
         check=_draft_is_not_used,
         example={**item(), **_DRAFT},
     ),
-    Rule(
+    CatalogRule(
         id="E07",
         name="unknown-version",
         severity=Severity.ERROR,
@@ -334,7 +334,7 @@ RULES = (
             "stac_extensions": [Version.V1_1_0.identifier.replace("1.1.0", "1.3.0")],
         },
     ),
-    Rule(
+    CatalogRule(
         id="E08",
         name="feature-newer-than-declared",
         severity=Severity.WARNING,
@@ -346,7 +346,7 @@ RULES = (
         check=_version_knows_what_is_used,
         example=item({"login": LOGIN, "exchange": {**_EXCHANGE, "auth:refs": ["login"]}}),
     ),
-    Rule(
+    CatalogRule(
         id="E09",
         name="auth-fields-on-item-collection",
         severity=Severity.WARNING,

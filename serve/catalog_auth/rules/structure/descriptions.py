@@ -7,9 +7,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tollgate.serve.catalog_auth.document.document import Scheme, flows_of, parameters_of
-from tollgate.serve.catalog_auth.rules.examples.items import item
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Path, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 # Longer descriptions are instructions, and belong on a page of their own.
 LENGTH_MAX = 2_000
@@ -32,7 +32,7 @@ _parser = MarkdownIt("commonmark", {"html": True})
 _parser.validateLink = lambda url: True  # type: ignore[method-assign]
 
 
-def _has_no_markup(scheme: Scheme, report: Report) -> None:
+def _has_no_markup(scheme: Scheme, report: FindingReport) -> None:
     for path, text in _descriptions(scheme):
         if _MAY_HAVE_EITHER.search(text) is None:
             continue
@@ -50,7 +50,7 @@ def _has_no_markup(scheme: Scheme, report: Report) -> None:
                 break
 
 
-def _is_short(scheme: Scheme, report: Report) -> None:
+def _is_short(scheme: Scheme, report: FindingReport) -> None:
     for path, text in _descriptions(scheme):
         if len(text) > LENGTH_MAX:
             report.add(
@@ -90,7 +90,7 @@ def _runs(target: str) -> bool:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="D01",
         name="markup-in-description",
         severity=Severity.WARNING,
@@ -101,7 +101,7 @@ RULES = (
         "CommonMark.",
         repair="Write it in CommonMark alone, with links to https addresses.",
         check=_has_no_markup,
-        example=item(
+        example=protected_item(
             {
                 "type": "http",
                 "scheme": "basic",
@@ -109,7 +109,7 @@ RULES = (
             }
         ),
     ),
-    Rule(
+    CatalogRule(
         id="D02",
         name="description-long",
         severity=Severity.INFO,
@@ -119,8 +119,8 @@ RULES = (
         source="Requirements: `description` has extra instructions.",
         repair="Put the instructions on a page of their own, and link to it.",
         check=_is_short,
-        example=item(
-            {"type": "http", "scheme": "basic", "description": "Ask the data desk. " * 120}
+        example=protected_item(
+            {"type": "http", "scheme": "basic", "description": "Ask the data context. " * 120}
         ),
     ),
 )

@@ -4,13 +4,13 @@ import jsonschema_rs
 
 from tollgate.serve.catalog_auth.document.document import Flow, Parameter, Scheme
 from tollgate.serve.catalog_auth.document.fields import FLOW_URLS, lost_fields
-from tollgate.serve.catalog_auth.document.trail import path_of
+from tollgate.serve.catalog_auth.document.reverse_path import forward_path
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import item
 from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
-from tollgate.serve.catalog_auth.verdict.schema_validity.current import needed_urls
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.catalog_auth.verdict.schema_validity.metaschema import inner_schemas, offences
+from tollgate.serve.catalog_auth.verdict.schema_validity.version_1_1 import needed_urls
 
 _OAUTH2 = frozenset({"oauth2"})
 _SIGNED_URL = frozenset({"signedUrl"})
@@ -23,7 +23,7 @@ _OPENAPI_WORDS = ("nullable", "example", "discriminator", "xml", "externalDocs",
 _is_pattern = jsonschema_rs.Draft7Validator({"format": "regex"}, validate_formats=True).is_valid
 
 
-def _explained_elsewhere(scheme: Scheme, report: Report) -> list[str]:
+def _explained_elsewhere(scheme: Scheme, report: FindingReport) -> list[str]:
     """Fields of a flow in the place of a flow: they have a rule of their own (O10), which says how
     to repair it. The official schema sees flows that are none."""
     flows = scheme.value.get("flows")
@@ -32,7 +32,7 @@ def _explained_elsewhere(scheme: Scheme, report: Report) -> list[str]:
     return lost_fields(scheme.type or "", flows)
 
 
-def _flows_are_objects(scheme: Scheme, report: Report) -> None:
+def _flows_are_objects(scheme: Scheme, report: FindingReport) -> None:
     flows = scheme.value.get("flows")
     if not isinstance(flows, dict):
         return
@@ -46,7 +46,7 @@ def _flows_are_objects(scheme: Scheme, report: Report) -> None:
             )
 
 
-def _urls_are_there(flow: Flow, report: Report) -> None:
+def _urls_are_there(flow: Flow, report: FindingReport) -> None:
     version = report.document.version
     needed = FLOW_URLS.get(flow.name, ())
     if flow.name == "tokenExchange" and version in (Version.V1_0_0, Version.V1_1_0):
@@ -60,7 +60,7 @@ def _urls_are_there(flow: Flow, report: Report) -> None:
             report.add((*flow.path, field), f"the flow {shown(flow.name)} has no {field}{slip}")
 
 
-def _scopes_are_there(flow: Flow, report: Report) -> None:
+def _scopes_are_there(flow: Flow, report: FindingReport) -> None:
     if flow.name == "scopes" and "scopes" in _explained_elsewhere(flow.scheme, report):
         return
     path = (*flow.path, "scopes")
@@ -92,13 +92,13 @@ def _scopes_are_there(flow: Flow, report: Report) -> None:
             )
 
 
-def _signed_flow_is_complete(flow: Flow, report: Report) -> None:
+def _signed_flow_is_complete(flow: Flow, report: FindingReport) -> None:
     for field in ("method", "authorizationApi"):
         if field not in flow.value:
             report.add((*flow.path, field), f"the flow {shown(flow.name)} has no {field}")
 
 
-def _parameters_are_formed(flow: Flow, report: Report) -> None:
+def _parameters_are_formed(flow: Flow, report: FindingReport) -> None:
     if "parameters" not in flow.value:
         return
     parameters = flow.value["parameters"]
@@ -121,7 +121,9 @@ def _parameters_are_formed(flow: Flow, report: Report) -> None:
             )
 
 
-def _parameter_is_formed(path: Path, name: str, value: dict[str, object], report: Report) -> None:
+def _parameter_is_formed(
+    path: Path, name: str, value: dict[str, object], report: FindingReport
+) -> None:
     parameter = f"the parameter {shown(name)}"
     if "in" not in value:
         report.add((*path, "in"), f"{parameter} has no in: query, header or body")
@@ -145,7 +147,7 @@ def _parameter_is_formed(path: Path, name: str, value: dict[str, object], report
         )
 
 
-def _schema_is_one(parameter: Parameter, report: Report) -> None:
+def _schema_is_one(parameter: Parameter, report: FindingReport) -> None:
     if "schema" not in parameter.value:
         return
     schema = parameter.value["schema"]
@@ -168,10 +170,10 @@ def _schema_is_one(parameter: Parameter, report: Report) -> None:
         _words_can_be_used(path, schema, report)
 
 
-def _words_can_be_used(path: Path, schema: object, report: Report) -> None:
+def _words_can_be_used(path: Path, schema: object, report: FindingReport) -> None:
     """What the metaschema lets pass and no client can work with."""
     count = 0
-    for trail, value in inner_schemas(schema):
+    for reverse_path, value in inner_schemas(schema):
         patterns: list[tuple[Path, object]] = []
         if "pattern" in value:
             patterns.append((("pattern",), value["pattern"]))
@@ -181,14 +183,14 @@ def _words_can_be_used(path: Path, schema: object, report: Report) -> None:
         for step, pattern in patterns:
             if not _is_pattern(pattern):
                 report.add(
-                    (*path, *path_of(trail), *step),
+                    (*path, *forward_path(reverse_path), *step),
                     f"{shown(pattern)} is no regular expression (ECMA 262)",
                 )
                 count += 1
         for word in _OPENAPI_WORDS:
             if word in value:
                 report.add(
-                    (*path, *path_of(trail), word),
+                    (*path, *forward_path(reverse_path), word),
                     f"{word} is a word of OpenAPI: JSON Schema draft-07 does not know it",
                     severity=Severity.WARNING,
                 )
@@ -210,7 +212,7 @@ def _example(parameter: dict[str, object]) -> dict[str, object]:
 _TOKEN_URL = "https://login.example.com/token"
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="S09",
         name="flow-not-object",
         severity=Severity.ERROR,
@@ -224,7 +226,7 @@ RULES = (
         example=item({"login": {"type": "oauth2", "flows": {"clientCredentials": _TOKEN_URL}}}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S10",
         name="flow-url-missing",
         severity=Severity.ERROR,
@@ -241,7 +243,7 @@ RULES = (
         ),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S11",
         name="scopes-missing-or-not-string-map",
         severity=Severity.ERROR,
@@ -257,7 +259,7 @@ RULES = (
         ),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S12",
         name="signed-flow-incomplete",
         severity=Severity.ERROR,
@@ -271,7 +273,7 @@ RULES = (
         example=item({"signed": {"type": "signedUrl", "flows": {"sign": {"method": "GET"}}}}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S13",
         name="parameter-malformed",
         severity=Severity.ERROR,
@@ -285,7 +287,7 @@ RULES = (
         example=_example({"in": "query"}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S14",
         name="parameter-schema-invalid",
         severity=Severity.ERROR,

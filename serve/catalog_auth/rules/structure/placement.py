@@ -8,9 +8,9 @@ from tollgate.serve.catalog_auth.document.document import (
     REFS,
     SCHEMES,
     Document,
+    FieldPlace,
     Kind,
-    Place,
-    Stray,
+    MisplacedField,
     flows_of,
 )
 from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, FLOW_FIELDS, TYPED_FIELDS
@@ -20,17 +20,17 @@ from tollgate.serve.catalog_auth.document.repeated_members import may_repeat
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
 from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 _KINDS = (Kind.ITEM, Kind.COLLECTION, Kind.CATALOG)
 # Of so many unknown members the names are told.
 NAMES_SHOWN_MAX = 5
 _SCHEME_FIELDS = frozenset({"type", "description", REFS, *TYPED_FIELDS})
 # Where the official schema rejects a member with the prefix that it does not know.
-_CHECKED = (Place.PROPERTIES, Place.TOP, Place.HOLDER, Place.ALTERNATE_MAP)
+_CHECKED = (FieldPlace.PROPERTIES, FieldPlace.TOP, FieldPlace.HOLDER, FieldPlace.ALTERNATE_MAP)
 
 
-def _has_schemes(document: Document, report: Report) -> None:
+def _has_schemes(document: Document, report: FindingReport) -> None:
     """S01. Clients do fall back to the collection of an item, so an item that relies on it is
     warned; whoever wants to pass the official schema, or is strict, is told the whole truth."""
     if not document.versions or document.kind not in _KINDS:
@@ -53,7 +53,7 @@ def _has_schemes(document: Document, report: Report) -> None:
     )
 
 
-def _schemes_are_an_object(document: Document, report: Report) -> None:
+def _schemes_are_an_object(document: Document, report: FindingReport) -> None:
     value = document.schemes_value
     if value is not MISSING and not isinstance(value, dict):
         report.add(
@@ -62,20 +62,21 @@ def _schemes_are_an_object(document: Document, report: Report) -> None:
         )
 
 
-def _fields_are_in_place(document: Document, report: Report) -> None:
-    for stray in document.strays:
-        name = stray.path[-1]
-        if name not in (SCHEMES, REFS) or stray.place is Place.SUMMARIES:
+def _fields_are_in_place(document: Document, report: FindingReport) -> None:
+    for misplaced in document.misplaced:
+        name = misplaced.path[-1]
+        if name not in (SCHEMES, REFS) or misplaced.place is FieldPlace.SUMMARIES:
             continue
         has_copy = name == SCHEMES and document.schemes_value is not MISSING
-        is_checked = stray.place in _CHECKED and not (
-            stray.place is Place.ALTERNATE_MAP and name == REFS
+        is_checked = misplaced.place in _CHECKED and not (
+            misplaced.place is FieldPlace.ALTERNATE_MAP and name == REFS
         )
-        is_lost = stray.place is Place.ITEM_TOP and name == SCHEMES and not has_copy
+        is_lost = misplaced.place is FieldPlace.ITEM_TOP and name == SCHEMES and not has_copy
         report.add(
-            stray.path,
-            f"{name} means nothing in {stray.place.value}: {_where_to(document, name, stray)}",
-            _moved(document, stray, has_copy),
+            misplaced.path,
+            f"{name} means nothing in {misplaced.place.value}: "
+            f"{_where_to(document, name, misplaced)}",
+            _moved(document, misplaced, has_copy),
             None if is_checked or is_lost else Severity.WARNING,
         )
     if document.kind is Kind.CATALOG:
@@ -89,9 +90,9 @@ def _fields_are_in_place(document: Document, report: Report) -> None:
                 )
 
 
-def _where_to(document: Document, name: str | int, stray: Stray) -> str:
+def _where_to(document: Document, name: str | int, misplaced: MisplacedField) -> str:
     if name == REFS:
-        if stray.place is Place.ALTERNATE_MAP:
+        if misplaced.place is FieldPlace.ALTERNATE_MAP:
             return "it belongs into each alternate"
         return "it belongs into assets, their alternates, item_assets and links"
     if document.schemes_value is not MISSING:
@@ -101,38 +102,38 @@ def _where_to(document: Document, name: str | int, stray: Stray) -> str:
     return "it belongs to the top level"
 
 
-def _moved(document: Document, stray: Stray, has_copy: bool) -> Fix | None:
+def _moved(document: Document, misplaced: MisplacedField, has_copy: bool) -> Fix | None:
     """Mechanical for schemes that stand beside an item's properties instead of inside them."""
-    if stray.path != (SCHEMES,) or document.kind is not Kind.ITEM:
+    if misplaced.path != (SCHEMES,) or document.kind is not Kind.ITEM:
         return None
     if has_copy:
-        same = stray.value == document.schemes_value
-        return (Operation("remove", stray.path),) if same else None
+        same = misplaced.value == document.schemes_value
+        return (Operation("remove", misplaced.path),) if same else None
     if isinstance(document.root.get("properties"), dict):
-        return (Operation("move", document.schemes_path, source=stray.path),)
+        return (Operation("move", document.schemes_path, source=misplaced.path),)
     return None
 
 
-def _fields_are_known(document: Document, report: Report) -> None:
+def _fields_are_known(document: Document, report: FindingReport) -> None:
     _members_are_known(document, report)
-    for stray in document.strays:
-        name = str(stray.path[-1])
+    for misplaced in document.misplaced:
+        name = str(misplaced.path[-1])
         if name in (SCHEMES, REFS):
             continue
         candidates = [SCHEMES, REFS]
-        if stray.place in (Place.HOLDER, Place.ALTERNATE):
+        if misplaced.place in (FieldPlace.HOLDER, FieldPlace.ALTERNATE):
             candidates = [REFS, SCHEMES]
         meant = nearest(name, candidates)
         hint = "" if meant is None else f": did you mean {meant}?"
         report.add(
-            stray.path,
+            misplaced.path,
             f"the extension has no field {shown(name)}{hint}",
-            _renamed(document, stray, meant),
-            None if stray.place in _CHECKED else Severity.WARNING,
+            _renamed(document, misplaced, meant),
+            None if misplaced.place in _CHECKED else Severity.WARNING,
         )
 
 
-def _members_are_known(document: Document, report: Report) -> None:
+def _members_are_known(document: Document, report: FindingReport) -> None:
     """Members without the prefix are free; one that clients will not understand is mentioned."""
     for scheme in document.schemes:
         if scheme.type not in FIELDS_BY_TYPE:
@@ -146,7 +147,7 @@ def _members_are_known(document: Document, report: Report) -> None:
 
 
 def _mention(
-    path: Path, value: Mapping[str, object], known: frozenset[str], report: Report
+    path: Path, value: Mapping[str, object], known: frozenset[str], report: FindingReport
 ) -> None:
     names = [name for name in value if name not in known and not name.startswith(PREFIX)]
     if names:
@@ -157,34 +158,34 @@ def _mention(
         )
 
 
-def _renamed(document: Document, stray: Stray, meant: str | None) -> Fix | None:
+def _renamed(document: Document, misplaced: MisplacedField, meant: str | None) -> Fix | None:
     """Mechanical when the field meant belongs right there, and is not there already."""
     if meant is None:
         return None
-    target = (*stray.path[:-1], meant)
+    target = (*misplaced.path[:-1], meant)
     owner: object = document.root
-    for step in stray.path[:-1]:
+    for step in misplaced.path[:-1]:
         owner = owner[step]  # type: ignore[index]  # (it was found on this way)
     assert isinstance(owner, dict)
     fits = target == document.schemes_path or (
-        meant == REFS and stray.place in (Place.HOLDER, Place.ALTERNATE)
+        meant == REFS and misplaced.place in (FieldPlace.HOLDER, FieldPlace.ALTERNATE)
     )
     if not fits or meant in owner:
         return None
-    return (Operation("move", target, source=stray.path),)
+    return (Operation("move", target, source=misplaced.path),)
 
 
-def _summaries_have_no_schemes(document: Document, report: Report) -> None:
-    for stray in document.strays:
-        if stray.place is Place.SUMMARIES and stray.path[-1] in (SCHEMES, REFS):
+def _summaries_have_no_schemes(document: Document, report: FindingReport) -> None:
+    for misplaced in document.misplaced:
+        if misplaced.place is FieldPlace.SUMMARIES and misplaced.path[-1] in (SCHEMES, REFS):
             report.add(
-                stray.path,
+                misplaced.path,
                 "what summaries say of authentication is not read: a client looks at the top level "
                 "of the collection, and at the items",
             )
 
 
-def _is_of_a_known_kind(document: Document, report: Report) -> None:
+def _is_of_a_known_kind(document: Document, report: FindingReport) -> None:
     if document.kind is not Kind.OTHER:
         return
     for place in document.misshapen:
@@ -199,7 +200,7 @@ def _is_of_a_known_kind(document: Document, report: Report) -> None:
     )
 
 
-def _members_are_not_repeated(document: Document, report: Report) -> None:
+def _members_are_not_repeated(document: Document, report: FindingReport) -> None:
     raw = report.raw
     if raw is None or not may_repeat(raw, document):
         return
@@ -212,7 +213,7 @@ def _members_are_not_repeated(document: Document, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="S01",
         name="schemes-missing-where-declared",
         severity=Severity.ERROR,
@@ -227,7 +228,7 @@ RULES = (
         example=item(assets={}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S02",
         name="schemes-not-object",
         severity=Severity.ERROR,
@@ -239,7 +240,7 @@ RULES = (
         check=_schemes_are_an_object,
         example=item([LOGIN], assets={}),
     ),
-    Rule(
+    CatalogRule(
         id="S16",
         name="auth-field-misplaced",
         severity=Severity.ERROR,
@@ -253,7 +254,7 @@ RULES = (
         example={**item(assets={"data": scene("login")}), SCHEMES: {"login": LOGIN}},
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S17",
         name="unknown-auth-field",
         severity=Severity.ERROR,
@@ -266,7 +267,7 @@ RULES = (
         check=_fields_are_known,
         example=item({"login": LOGIN}, {"data": {"href": "./a.tif", "auth:ref": ["login"]}}),
     ),
-    Rule(
+    CatalogRule(
         id="S18",
         name="summaries-carry-schemes",
         severity=Severity.WARNING,
@@ -278,7 +279,7 @@ RULES = (
         check=_summaries_have_no_schemes,
         example=collection({"login": LOGIN}, summaries={"auth:schemes": [{"login": LOGIN}]}),
     ),
-    Rule(
+    CatalogRule(
         id="S19",
         name="not-a-catalog-collection-item",
         severity=Severity.ERROR,
@@ -290,7 +291,7 @@ RULES = (
         check=_is_of_a_known_kind,
         example={"id": "scene", "links": []},
     ),
-    Rule(
+    CatalogRule(
         id="S21",
         name="duplicate-json-keys",
         severity=Severity.WARNING,

@@ -12,7 +12,7 @@ from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.scheme_types import standard_meant
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, SCENE, item, scene
 from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
-from tollgate.serve.catalog_auth.rules.rule import Profile, Report, Rule, Subject
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.catalog_auth.verdict.schema_validity.shapes import is_string_list
 
 # Names that mean something to the languages that documents are read with.
@@ -21,7 +21,7 @@ _SIGNED_FLOW_TEXTS = ("method", "authorizationApi", "responseField")
 _OAUTH2_FLOW_TEXTS = ("authorizationUrl", "tokenUrl", "refreshUrl", "subjectTokenType")
 
 
-def _schemes_are_objects(document: Document, report: Report) -> None:
+def _schemes_are_objects(document: Document, report: FindingReport) -> None:
     schemes = document.schemes_value
     if not isinstance(schemes, dict) or len(document.schemes) == len(schemes):
         return
@@ -33,7 +33,7 @@ def _schemes_are_objects(document: Document, report: Report) -> None:
             )
 
 
-def _type_is_there(scheme: Scheme, report: Report) -> None:
+def _type_is_there(scheme: Scheme, report: FindingReport) -> None:
     if "type" in scheme.value:
         return
     meant = _type_by_fields(scheme)
@@ -61,7 +61,7 @@ def _type_by_fields(scheme: Scheme) -> str | None:
     return None
 
 
-def _type_is_text(scheme: Scheme, report: Report) -> None:
+def _type_is_text(scheme: Scheme, report: FindingReport) -> None:
     value = scheme.value.get("type", "http")
     if not isinstance(value, str) or not value:
         report.add(
@@ -71,7 +71,7 @@ def _type_is_text(scheme: Scheme, report: Report) -> None:
         )
 
 
-def _own_fields_are_there(scheme: Scheme, report: Report) -> None:
+def _own_fields_are_there(scheme: Scheme, report: FindingReport) -> None:
     type_ = scheme.type or ""
     for field in FIELDS_BY_TYPE[type_]:
         if field not in scheme.value:
@@ -94,7 +94,7 @@ def _own_fields_are_there(scheme: Scheme, report: Report) -> None:
         )
 
 
-def _other_fields_are_not(scheme: Scheme, report: Report) -> None:
+def _other_fields_are_not(scheme: Scheme, report: FindingReport) -> None:
     type_ = scheme.type
     if type_ is None:
         return
@@ -112,7 +112,7 @@ def _other_fields_are_not(scheme: Scheme, report: Report) -> None:
             )
 
 
-def _values_have_their_types(document: Document, report: Report) -> None:
+def _values_have_their_types(document: Document, report: FindingReport) -> None:
     for place in document.misshapen:
         if place.path:
             report.add(
@@ -139,14 +139,14 @@ def _values_have_their_types(document: Document, report: Report) -> None:
             _are_texts(flow.path, flow.value, texts, report)
 
 
-def _are_texts(path: Path, value: object, names: tuple[str, ...], report: Report) -> None:
+def _are_texts(path: Path, value: object, names: tuple[str, ...], report: FindingReport) -> None:
     assert isinstance(value, dict)
     for name in names:
         if name in value and not isinstance(value[name], str):
             report.add((*path, name), f"{name} has to be a text, not {shown(value[name])}")
 
 
-def _references_are_names(document: Document, report: Report) -> None:
+def _references_are_names(document: Document, report: FindingReport) -> None:
     wrong = [(holder.path, holder.refs) for holder in document.malformed]
     wrong += [
         (scheme.path, scheme.value[REFS])
@@ -168,7 +168,7 @@ def _first_no_text(values: list[object]) -> object:
     return next(value for value in values if not isinstance(value, str))
 
 
-def _names_are_safe(document: Document, report: Report) -> None:
+def _names_are_safe(document: Document, report: FindingReport) -> None:
     if not isinstance(document.schemes_value, dict):
         return
     for name in document.schemes_value:
@@ -195,7 +195,7 @@ def _names_are_safe(document: Document, report: Report) -> None:
 
 
 RULES = (
-    Rule(
+    CatalogRule(
         id="S03",
         name="scheme-not-object",
         severity=Severity.ERROR,
@@ -208,7 +208,7 @@ RULES = (
         example=item({"login": "oauth2"}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S04",
         name="type-missing",
         severity=Severity.ERROR,
@@ -221,7 +221,7 @@ RULES = (
         example=item({"login": {"openIdConnectUrl": LOGIN["openIdConnectUrl"]}}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S05",
         name="type-not-nonempty-string",
         severity=Severity.ERROR,
@@ -235,7 +235,7 @@ RULES = (
         example=item({"login": {"type": ""}}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S06",
         name="field-required-for-type",
         severity=Severity.ERROR,
@@ -249,7 +249,7 @@ RULES = (
         example=item({"key": {"type": "apiKey", "in": "header"}}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S07",
         name="field-not-allowed-for-type",
         severity=Severity.ERROR,
@@ -264,7 +264,7 @@ RULES = (
         ),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S08",
         name="wrong-json-type",
         severity=Severity.ERROR,
@@ -277,7 +277,7 @@ RULES = (
         example=item({"login": {**LOGIN, "openIdConnectUrl": 5}}),
         since=Version.V1_1_0,
     ),
-    Rule(
+    CatalogRule(
         id="S15",
         name="refs-not-string-list",
         severity=Severity.ERROR,
@@ -290,7 +290,7 @@ RULES = (
         check=_references_are_names,
         example=item({"login": LOGIN}, {"data": {"href": SCENE, "auth:refs": "login"}}),
     ),
-    Rule(
+    CatalogRule(
         id="S20",
         name="scheme-name-unsafe",
         severity=Severity.ERROR,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tollgate.serve.catalog_auth.document.positions import Place
+from tollgate.serve.catalog_auth.document.positions import TextPosition
 
 LINES_BEFORE = 1
 LINES_AFTER = 2
@@ -30,7 +30,7 @@ class Excerpt:
     lines: tuple[ShownLine, ...]
 
 
-def excerpt_of(lines: list[str], place: Place) -> Excerpt:
+def excerpt_of(lines: list[str], place: TextPosition) -> Excerpt:
     """The excerpt at a place of the text with these lines."""
     first = max(0, place.line - 1 - LINES_BEFORE)
     shown = lines[first : place.line + LINES_AFTER]

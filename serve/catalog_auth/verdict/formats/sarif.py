@@ -7,21 +7,21 @@ A repair is a JSON Patch, which SARIF has no form for: it is a property of its r
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
-from tollgate.serve.catalog_auth.rules.rule import Rule
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable, patch_of
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument, patch_of
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 MEDIA_TYPE = "application/sarif+json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-Json = dict[str, object]
 
 
 def sarif_log(
-    judgements: Sequence[Judged], version: str, unusable: Sequence[Unusable] = ()
+    judgements: Sequence[Judged], version: str, unusable: Sequence[UnusableDocument] = ()
 ) -> Json:
     """The log. `version`: Tollgate's own. Rules without a finding are left out."""
     found = {finding.rule for judged in judgements for finding in judged.verdict.findings}
@@ -44,7 +44,7 @@ def sarif_log(
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: Rule) -> Json:
+def _rule(rule: CatalogRule) -> Json:
     return {
         "id": rule.id,
         "name": rule.name,
@@ -80,7 +80,7 @@ def _location(judged: Judged, finding: Finding) -> Json:
     }
 
 
-def _notification(unusable: Unusable) -> Json:
+def _notification(unusable: UnusableDocument) -> Json:
     physical: Json = {"artifactLocation": {"uri": _uri(unusable.name)}}
     if unusable.line:
         physical["region"] = {"startLine": unusable.line, "startColumn": unusable.column}

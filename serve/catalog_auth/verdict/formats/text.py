@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument
 
 WIDTH = 100
 INDENT = "    "
@@ -32,14 +32,14 @@ def as_text(judged: Judged) -> Iterator[str]:
 def block(judged: Judged, finding: Finding) -> Iterator[str]:
     """A finding: where and what in the first line, then the message, why it matters, the repair."""
     rule = RULES[finding.rule]
-    yield f"{place(judged, finding)}: {finding.severity}: {rule.id} {rule.name}"
+    yield f"{place_text(judged, finding)}: {finding.severity}: {rule.id} {rule.name}"
     yield from _wrapped("", finding.message)
     yield from _wrapped("why: ", rule.why)
     yield from _wrapped("fix: ", f"{rule.repair} {MECHANICAL}" if finding.fix else rule.repair)
 
 
-def place(judged: Judged, finding: Finding) -> str:
-    """`file:line:column`; without lines, the JSON Pointer in their place."""
+def place_text(judged: Judged, finding: Finding) -> str:
+    """`file:line:column`; without lines, the JSON Pointer in their place_text."""
     found = judged.places.get(finding.path)
     if found is None:
         return f"{judged.name}:{pointer(finding.path)}"
@@ -79,7 +79,7 @@ def as_github(judged: Judged) -> Iterator[str]:
         yield f"::{_LEVELS[finding.severity]} {','.join(properties)}::{_data(told)}"
 
 
-def unusable_as_github(unusable: Unusable) -> str:
+def unusable_as_github(unusable: UnusableDocument) -> str:
     """The annotation of a file that could not be read."""
     properties = f"file={_property(unusable.name)}"
     if unusable.line:

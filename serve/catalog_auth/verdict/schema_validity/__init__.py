@@ -1,1 +1,1 @@
-"""What the official schemas say of a document, without the schemas: bug for bug, and offline."""
+"""The answers of the official schemas, without the schemas: bug for bug, and offline."""

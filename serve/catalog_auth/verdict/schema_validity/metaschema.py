@@ -7,7 +7,7 @@ may be as deep as a document can be.
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 
-from tollgate.serve.catalog_auth.document.trail import Trail, path_of
+from tollgate.serve.catalog_auth.document.reverse_path import ReversePath, forward_path
 from tollgate.serve.catalog_auth.rules.findings import Path, shown
 
 SIMPLE_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -105,24 +105,30 @@ def is_schema(value: object) -> bool:
 
 def offences(schema: object) -> Iterator[tuple[Path, str]]:
     """Every (path within the schema, what is wrong there), nothing for a schema."""
-    rest: list[tuple[Trail, object]] = [(None, schema)]
+    rest: list[tuple[ReversePath, object]] = [(None, schema)]
     while rest:
-        trail, value = rest.pop()
+        reverse_path, value = rest.pop()
         if isinstance(value, bool):
             continue
         if not isinstance(value, dict):
-            yield path_of(trail), f"a schema is an object or true or false, not {shown(value)}"
+            yield (
+                forward_path(reverse_path),
+                f"a schema is an object or true or false, not {shown(value)}",
+            )
             continue
         for keyword, inner in value.items():
-            here = (trail, keyword)
+            here = (reverse_path, keyword)
             if (plain := _PLAIN.get(keyword)) is not None:
                 is_right, what = plain
                 if not is_right(inner):
-                    yield path_of(here), f"{keyword} has to be {what}, not {shown(inner)}"
+                    yield forward_path(here), f"{keyword} has to be {what}, not {shown(inner)}"
             elif (of := _INNER.get(keyword)) is not None:
                 schemas = _schemas_of(of, inner)
                 if schemas is None:
-                    yield path_of(here), f"{keyword} has to be a {of.value}, not {shown(inner)}"
+                    yield (
+                        forward_path(here),
+                        f"{keyword} has to be a {of.value}, not {shown(inner)}",
+                    )
                 else:
                     rest += [
                         (here if step is None else (here, step), inner) for step, inner in schemas
@@ -145,16 +151,16 @@ def _schemas_of(of: _Of, value: object) -> list[tuple[str | int | None, object]]
     return list(value.items())
 
 
-def inner_schemas(schema: object) -> Iterator[tuple[Trail, Mapping[str, object]]]:
+def inner_schemas(schema: object) -> Iterator[tuple[ReversePath, Mapping[str, object]]]:
     """Every (way to it, object) of a schema and the schemas within it."""
-    rest: list[tuple[Trail, object]] = [(None, schema)]
+    rest: list[tuple[ReversePath, object]] = [(None, schema)]
     while rest:
-        trail, value = rest.pop()
+        reverse_path, value = rest.pop()
         if not isinstance(value, dict):
             continue
-        yield trail, value
+        yield reverse_path, value
         for keyword, inner in value.items():
             of = _INNER.get(keyword)
             schemas = None if of is None else _schemas_of(of, inner)
-            here = (trail, keyword)
+            here = (reverse_path, keyword)
             rest += [(here if step is None else (here, step), one) for step, one in schemas or ()]

@@ -1,13 +1,18 @@
-"""The one answer: does the official schema of the declared version take this document?
+"""Tells whether the official schema of the declared version takes a document.
 
-Formats are not asserted, as draft-07 has it by default. What a pattern means is what Python's `re`
-makes of it, which is what the validators of catalogs run; a name that ends in a newline is the one
-case where that differs from other implementations.
+These rules are written by hand although a library could run the official files, for two reasons.
+Their verdicts: `$` in the files' patterns is Python's, which also matches before a line break at
+the end (case s47 of the conformance data), and `jsonschema-rs` has Rust's. Their price: over the 72
+public documents the mean is 7 µs here, on a document that is located anyway, and 48 µs there, of
+292 µs for everything. Apart from such names the two agree on 22,000 mutated documents, which is
+what tests/conformance/catalog_auth/test_schema_differences.py holds them to.
+
+Formats are not asserted, as draft-07 has it by default.
 """
 
 from tollgate.serve.catalog_auth.document.document import Document
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.verdict.schema_validity import current, first
+from tollgate.serve.catalog_auth.verdict.schema_validity import version_1_0, version_1_1
 
 
 def is_schema_valid(document: Document, version: Version | None = None) -> bool | None:
@@ -28,5 +33,5 @@ def is_schema_valid(document: Document, version: Version | None = None) -> bool 
 
 def _takes(version: Version, document: Document) -> bool:
     if version is Version.V1_0_0:
-        return first.takes(document.root)
-    return current.takes(document, version)
+        return version_1_0.is_valid_v1_0(document.root)
+    return version_1_1.is_valid_since_v1_1(document, version)

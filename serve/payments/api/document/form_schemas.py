@@ -1,9 +1,9 @@
 """The schema of a body as a form: flat names with brackets, booleans as yes and no."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-Json = dict[str, Any]
+from tollgate.actors.kernel.json_value import Json
+
 _BOOLEAN: Json = {"type": "string", "enum": ["yes", "no"]}
 
 

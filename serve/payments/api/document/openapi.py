@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.payments.api.bodies.readers import FORM
 from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
 from tollgate.serve.payments.api.document import report_schemas, schemas
@@ -26,7 +27,6 @@ from tollgate.serve.payments.api.rejections import (
 )
 from tollgate.serve.payments.api.router import Access, Route
 
-Json = dict[str, Any]
 JSON = "application/json"
 REF = "#/components/schemas/{model}"
 TITLE = "Tollgate payments"

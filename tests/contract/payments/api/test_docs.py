@@ -7,9 +7,8 @@ import jsonschema_rs
 import pytest
 
 from tests.support.payments.api import MERCHANT, App, PaymentsApi, done
+from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.payments.api.asgi import ROUTES
-
-Json = dict[str, Any]
 
 
 @pytest.fixture

@@ -9,15 +9,15 @@ from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     Ancestors,
     Document,
+    FieldPlace,
     HolderKind,
     Kind,
-    Place,
     flows_of,
     inputs_of,
     parameters_of,
 )
 from tollgate.serve.catalog_auth.document.locator import locate
-from tollgate.serve.catalog_auth.document.misplaced_fields import STRAYS_MAX
+from tollgate.serve.catalog_auth.document.misplaced_fields import MISPLACED_MAX
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
 from tollgate.serve.catalog_auth.rules.findings import pointer
@@ -28,7 +28,7 @@ def located(document: Any, **options: Any) -> Document:
     raw = msgspec.json.encode(document)
     exact = locate(document, raw=raw, **options)
     plain = locate(document, **options)
-    assert sorted(map(str, exact.strays)) == sorted(map(str, plain.strays))
+    assert sorted(map(str, exact.misplaced)) == sorted(map(str, plain.misplaced))
     return exact
 
 
@@ -187,31 +187,31 @@ FLOWS = {"a": {"auth:refs": ["x"], "scopes": {"auth:read": ""}}}
 @pytest.mark.parametrize(
     ("document", "strays"),
     [
-        ({"type": "Feature", "auth:schemes": {}}, {"/auth:schemes": Place.ITEM_TOP}),
-        ({"type": "Collection", "auth:refs": []}, {"/auth:refs": Place.TOP}),
+        ({"type": "Feature", "auth:schemes": {}}, {"/auth:schemes": FieldPlace.ITEM_TOP}),
+        ({"type": "Collection", "auth:refs": []}, {"/auth:refs": FieldPlace.TOP}),
         (
             {"type": "Feature", "properties": {"auth:refs": [], "x": [{"auth:y": 1}]}},
             {
-                "/properties/auth:refs": Place.PROPERTIES,
-                "/properties/x/0/auth:y": Place.ELSEWHERE,
+                "/properties/auth:refs": FieldPlace.PROPERTIES,
+                "/properties/x/0/auth:y": FieldPlace.ELSEWHERE,
             },
         ),
         (
             {"type": "Collection", "properties": {"auth:schemes": {}}},
-            {"/properties/auth:schemes": Place.ELSEWHERE},
+            {"/properties/auth:schemes": FieldPlace.ELSEWHERE},
         ),
         (
             {"type": "Collection", "summaries": {"auth:schemes": []}},
-            {"/summaries/auth:schemes": Place.SUMMARIES},
+            {"/summaries/auth:schemes": FieldPlace.SUMMARIES},
         ),
-        ({"type": "Catalog", "links": [{"auth:ref": 1}]}, {"/links/0/auth:ref": Place.HOLDER}),
+        ({"type": "Catalog", "links": [{"auth:ref": 1}]}, {"/links/0/auth:ref": FieldPlace.HOLDER}),
         (
             {"type": "Feature", "assets": {"auth:a": {"auth:schemes": {}}}},
-            {"/assets/auth:a/auth:schemes": Place.HOLDER},
+            {"/assets/auth:a/auth:schemes": FieldPlace.HOLDER},
         ),
         (
             {"type": "Feature", "item_assets": {"a": {"auth:refs": []}}},
-            {"/item_assets/a/auth:refs": Place.ELSEWHERE},
+            {"/item_assets/a/auth:refs": FieldPlace.ELSEWHERE},
         ),
         (
             {
@@ -219,27 +219,27 @@ FLOWS = {"a": {"auth:refs": ["x"], "scopes": {"auth:read": ""}}}
                 "assets": {"a": {"alternate": {"auth:refs": [], "b": {"auth:x": 1}}}},
             },
             {
-                "/assets/a/alternate/auth:refs": Place.ALTERNATE_MAP,
-                "/assets/a/alternate/b/auth:x": Place.ALTERNATE,
+                "/assets/a/alternate/auth:refs": FieldPlace.ALTERNATE_MAP,
+                "/assets/a/alternate/b/auth:x": FieldPlace.ALTERNATE,
             },
         ),
         (
             {"type": "Catalog", "auth:schemes": {"auth:s": {"auth:x": 1, "flows": FLOWS}}},
             {
-                "/auth:schemes/auth:s/auth:x": Place.SCHEME,
-                "/auth:schemes/auth:s/flows/a/auth:refs": Place.ELSEWHERE,
+                "/auth:schemes/auth:s/auth:x": FieldPlace.SCHEME,
+                "/auth:schemes/auth:s/flows/a/auth:refs": FieldPlace.ELSEWHERE,
             },
         ),
         (
             {"type": "FeatureCollection", "auth:refs": [], "features": [{"auth:x": 1}]},
-            {"/auth:refs": Place.TOP},
+            {"/auth:refs": FieldPlace.TOP},
         ),
     ],
 )
 def test_members_out_of_their_places_are_found(
-    document: dict[str, object], strays: dict[str, Place]
+    document: dict[str, object], strays: dict[str, FieldPlace]
 ) -> None:
-    assert {pointer(s.path): s.place for s in located(document).strays} == strays
+    assert {pointer(s.path): s.place for s in located(document).misplaced} == strays
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_members_out_of_their_places_are_found(
 def test_an_escape_does_not_hide_a_member(name: str) -> None:
     raw = f'{{"type": "Catalog", "links": [], "x": {{"{name}refs": []}}}}'.encode()
     document = locate(msgspec.json.decode(raw), raw=raw)
-    assert [pointer(stray.path) for stray in document.strays] == ["/x/auth:refs"]
+    assert [pointer(misplaced.path) for misplaced in document.misplaced] == ["/x/auth:refs"]
     assert not document.is_exact
 
 
@@ -260,14 +260,14 @@ def test_other_escapes_cost_nothing() -> None:
 
 def test_a_text_that_only_mentions_a_member_is_read_to_the_end() -> None:
     document = located({"type": "Catalog", "links": [], "description": '"auth:refs": []'})
-    assert not document.strays
+    assert not document.misplaced
 
 
 def test_strays_that_do_no_harm_are_told_up_to_a_number() -> None:
-    bands = [{"auth:refs": []} for _ in range(STRAYS_MAX + 5)]
+    bands = [{"auth:refs": []} for _ in range(MISPLACED_MAX + 5)]
     document = {"type": "Feature", "auth:schemes": {}, "bands": bands}
-    assert len(locate(document).strays) in (STRAYS_MAX, STRAYS_MAX + 1)
-    assert any(stray.place is Place.ITEM_TOP for stray in locate(document).strays)
+    assert len(locate(document).misplaced) in (MISPLACED_MAX, MISPLACED_MAX + 1)
+    assert any(misplaced.place is FieldPlace.ITEM_TOP for misplaced in locate(document).misplaced)
 
 
 def test_the_newest_declared_version_counts_unless_the_caller_says_another() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tollgate.serve.catalog_auth.document.positions import (
     REPEATED_MAX,
-    Place,
+    TextPosition,
     positions,
     repeated_members,
 )
@@ -41,7 +41,7 @@ TEXT = """{
     ],
 )
 def test_a_path_has_a_place(path: Path, line: int, column: int) -> None:
-    assert positions(TEXT.encode(), [path]) == {path: Place(line, column)}
+    assert positions(TEXT.encode(), [path]) == {path: TextPosition(line, column)}
 
 
 def test_many_paths_are_found_at_once() -> None:
@@ -51,12 +51,12 @@ def test_many_paths_are_found_at_once() -> None:
 
 
 def test_a_repeated_member_stands_where_it_is_last() -> None:
-    assert positions(b'{"a": 1,\n"a": 2}', [("a",)]) == {("a",): Place(2, 1)}
+    assert positions(b'{"a": 1,\n"a": 2}', [("a",)]) == {("a",): TextPosition(2, 1)}
 
 
 def test_the_text_may_be_no_object_and_begin_late() -> None:
-    assert positions(b"  \n 5", [()]) == {(): Place(1, 1)}
-    assert positions(b"[7]", [(0,)]) == {(0,): Place(1, 2)}
+    assert positions(b"  \n 5", [()]) == {(): TextPosition(1, 1)}
+    assert positions(b"[7]", [(0,)]) == {(0,): TextPosition(1, 2)}
 
 
 @pytest.mark.parametrize(

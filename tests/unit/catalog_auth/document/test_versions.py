@@ -8,7 +8,7 @@ from tollgate.serve.catalog_auth.document.versions import (
     WELL_FORMED,
     Version,
     is_meant,
-    suggested,
+    suggested_version,
 )
 
 GOOD = "https://stac-extensions.github.io/authentication/v1.1.0/schema.json"
@@ -63,7 +63,7 @@ def test_other_extensions_are_let_alone(text: str) -> None:
     ],
 )
 def test_a_version_is_suggested(text: str, version: Version) -> None:
-    assert suggested(text) is version
+    assert suggested_version(text) is version
 
 
 def test_well_formed_is_to_the_letter() -> None:

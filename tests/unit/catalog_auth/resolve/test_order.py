@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.catalog_auth.documents import Json, item, way, ways
-from tollgate.serve.catalog_auth.resolve.holdings import Held
+from tollgate.serve.catalog_auth.resolve.available_credentials import AvailableCredential
 
 BEARER = {"type": "http", "scheme": "bearer"}
 BASIC = {"type": "http", "scheme": "basic"}
@@ -12,7 +12,7 @@ CUSTOM = {"type": "smoke-signals"}
 ALL = {"bearer": BEARER, "basic": BASIC, "key": KEY, "custom": CUSTOM}
 
 
-def order(*available: str | Held) -> list[str]:
+def order(*available: str | AvailableCredential) -> list[str]:
     return [one["ref"] for one in ways(item(ALL, list(ALL)), *available)]
 
 
@@ -56,7 +56,7 @@ def test_what_is_missing_is_named_as_it_would_be_held() -> None:
     ],
 )
 def test_what_is_held_for_a_domain_counts_only_there(domain: str, is_for: bool) -> None:
-    found = way(BEARER, Held("s", (domain,)))
+    found = way(BEARER, AvailableCredential("s", (domain,)))
     assert found["missing"] == ([] if is_for else ["s.token"])
 
 
@@ -64,9 +64,12 @@ def test_a_token_is_not_sent_outside_of_the_domains_of_its_scheme() -> None:
     flow = {"tokenUrl": "https://idp.example.com/token", "scopes": {}}
     scheme: Json = {"type": "oauth2", "flows": {"clientCredentials": flow}}
     href = "https://elsewhere.example.org/a.tif"
-    assert way(scheme, Held("s", ("example.com",)), href=href)["missing"] == ["s"]
-    assert way(scheme, Held("s", ("example.com", "example.org")), href=href)["missing"] == []
-    assert way(scheme, Held("s", ("example.com",)))["missing"] == []
+    assert way(scheme, AvailableCredential("s", ("example.com",)), href=href)["missing"] == ["s"]
+    assert (
+        way(scheme, AvailableCredential("s", ("example.com", "example.org")), href=href)["missing"]
+        == []
+    )
+    assert way(scheme, AvailableCredential("s", ("example.com",)))["missing"] == []
 
 
 def test_a_duplicate_ref_makes_one_way() -> None:

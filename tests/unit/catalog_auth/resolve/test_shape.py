@@ -5,7 +5,7 @@ from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
-from tollgate.serve.catalog_auth.resolve.target import By, NoTarget, Target
+from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By, NoTarget
 from tollgate.serve.catalog_auth.resolve.wire import no_target_text, resolution_json
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 
@@ -93,11 +93,11 @@ def test_a_target_is_named_by_pointer_or_href() -> None:
     root = item({"o": OIDC}, ["o"], "./a.tif", {"alternate": {"s3": {"href": "s3://b/a.tif"}}})
     root["links"] = [{"rel": "self", "href": "https://data.example.com/items/i1.json"}]
     pointers = {
-        Target(By.POINTER, "/assets/data"): "/assets/data",
-        Target(By.HREF, "./a.tif"): "/assets/data",
-        Target(By.HREF, "https://data.example.com/items/a.tif"): "/assets/data",
-        Target(By.HREF, "s3://b/a.tif"): "/assets/data/alternate/s3",
-        Target(By.POINTER, "/links/0"): "/links/0",
+        AccessTarget(By.POINTER, "/assets/data"): "/assets/data",
+        AccessTarget(By.HREF, "./a.tif"): "/assets/data",
+        AccessTarget(By.HREF, "https://data.example.com/items/a.tif"): "/assets/data",
+        AccessTarget(By.HREF, "s3://b/a.tif"): "/assets/data/alternate/s3",
+        AccessTarget(By.POINTER, "/links/0"): "/links/0",
     }
     for target, pointer in pointers.items():
         assert resolved(root, target=target).pointer == pointer
@@ -105,11 +105,11 @@ def test_a_target_is_named_by_pointer_or_href() -> None:
 
 
 def test_an_unknown_target_is_refused_with_what_there_is() -> None:
-    refusal = resolve(locate(item()), Target(By.POINTER, "/assets/date"))
+    refusal = resolve(locate(item()), AccessTarget(By.POINTER, "/assets/date"))
     assert isinstance(refusal, NoTarget)
     text = "the document has no asset, alternate or link with that pointer; there is /assets/data"
     assert no_target_text(refusal) == text
-    by_href = resolve(locate(item()), Target(By.HREF, "s3://nowhere/else"))
+    by_href = resolve(locate(item()), AccessTarget(By.HREF, "s3://nowhere/else"))
     assert isinstance(by_href, NoTarget)
     assert no_target_text(by_href) == text.partition(";")[0].replace("pointer", "href")
 
@@ -132,12 +132,12 @@ def test_an_item_asset_is_a_promise_and_not_executable() -> None:
         "item_assets": {"data": {"auth:refs": ["o"]}},
         "links": [],
     }
-    (way,) = ways(root, target=Target(By.POINTER, "/item_assets/data"))
+    (way,) = ways(root, target=AccessTarget(By.POINTER, "/item_assets/data"))
     assert not way["executable"]
     assert way["steps"][-2]["request"]["url"] == "${target.href}"
     assert "the items' own assets have it" in way["steps"][-1]["text"]
     root["auth:schemes"]["o"] = {"type": "s3"}
-    (way,) = ways(root, target=Target(By.POINTER, "/item_assets/data"))
+    (way,) = ways(root, target=AccessTarget(By.POINTER, "/item_assets/data"))
     assert way["findings"] == []
     assert "the items' own assets have it" in way["steps"][-1]["text"]
 
@@ -177,7 +177,7 @@ def test_a_dangling_ref_names_its_rule_and_the_nearest_name() -> None:
     root["assets"]["data"]["alternate"] = {"s3": {"href": "s3://b/k", "auth:refs": ["oidcs"]}}
     unresolved = [(one.ref, one.rule, one.suggest) for one in resolved(root).unresolved]
     assert unresolved == [("OIDC ", "R01", "oidc"), ("far", "R01", None)]
-    other = resolved(root, target=Target(By.POINTER, "/assets/data/alternate/s3"))
+    other = resolved(root, target=AccessTarget(By.POINTER, "/assets/data/alternate/s3"))
     assert [(one.rule, one.suggest) for one in other.unresolved] == [("R11", "oidc")]
     assert other.alternatives == ()
 

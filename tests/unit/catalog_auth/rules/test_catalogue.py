@@ -8,7 +8,7 @@ import pytest
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Severity
-from tollgate.serve.catalog_auth.rules.rule import Profile, Rule
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule, Profile
 from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate, validate_raw
 
 # How many rules part C has of each group, and the one of R that profiles add.
@@ -24,7 +24,7 @@ COMPANIONS = {
 }
 
 
-def verdict_of(rule: Rule) -> Verdict:
+def verdict_of(rule: CatalogRule) -> Verdict:
     """What is said of the rule's example, in the first profile that the rule runs in."""
     profiles = [Profile.DEFAULT, *rule.profiles]
     profile = next(profile for profile in profiles if rule.severity_in(profile) is not None)
@@ -41,14 +41,14 @@ def test_every_rule_of_the_specification_is_there_once() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
-def test_the_example_of_a_rule_has_its_finding(rule: Rule) -> None:
+def test_the_example_of_a_rule_has_its_finding(rule: CatalogRule) -> None:
     found = {finding.rule: finding for finding in verdict_of(rule).findings}
     assert rule.id in found
     assert len(found[rule.id].message) > 10
 
 
 @pytest.mark.parametrize("rule", [r for r in RULES.values() if r.id[0] in "HOKGTXDC"], ids=str)
-def test_the_example_of_a_rule_is_about_nothing_else(rule: Rule) -> None:
+def test_the_example_of_a_rule_is_about_nothing_else(rule: CatalogRule) -> None:
     others = {
         finding.rule
         for finding in verdict_of(rule).findings
@@ -58,7 +58,7 @@ def test_the_example_of_a_rule_is_about_nothing_else(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
-def test_a_rule_is_described(rule: Rule) -> None:
+def test_a_rule_is_described(rule: CatalogRule) -> None:
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9_]+)*", rule.name)
     for text in (rule.says, rule.why, rule.source, rule.repair):
         assert text.rstrip(")").endswith((".", "?"))

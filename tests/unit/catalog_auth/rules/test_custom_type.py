@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.catalog_auth.findings import SCHEME, Row, check, found
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item
+from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, protected_item
 from tollgate.serve.catalog_auth.rules.findings import Severity
 
 TYPE = f"{SCHEME}/type"
@@ -15,7 +15,7 @@ FLOWS = client_credentials()["flows"]
 
 
 def of(type_: object, **members: object) -> dict[str, Any]:
-    return item({"type": type_, **members})
+    return protected_item({"type": type_, **members})
 
 
 def first(document: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.catalog_auth.findings import SCHEME, Row, check, found
-from tollgate.serve.catalog_auth.rules.examples.items import item, query_parameter, signed
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item, query_parameter, signed
 from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.structure.descriptions import LENGTH_MAX, PARSED_LENGTH_MAX
 
@@ -11,11 +11,11 @@ PLACE = f"{SCHEME}/description"
 
 
 def described(text: object) -> dict[str, object]:
-    return item({"type": "http", "scheme": "basic", "description": text})
+    return protected_item({"type": "http", "scheme": "basic", "description": text})
 
 
 def parameter(text: str) -> dict[str, object]:
-    return item(signed({"href": query_parameter(description=text)}))
+    return protected_item(signed({"href": query_parameter(description=text)}))
 
 
 @pytest.mark.parametrize(

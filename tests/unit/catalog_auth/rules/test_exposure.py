@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.catalog_auth.findings import HREF, SCHEME, Row, check, found
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
-from tollgate.serve.catalog_auth.rules.examples.items import item, signed
+from tollgate.serve.catalog_auth.rules.examples.items import protected_item, signed
 from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
 
 KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
@@ -17,7 +17,7 @@ HOME = "/".join(["", "home", "anna", "scene.tif"])
 
 
 def at(*hrefs: str, scheme: dict[str, Any] = KEY) -> dict[str, Any]:
-    document: dict[str, Any] = item(scheme, hrefs[0])
+    document: dict[str, Any] = protected_item(scheme, hrefs[0])
     document["links"] = [
         {"rel": "data", "href": href, "auth:refs": ["access"]} for href in hrefs[1:]
     ]
@@ -25,12 +25,12 @@ def at(*hrefs: str, scheme: dict[str, Any] = KEY) -> dict[str, Any]:
 
 
 def alternate(href: str) -> dict[str, object]:
-    return item(LOGIN, asset={"alternate": {"other": {"href": href}}})
+    return protected_item(LOGIN, asset={"alternate": {"other": {"href": href}}})
 
 
 def oidc(host: str) -> dict[str, object]:
     url = f"https://{host}/.well-known/openid-configuration"
-    return item({"type": "openIdConnect", "openIdConnectUrl": url})
+    return protected_item({"type": "openIdConnect", "openIdConnectUrl": url})
 
 
 ROWS = [
@@ -79,7 +79,7 @@ def test_it_is_said(row: Row) -> None:
         ("X06", at("./localhost/a")),
         ("X06", at("https://localhost.example.com/a")),
         ("X06", at("https://data.example.test/a")),
-        ("X06", item(signed(authorizationApi="https://localhost/"))),  # (G07)
+        ("X06", protected_item(signed(authorizationApi="https://localhost/"))),  # (G07)
         ("X07", at("https://a.example.com/", "https://b.example.com/")),
         ("X07", at("https://a.example.com/", "./b", "s3://c/d")),
         ("X07", at("https://a.org/", "https://b.org/", scheme=LOGIN)),
@@ -87,7 +87,7 @@ def test_it_is_said(row: Row) -> None:
         ("X08", alternate("/data/a.tif")),  # (a path on the same server)
         ("X08", alternate("home/a.tif")),
         ("X08", alternate("s3://b/file:/a")),
-        ("X08", item(LOGIN, "file:///archive/a")),
+        ("X08", protected_item(LOGIN, "file:///archive/a")),
     ],
 )
 def test_near_misses_are_silent(rule: str, document: object) -> None:

@@ -10,8 +10,8 @@ from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
 from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
-    item,
     oauth2,
+    protected_item,
     signed,
 )
 from tollgate.serve.catalog_auth.rules.findings import Severity
@@ -28,18 +28,18 @@ URL = f"{SCHEME}/openIdConnectUrl"
 
 
 def flow(name: str, **members: object) -> dict[str, object]:
-    return item(oauth2(**{name: {**TOKEN_FLOW, **members}}))
+    return protected_item(oauth2(**{name: {**TOKEN_FLOW, **members}}))
 
 
 def exchange(subject_token_type: object, *inputs: str) -> dict[str, object]:
     scheme = oauth2(tokenExchange={**TOKEN_FLOW, "subjectTokenType": subject_token_type})
     scheme[REFS] = list(inputs)
     others = {"login": LOGIN, "client": client_credentials()}
-    return item(scheme, schemes=others)
+    return protected_item(scheme, schemes=others)
 
 
 def oidc(url: str) -> dict[str, object]:
-    return item({"type": "openIdConnect", "openIdConnectUrl": url})
+    return protected_item({"type": "openIdConnect", "openIdConnectUrl": url})
 
 
 def older(document: dict[str, Any]) -> dict[str, Any]:
@@ -72,11 +72,19 @@ ROWS = [
     ),
     Row("O06", flow("clientCredentials", scopes={'"': ""}), f'{CLIENT}/scopes/"', WARNING, "no sc"),
     Row("O06", flow("clientCredentials", scopes={"": ""}), f"{CLIENT}/scopes/", WARNING, '""'),
-    Row("O10", item(oauth2(tokenUrl=TOKEN_URL, scopes={})), FLOWS, ERROR, "clientCredentials"),
-    Row("O10", item(oauth2(authorizationUrl=AUTHORIZE_URL)), FLOWS, ERROR, "implicit"),
     Row(
         "O10",
-        item({"type": "signedUrl", "flows": {"method": "GET", "authorizationApi": TOKEN_URL}}),
+        protected_item(oauth2(tokenUrl=TOKEN_URL, scopes={})),
+        FLOWS,
+        ERROR,
+        "clientCredentials",
+    ),
+    Row("O10", protected_item(oauth2(authorizationUrl=AUTHORIZE_URL)), FLOWS, ERROR, "implicit"),
+    Row(
+        "O10",
+        protected_item(
+            {"type": "signedUrl", "flows": {"method": "GET", "authorizationApi": TOKEN_URL}}
+        ),
         FLOWS,
         ERROR,
         "method, authorizationApi",
@@ -90,8 +98,8 @@ ROWS = [
     Row("O11", flow("passwordpassword"), f"{FLOWS}/passwordpassword", ERROR, "password is meant"),
     Row("O11", flow("implicitpassword"), f"{FLOWS}/implicitpassword", ERROR, "says of none"),
     Row("O11", flow(""), f"{FLOWS}/", ERROR, '""'),
-    Row("O12", item(oauth2()), FLOWS, ERROR, "no flow"),
-    Row("O12", item({"type": "signedUrl", "flows": {}}), FLOWS, ERROR, "no flow"),
+    Row("O12", protected_item(oauth2()), FLOWS, ERROR, "no flow"),
+    Row("O12", protected_item({"type": "signedUrl", "flows": {}}), FLOWS, ERROR, "no flow"),
     Row("O13", flow("password", refreshUrl=TOKEN_URL), f"{FLOWS}/password/refreshUrl", INFO, "tok"),
     Row("O14", exchange("id_token", "login"), EXCHANGE, ERROR, f"{URN}id_token is meant"),
     Row("O14", exchange("own token", "login"), EXCHANGE, ERROR, "not a URN"),
@@ -113,7 +121,7 @@ ROWS = [
     Row("O08", oidc("https://e.org:port/"), URL, ERROR, "absolute"),
     Row(
         "O08",
-        item(signed(authorizationApi="<sign-url>")),
+        protected_item(signed(authorizationApi="<sign-url>")),
         f"{FLOWS}/sign/authorizationApi",
         ERROR,
         '"<sign-url>"',
@@ -137,15 +145,15 @@ def test_it_is_said(row: Row) -> None:
     ("rule", "document"),
     [
         ("O01", flow("clientCredentials")),
-        ("O01", item({"type": "signedUrl", "flows": {"implicit": {}}})),
+        ("O01", protected_item({"type": "signedUrl", "flows": {"implicit": {}}})),
         ("O02", flow("password", tokenUrl="http://127.0.0.1/t")),
         ("O02", flow("password", tokenUrl="not a URL")),
-        ("O02", item(signed(authorizationApi="http://e.org/"))),  # (G06)
+        ("O02", protected_item(signed(authorizationApi="http://e.org/"))),  # (G06)
         ("O04", flow("authorizationCode")),
         ("O04", flow("tokenExchange")),
         ("O04", older(flow("tokenExchange"))),  # (E08)
         ("O04", flow("client_credentials")),  # (O11)
-        ("O04", item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),  # (O10)
+        ("O04", protected_item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),  # (O10)
         ("O05", flow("authorizationCode", authorizationUrl=AUTHORIZE_URL)),
         ("O05", flow("implicit")),  # (S10: it has no authorizationUrl, the name may be wrong)
         ("O05", older(flow("clientCredentials", subjectTokenType=f"{URN}jwt"))),  # (E08)
@@ -159,12 +167,15 @@ def test_it_is_said(row: Row) -> None:
         ("O08", oidc("https://[2001:db8::1]:8443/.well-known/openid-configuration")),
         ("O09", flow("password", tokenUrl="https://e.org/t?x=1")),
         ("O10", flow("clientCredentials")),
-        ("O10", item(oauth2(scopes={"tokenUrl": TOKEN_URL, "scopes": {}}))),  # (a flow named so)
+        (
+            "O10",
+            protected_item(oauth2(scopes={"tokenUrl": TOKEN_URL, "scopes": {}})),
+        ),  # (a flow named so)
         ("O11", flow("deviceCode")),
         ("O11", flow("ciba")),
         ("O11", flow("code-by-mail")),
-        ("O12", item(oauth2(password={}))),
-        ("O12", item({"type": "com.example.own", "flows": {}})),
+        ("O12", protected_item(oauth2(password={}))),
+        ("O12", protected_item({"type": "com.example.own", "flows": {}})),
         ("O13", flow("password", refreshUrl="https://e.org/refresh")),
         ("O13", flow("password")),
         ("O14", exchange(f"{URN}jwt", "login")),
@@ -198,7 +209,7 @@ def test_every_endpoint_is_looked_at() -> None:
 
 
 def test_a_flow_that_has_the_right_name_already_is_not_overwritten() -> None:
-    document = item(oauth2(client_credentials=TOKEN_FLOW, clientCredentials=TOKEN_FLOW))
+    document = protected_item(oauth2(client_credentials=TOKEN_FLOW, clientCredentials=TOKEN_FLOW))
     (finding,) = found("O11", document)
     assert finding.fix is None
 

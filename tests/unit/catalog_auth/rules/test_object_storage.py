@@ -7,7 +7,11 @@ import pytest
 from tests.support.catalog_auth.findings import HREF, Row, check, found, places
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
-from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item, oauth2
+from tollgate.serve.catalog_auth.rules.examples.items import (
+    client_credentials,
+    oauth2,
+    protected_item,
+)
 from tollgate.serve.catalog_auth.rules.findings import Severity
 
 S3 = {"type": "s3"}
@@ -22,22 +26,32 @@ def stored(
     schemes: dict[str, object], refs: list[str] | None, href: str = "s3://b/k", **more: Any
 ) -> dict[str, object]:
     asset: dict[str, object] = {} if refs is None else {"storage:refs": refs}
-    return item(S3, href, asset=asset, properties={"storage:schemes": schemes}, **more)
+    return protected_item(S3, href, asset=asset, properties={"storage:schemes": schemes}, **more)
 
 
 ROWS = [
-    Row("T01", item(S3, "https://data.example.com/a"), HREF, WARNING, "storage:schemes"),
-    Row("T01", item(S3, "ftp://data.example.com/a"), HREF, WARNING, "its scheme"),
+    Row("T01", protected_item(S3, "https://data.example.com/a"), HREF, WARNING, "storage:schemes"),
+    Row("T01", protected_item(S3, "ftp://data.example.com/a"), HREF, WARNING, "its scheme"),
     Row(
-        "T01", item(S3, "https://b.s3-website.eu-west-1.amazonaws.com/a"), HREF, WARNING, "website"
+        "T01",
+        protected_item(S3, "https://b.s3-website.eu-west-1.amazonaws.com/a"),
+        HREF,
+        WARNING,
+        "website",
     ),
-    Row("T02", item(S3, "s3://b/k", has_refs=False), HREF, INFO, "not signed"),
-    Row("T03", item(S3, CLOUDFERRO), HREF, INFO, "endpoint and region"),
-    Row("T03", item(S3, "https://minio.example.com/b/k"), HREF, INFO, "not at AWS"),
-    Row("T03", item(S3, "https://data.example.com/a"), HREF, INFO, "not at AWS"),
-    Row("T04", item(LOGIN, "s3://b/k"), HREF, WARNING, '"access"'),
-    Row("T04", item(client_credentials(), "s3a://b/k"), HREF, WARNING, "signed requests"),
-    Row("T04", item({"type": "http", "scheme": "basic"}, "s3://b/k"), HREF, WARNING, '"access"'),
+    Row("T02", protected_item(S3, "s3://b/k", has_refs=False), HREF, INFO, "not signed"),
+    Row("T03", protected_item(S3, CLOUDFERRO), HREF, INFO, "endpoint and region"),
+    Row("T03", protected_item(S3, "https://minio.example.com/b/k"), HREF, INFO, "not at AWS"),
+    Row("T03", protected_item(S3, "https://data.example.com/a"), HREF, INFO, "not at AWS"),
+    Row("T04", protected_item(LOGIN, "s3://b/k"), HREF, WARNING, '"access"'),
+    Row("T04", protected_item(client_credentials(), "s3a://b/k"), HREF, WARNING, "signed requests"),
+    Row(
+        "T04",
+        protected_item({"type": "http", "scheme": "basic"}, "s3://b/k"),
+        HREF,
+        WARNING,
+        '"access"',
+    ),
     Row("T05", stored({"p": PAYING}, ["p"], has_refs=False), "/assets/data", WARNING, '"p" makes'),
 ]
 
@@ -56,7 +70,7 @@ EXCHANGE = oauth2(
     ("rule", "document"),
     [
         *(
-            ("T01", item(S3, href))
+            ("T01", protected_item(S3, href))
             for href in (
                 "s3://bucket/key",
                 "s3://bucket",
@@ -70,19 +84,19 @@ EXCHANGE = oauth2(
         ),
         ("T01", stored({"own": OWN}, ["own"], "https://eodata.example.com/b/k")),
         ("T01", stored({"own": OWN}, None, "https://eodata.example.com/b/k")),
-        ("T01", item(LOGIN, "https://data.example.com/a")),
-        ("T02", item(S3, "s3://b/k")),
-        ("T02", item(S3, "https://data.example.com/a", has_refs=False)),
-        ("T02", item(S3, "s3://b/k", asset={"auth:refs": []}, has_refs=False)),  # (R06)
-        ("T03", item(S3, "https://b.s3.eu-west-1.amazonaws.com/k")),
+        ("T01", protected_item(LOGIN, "https://data.example.com/a")),
+        ("T02", protected_item(S3, "s3://b/k")),
+        ("T02", protected_item(S3, "https://data.example.com/a", has_refs=False)),
+        ("T02", protected_item(S3, "s3://b/k", asset={"auth:refs": []}, has_refs=False)),  # (R06)
+        ("T03", protected_item(S3, "https://b.s3.eu-west-1.amazonaws.com/k")),
         ("T03", stored({"own": OWN}, ["own"], CLOUDFERRO)),
         ("T03", stored({"own": OWN}, None, "https://eodata.example.com/b/k")),
-        ("T03", item(S3, "./a")),
-        ("T03", item(LOGIN, "https://data.example.com/a")),
-        ("T04", item(S3, "s3://b/k")),
-        ("T04", item(LOGIN, "https://data.example.com/a")),
-        ("T04", item(EXCHANGE, "s3://b/k")),  # (it may end in keys)
-        ("T04", item({"type": "com.example.own"}, "s3://b/k")),
+        ("T03", protected_item(S3, "./a")),
+        ("T03", protected_item(LOGIN, "https://data.example.com/a")),
+        ("T04", protected_item(S3, "s3://b/k")),
+        ("T04", protected_item(LOGIN, "https://data.example.com/a")),
+        ("T04", protected_item(EXCHANGE, "s3://b/k")),  # (it may end in keys)
+        ("T04", protected_item({"type": "com.example.own"}, "s3://b/k")),
         ("T05", stored({"p": PAYING}, ["p"])),
         ("T05", stored({"p": {**PAYING, "requester_pays": "true"}}, ["p"], has_refs=False)),
         ("T05", stored({"p": AWS}, ["p"], has_refs=False)),
@@ -95,20 +109,20 @@ def test_near_misses_are_silent(rule: str, document: object) -> None:
 
 
 def test_an_alternative_that_can_sign_is_enough() -> None:
-    document = item(LOGIN, "s3://b/k", schemes={"keys": S3})
+    document = protected_item(LOGIN, "s3://b/k", schemes={"keys": S3})
     document["assets"]["data"]["auth:refs"].append("keys")  # type: ignore[index]
     assert not found("T04", document)
 
 
 def test_a_store_is_known_from_the_collection() -> None:
     ancestors = Ancestors({"type": "Collection", "storage:schemes": {"own": OWN}})
-    document = item(S3, "https://eodata.example.com/b/k")
+    document = protected_item(S3, "https://eodata.example.com/b/k")
     assert found("T01", document)
     assert not found("T01", document, ancestors=ancestors)
 
 
 def test_objects_of_one_bucket_are_told_once() -> None:
-    document = item(S3, "s3://b/1", has_refs=False)
+    document = protected_item(S3, "s3://b/1", has_refs=False)
     document["assets"]["more"] = {"href": "s3://b/2"}  # type: ignore[index]
     document["assets"]["else"] = {"href": "s3://c/3"}  # type: ignore[index]
     assert places("T02", document) == [HREF, "/assets/else/href"]

@@ -8,7 +8,7 @@ import pytest
 from tests.support.catalog_auth.findings import HREF, SCHEME, Row, check, found
 from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
-    item,
+    protected_item,
     query_parameter,
     signed,
 )
@@ -33,16 +33,16 @@ PARAMETER = f"{SCHEME}/flows/sign/parameters"
 
 
 def described(text: str) -> dict[str, object]:
-    return item({"type": "http", "scheme": "basic", "description": text})
+    return protected_item({"type": "http", "scheme": "basic", "description": text})
 
 
 def defaulted(value: object, name: str = "token", member: str = "default") -> dict[str, object]:
     schema = {"type": "string", member: value}
-    return item(signed({"href": query_parameter(), name: query_parameter(schema=schema)}))
+    return protected_item(signed({"href": query_parameter(), name: query_parameter(schema=schema)}))
 
 
 def public(href: str) -> dict[str, object]:
-    return item(S3, href, has_refs=False)
+    return protected_item(S3, href, has_refs=False)
 
 
 PRESIGNED = [
@@ -61,7 +61,7 @@ ROWS = [
     Row("X02", public(f"ftp://u:{PASSWORD}@e.org/a"), HREF, ERROR, "a password"),
     Row(
         "X02",
-        item(client_credentials(tokenUrl=f"https://u:{PASSWORD}@e.org/t")),
+        protected_item(client_credentials(tokenUrl=f"https://u:{PASSWORD}@e.org/t")),
         f"{SCHEME}/flows/clientCredentials/tokenUrl",
         ERROR,
         "a password",
@@ -71,18 +71,22 @@ ROWS = [
         for token in TOKENS
     ),
     Row(
-        "X03", item({"type": "com.example.own", "a": [{"b": JWT}]}), f"{SCHEME}/a/0/b", ERROR, "Web"
+        "X03",
+        protected_item({"type": "com.example.own", "a": [{"b": JWT}]}),
+        f"{SCHEME}/a/0/b",
+        ERROR,
+        "Web",
     ),
     Row(
         "X03",
-        item(signed(authorizationApi=f"https://e.org/sign?code={SIGNATURE}")),
+        protected_item(signed(authorizationApi=f"https://e.org/sign?code={SIGNATURE}")),
         f"{SCHEME}/flows/sign/authorizationApi",
         ERROR,
         'of "code" in the query looks like a secret: d41d… (32',
     ),
     Row(
         "X03",
-        item(signed(authorizationApi=f"https://e.org/sign?v={GOOGLE}")),
+        protected_item(signed(authorizationApi=f"https://e.org/sign?v={GOOGLE}")),
         f"{SCHEME}/flows/sign/authorizationApi",
         ERROR,
         "a Google API key",
@@ -125,7 +129,12 @@ def test_it_is_said(row: Row) -> None:
         ("X03", described("-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA")),
         ("X03", described("MAKIA" + "IOSFODNN7EXAMPLE")),
         ("X03", defaulted(JWT)),  # (X04)
-        ("X03", item(signed(authorizationApi="https://e.org/sign?code=azure&client_id=5f0c3e9a"))),
+        (
+            "X03",
+            protected_item(
+                signed(authorizationApi="https://e.org/sign?code=azure&client_id=5f0c3e9a")
+            ),
+        ),
         ("X04", defaulted("{token}")),
         ("X04", defaulted("YOUR_TOKEN_GOES_HERE_1")),
         ("X04", defaulted("public")),
@@ -140,7 +149,7 @@ def test_it_is_said(row: Row) -> None:
         ("X05", public(PRESIGNED[0])),  # (X01)
         (
             "X05",  # (K05)
-            item(
+            protected_item(
                 {"type": "apiKey", "in": "query", "name": "token"},
                 f"https://e.org/a?token={PASSWORD}",
             ),
@@ -156,22 +165,22 @@ UNHEARD = ("X01", "X02", "X03", "X04", "X05", "K05")
 SECRETS: list[tuple[str, dict[str, Any]]] = [
     *((SIGNATURE, public(href)) for href in PRESIGNED),
     (PASSWORD, public(f"https://u:{PASSWORD}@10.0.0.1/a")),
-    (PASSWORD, item({"type": "http", "scheme": "basic"}, f"http://u:{PASSWORD}@e.org/a")),
-    (PASSWORD, item(client_credentials(tokenUrl=f"http://u:{PASSWORD}@e.org/t#x"))),
-    (PASSWORD, item(client_credentials(tokenUrl=f"http://u:{PASSWORD}@e.org/t x"))),
+    (PASSWORD, protected_item({"type": "http", "scheme": "basic"}, f"http://u:{PASSWORD}@e.org/a")),
+    (PASSWORD, protected_item(client_credentials(tokenUrl=f"http://u:{PASSWORD}@e.org/t#x"))),
+    (PASSWORD, protected_item(client_credentials(tokenUrl=f"http://u:{PASSWORD}@e.org/t x"))),
     *((token, described(f"<b>{token}</b>")) for token in TOKENS),
     *((token, described(f"<b {JWT} {token}>")) for token in TOKENS if token != JWT),
-    (SIGNATURE, item(signed(authorizationApi=f"http://[e.org/?token={SIGNATURE}"))),
-    *((token, item({"type": "http", "scheme": f"Bearer {token}"})) for token in TOKENS),
-    *((token, item({"type": token})) for token in TOKENS),
-    *((token, item(signed(method=token))) for token in TOKENS),
-    *((token, item(signed(authorizationApi=token))) for token in TOKENS),
+    (SIGNATURE, protected_item(signed(authorizationApi=f"http://[e.org/?token={SIGNATURE}"))),
+    *((token, protected_item({"type": "http", "scheme": f"Bearer {token}"})) for token in TOKENS),
+    *((token, protected_item({"type": token})) for token in TOKENS),
+    *((token, protected_item(signed(method=token))) for token in TOKENS),
+    *((token, protected_item(signed(authorizationApi=token))) for token in TOKENS),
     *((token, defaulted(token)) for token in TOKENS),
     (SIGNATURE, defaulted(SIGNATURE)),
     (PASSWORD, public(f"https://localhost/a?password={PASSWORD}")),
     (
         PASSWORD,
-        item(
+        protected_item(
             {"type": "apiKey", "in": "query", "name": "k"},
             f"http://127.0.0.1/a?k={PASSWORD}",
         ),

@@ -11,12 +11,12 @@ from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.sign.signer import (
     DEFAULT_EXPIRY_S,
     KEY_BYTES_MAX,
-    Refused,
-    Signed,
     SignedBucket,
+    SignedUrl,
     Signer,
     SigningConfiguration,
     SigningCredentials,
+    SigningRefusal,
     signed_url_scheme,
 )
 
@@ -47,12 +47,12 @@ def signer(configuration: SigningConfiguration = CONFIGURATION) -> Signer:
     return Signer(configuration, ManualClock(EXAMPLE_TIME_S + 0.9))
 
 
-def signed(found: Signed | Refused) -> Signed:
-    assert isinstance(found, Signed), found
+def signed(found: SignedUrl | SigningRefusal) -> SignedUrl:
+    assert isinstance(found, SignedUrl), found
     return found
 
 
-def expiry_s(found: Signed | Refused) -> int:
+def expiry_s(found: SignedUrl | SigningRefusal) -> int:
     found = signed(found)
     (written,) = parse_qs(urlsplit(found.url).query)["X-Amz-Expires"]
     assert found.expires == datetime.fromtimestamp(EXAMPLE_TIME_S + int(written), UTC)
@@ -67,8 +67,8 @@ def test_amazons_example_is_signed_to_the_letter() -> None:
 
 def test_nothing_is_signed_by_default() -> None:
     empty = signer(SigningConfiguration())
-    assert empty.sign("maps", "public/a") is Refused.BUCKET
-    assert empty.sign_href("s3://maps/public/a") is Refused.BUCKET
+    assert empty.sign("maps", "public/a") is SigningRefusal.BUCKET
+    assert empty.sign_href("s3://maps/public/a") is SigningRefusal.BUCKET
 
 
 @pytest.mark.parametrize(
@@ -77,37 +77,39 @@ def test_nothing_is_signed_by_default() -> None:
         ("maps", "public/a.tif", None),
         ("maps", "open/2026-01/a.tif", None),
         ("maps", "public/", None),
-        ("maps", "private/a.tif", Refused.KEY),
-        ("maps", "open/2025-01/a.tif", Refused.KEY),
-        ("maps", "/public/a.tif", Refused.KEY),
-        ("maps", "Public/a.tif", Refused.KEY),
-        ("maps", "public", Refused.KEY),
-        ("MAPS", "public/a.tif", Refused.BUCKET),
-        ("maps2", "public/a.tif", Refused.BUCKET),
-        ("", "public/a.tif", Refused.BUCKET),
-        ("maps", "public/../private/a.tif", Refused.BAD_KEY),
-        ("maps", "public/./a.tif", Refused.BAD_KEY),
-        ("maps", "public/..", Refused.BAD_KEY),
-        ("maps", "", Refused.BAD_KEY),
-        ("maps", "public/a\n", Refused.BAD_KEY),
-        ("maps", "public/\ud800", Refused.BAD_KEY),
-        ("maps", "public/" + "é" * (KEY_BYTES_MAX // 2), Refused.BAD_KEY),
+        ("maps", "private/a.tif", SigningRefusal.KEY),
+        ("maps", "open/2025-01/a.tif", SigningRefusal.KEY),
+        ("maps", "/public/a.tif", SigningRefusal.KEY),
+        ("maps", "Public/a.tif", SigningRefusal.KEY),
+        ("maps", "public", SigningRefusal.KEY),
+        ("MAPS", "public/a.tif", SigningRefusal.BUCKET),
+        ("maps2", "public/a.tif", SigningRefusal.BUCKET),
+        ("", "public/a.tif", SigningRefusal.BUCKET),
+        ("maps", "public/../private/a.tif", SigningRefusal.BAD_KEY),
+        ("maps", "public/./a.tif", SigningRefusal.BAD_KEY),
+        ("maps", "public/..", SigningRefusal.BAD_KEY),
+        ("maps", "", SigningRefusal.BAD_KEY),
+        ("maps", "public/a\n", SigningRefusal.BAD_KEY),
+        ("maps", "public/\ud800", SigningRefusal.BAD_KEY),
+        ("maps", "public/" + "é" * (KEY_BYTES_MAX // 2), SigningRefusal.BAD_KEY),
         ("maps", "public/..a", None),
     ],
 )
-def test_only_what_is_listed_is_signed(bucket: str, key: str, refused: Refused | None) -> None:
+def test_only_what_is_listed_is_signed(
+    bucket: str, key: str, refused: SigningRefusal | None
+) -> None:
     found = signer().sign(bucket, key)
-    assert (found if isinstance(found, Refused) else None) is refused
+    assert (found if isinstance(found, SigningRefusal) else None) is refused
 
 
 def test_a_bucket_without_prefixes_is_not_signed_for() -> None:
     closed = SigningConfiguration((replace(MAPS, key_prefixes=()),), {"keys": EXAMPLE_KEYS})
-    assert signer(closed).sign("maps", "public/a") is Refused.KEY
+    assert signer(closed).sign("maps", "public/a") is SigningRefusal.KEY
 
 
 def test_without_its_credentials_a_bucket_is_not_signed_for() -> None:
     none = SigningConfiguration(BUCKETS)
-    assert signer(none).sign("maps", "public/a") is Refused.CREDENTIALS
+    assert signer(none).sign("maps", "public/a") is SigningRefusal.CREDENTIALS
 
 
 @pytest.mark.parametrize(
@@ -152,21 +154,21 @@ def test_an_href_is_signed_where_its_bucket_is(href: str, url: str) -> None:
 @pytest.mark.parametrize(
     ("href", "refused"),
     [
-        ("a.tif", Refused.NOT_AN_OBJECT),
-        ("ftp://maps/public/a", Refused.NOT_AN_OBJECT),
-        ("https://key:secret@maps.s3.amazonaws.com/public/a", Refused.NOT_AN_OBJECT),
-        ("s3://maps", Refused.NOT_AN_OBJECT),
-        ("s3://other/public/a", Refused.BUCKET),
-        ("s3://maps/private/a", Refused.KEY),
-        ("s3://maps/public%2F..%2Fprivate/a", Refused.BAD_KEY),
-        ("gs://maps/public/a", Refused.ELSEWHERE),
-        ("https://maps.s3.eu-west-1.amazonaws.com/public/a", Refused.ELSEWHERE),
-        ("https://maps.example.com/public/a", Refused.ELSEWHERE),
-        ("https://s3.amazonaws.com/own/a", Refused.ELSEWHERE),
-        ("https://maps.objects.example.com/public/a", Refused.ELSEWHERE),
+        ("a.tif", SigningRefusal.NOT_AN_OBJECT),
+        ("ftp://maps/public/a", SigningRefusal.NOT_AN_OBJECT),
+        ("https://key:secret@maps.s3.amazonaws.com/public/a", SigningRefusal.NOT_AN_OBJECT),
+        ("s3://maps", SigningRefusal.NOT_AN_OBJECT),
+        ("s3://other/public/a", SigningRefusal.BUCKET),
+        ("s3://maps/private/a", SigningRefusal.KEY),
+        ("s3://maps/public%2F..%2Fprivate/a", SigningRefusal.BAD_KEY),
+        ("gs://maps/public/a", SigningRefusal.ELSEWHERE),
+        ("https://maps.s3.eu-west-1.amazonaws.com/public/a", SigningRefusal.ELSEWHERE),
+        ("https://maps.example.com/public/a", SigningRefusal.ELSEWHERE),
+        ("https://s3.amazonaws.com/own/a", SigningRefusal.ELSEWHERE),
+        ("https://maps.objects.example.com/public/a", SigningRefusal.ELSEWHERE),
     ],
 )
-def test_an_href_elsewhere_is_refused(href: str, refused: Refused) -> None:
+def test_an_href_elsewhere_is_refused(href: str, refused: SigningRefusal) -> None:
     assert signer().sign_href(href) is refused
 
 

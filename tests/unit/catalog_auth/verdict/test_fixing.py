@@ -9,8 +9,8 @@ from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.repair.fixes import Repair, fix
 from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
-    item,
     oauth2,
+    protected_item,
     query_parameter,
     signed,
 )
@@ -29,7 +29,7 @@ def access(document: Any) -> Any:
 
 
 def test_a_document_without_findings_stays_as_it_is() -> None:
-    document = item(client_credentials())
+    document = protected_item(client_credentials())
     fixed = fix(document)
     assert fixed.document is document
     assert fixed.patch == fixed.repairs == ()
@@ -38,7 +38,7 @@ def test_a_document_without_findings_stays_as_it_is() -> None:
 
 def test_everything_mechanical_is_repaired_and_the_result_is_judged_again() -> None:
     scheme = {"type": "OAuth2", "flows": {"client_credentials": {"tokenUrl": f"{TOKEN_URL}#x"}}}
-    document: Any = item(scheme)
+    document: Any = protected_item(scheme)
     document["assets"]["data"]["auth:refs"] = "access"
     fixed = fix(document)
     assert access(fixed.document) == {
@@ -52,14 +52,16 @@ def test_everything_mechanical_is_repaired_and_the_result_is_judged_again() -> N
 
 
 def test_the_patch_makes_the_result_of_what_came_in() -> None:
-    document = item({"type": "OAuth2", "flows": {"clientcredentials": {"tokenUrl": "a#b"}}})
+    document = protected_item(
+        {"type": "OAuth2", "flows": {"clientcredentials": {"tokenUrl": "a#b"}}}
+    )
     fixed = fix(document)
     assert fixed.patch
     assert jsonpatch.apply_patch(document, patch_of(fixed.patch)) == fixed.document
 
 
 def test_nothing_else_is_touched() -> None:
-    document: Any = item(
+    document: Any = protected_item(
         oauth2(tokenUrl=TOKEN_URL, scopes={"read": "Read"}, own={"note": [1, None], "scopes": {}})
     )
     fixed = fix(document)
@@ -72,20 +74,20 @@ def test_nothing_else_is_touched() -> None:
 
 
 def test_only_the_rules_that_are_asked_for_repair() -> None:
-    document = item({"type": "http", "scheme": "Bearer", "flows": {}})
+    document = protected_item({"type": "http", "scheme": "Bearer", "flows": {}})
     fixed = fix(document, rules=frozenset({"H02"}))
     assert fixed.repairs == (Repair("H02", (*SCHEMES, "access", "scheme")),)
     assert "S07" in {finding.rule for finding in fixed.verdict.findings}
 
 
 def test_a_rule_that_is_off_repairs_nothing() -> None:
-    document = item({"type": "http", "scheme": "Bearer"})
+    document = protected_item({"type": "http", "scheme": "Bearer"})
     assert fix(document, Options(severities={"H02": None})).patch == ()
     assert fix(document, Options(severities={"H02": Severity.ERROR})).patch != ()
 
 
 def test_entries_of_one_list_go_one_after_the_other() -> None:
-    document: Any = item(client_credentials())
+    document: Any = protected_item(client_credentials())
     good = Version.V1_2_0.identifier
     document["stac_extensions"] = ["authentication", f"{good}#", "https://e.org/x.json", good, good]
     fixed: Any = fix(document)
@@ -94,8 +96,11 @@ def test_entries_of_one_list_go_one_after_the_other() -> None:
 
 
 def test_features_are_repaired_in_their_collection() -> None:
-    feature = item({"type": "http", "scheme": "Bearer"})
-    document = {"type": "FeatureCollection", "features": [item(client_credentials()), feature]}
+    feature = protected_item({"type": "http", "scheme": "Bearer"})
+    document = {
+        "type": "FeatureCollection",
+        "features": [protected_item(client_credentials()), feature],
+    }
     fixed: Any = fix(document)
     assert access(fixed.document["features"][1])["scheme"] == "bearer"
     assert fixed.document["features"][0] is document["features"][0]
@@ -104,20 +109,23 @@ def test_features_are_repaired_in_their_collection() -> None:
 @pytest.mark.parametrize(
     ("rule", "document"),
     [
-        ("H02", item({"type": "http", "scheme": "Basic"})),
-        ("K01", item({"type": "apiKey", "in": "Header", "name": "k"})),
-        ("K05", item({"type": "apiKey", "in": "query", "name": "k"}, f"{HREF}?k=pk.abcdef")),
-        ("O05", item(client_credentials(authorizationUrl=TOKEN_URL))),
-        ("O09", item(client_credentials(tokenUrl=f"{TOKEN_URL}#x"))),
-        ("O10", item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),
-        ("O11", item(oauth2(client_credentials={"tokenUrl": TOKEN_URL, "scopes": {}}))),
-        ("O13", item(client_credentials(refreshUrl=TOKEN_URL))),
-        ("G01", item(signed(method="post"))),
-        ("G03", item(signed({"href": query_parameter(**{"in": "QUERY"})}))),
-        ("C01", item({"type": "HTTP", "scheme": "basic"})),
-        ("X01", item({"type": "s3"}, f"{HREF}?X-Amz-Signature=0123456789")),
-        ("X02", item({"type": "s3"}, "https://u:correct-horse@e.org/a")),
-        ("X04", item(signed({"token": query_parameter(schema={"default": TOKEN})}))),
+        ("H02", protected_item({"type": "http", "scheme": "Basic"})),
+        ("K01", protected_item({"type": "apiKey", "in": "Header", "name": "k"})),
+        (
+            "K05",
+            protected_item({"type": "apiKey", "in": "query", "name": "k"}, f"{HREF}?k=pk.abcdef"),
+        ),
+        ("O05", protected_item(client_credentials(authorizationUrl=TOKEN_URL))),
+        ("O09", protected_item(client_credentials(tokenUrl=f"{TOKEN_URL}#x"))),
+        ("O10", protected_item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),
+        ("O11", protected_item(oauth2(client_credentials={"tokenUrl": TOKEN_URL, "scopes": {}}))),
+        ("O13", protected_item(client_credentials(refreshUrl=TOKEN_URL))),
+        ("G01", protected_item(signed(method="post"))),
+        ("G03", protected_item(signed({"href": query_parameter(**{"in": "QUERY"})}))),
+        ("C01", protected_item({"type": "HTTP", "scheme": "basic"})),
+        ("X01", protected_item({"type": "s3"}, f"{HREF}?X-Amz-Signature=0123456789")),
+        ("X02", protected_item({"type": "s3"}, "https://u:correct-horse@e.org/a")),
+        ("X04", protected_item(signed({"token": query_parameter(schema={"default": TOKEN})}))),
     ],
 )
 def test_what_a_rule_finds_it_can_repair(rule: str, document: Any) -> None:
@@ -127,7 +135,7 @@ def test_what_a_rule_finds_it_can_repair(rule: str, document: Any) -> None:
 
 
 def test_what_only_its_author_knows_is_left() -> None:
-    document = item({"type": "oauth2", "flows": {}})
+    document = protected_item({"type": "oauth2", "flows": {}})
     fixed = fix(document)
     assert fixed.patch == ()
     assert not fixed.verdict.valid

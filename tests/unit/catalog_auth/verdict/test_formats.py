@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.catalog_auth.api import DANGLING, item
 from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
-from tollgate.serve.catalog_auth.document.positions import Place
+from tollgate.serve.catalog_auth.document.positions import TextPosition
 from tollgate.serve.catalog_auth.verdict.formats.excerpts import LINE_LENGTH_MAX, excerpt_of
 from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
 from tollgate.serve.catalog_auth.verdict.formats.text import (
@@ -17,10 +17,10 @@ from tollgate.serve.catalog_auth.verdict.formats.text import (
     total_line,
     unusable_as_github,
 )
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, Unusable, judge
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument, judge
 
 OFFERED = ("application/json", "application/sarif+json", "text/plain")
-BROKEN = Unusable("b.json", "is not JSON: expecting value", 3, 7)
+BROKEN = UnusableDocument("b.json", "is not JSON: expecting value", 3, 7)
 # SARIF 2.1.0: what each object of these must have, and what its values may be.
 LEVELS = {"none", "note", "warning", "error"}
 
@@ -118,17 +118,17 @@ def test_the_heaviest_type_is_wanted(accept: str, wanted: int) -> None:
 
 def test_an_excerpt_is_the_lines_around() -> None:
     lines = [f"line {number}" for number in range(1, 10)]
-    shown = excerpt_of(lines, Place(5, 2)).lines
+    shown = excerpt_of(lines, TextPosition(5, 2)).lines
     assert [line.number for line in shown] == [4, 5, 6, 7]
     assert [line.is_marked for line in shown] == [False, True, False, False]
-    assert [line.number for line in excerpt_of(lines, Place(1, 1)).lines] == [1, 2, 3]
-    assert [line.number for line in excerpt_of(lines, Place(9, 1)).lines] == [8, 9]
+    assert [line.number for line in excerpt_of(lines, TextPosition(1, 1)).lines] == [1, 2, 3]
+    assert [line.number for line in excerpt_of(lines, TextPosition(9, 1)).lines] == [8, 9]
 
 
 def test_an_excerpt_of_a_long_line_is_what_is_around_the_column() -> None:
     line = "".join(f"{number:05}," for number in range(1_000))
-    (shown,) = excerpt_of([line], Place(1, 3_001)).lines
+    (shown,) = excerpt_of([line], TextPosition(1, 3_001)).lines
     assert line[3_000:3_040] in shown.text
     assert len(shown.text) == LINE_LENGTH_MAX + 2
-    (first,) = excerpt_of([line], Place(1, 1)).lines
+    (first,) = excerpt_of([line], TextPosition(1, 1)).lines
     assert first.text.startswith("00000,")

@@ -9,7 +9,11 @@ from tollgate.serve.catalog_auth.document.document import REFS
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.repair.migration import Migrated, NotMigrated, migrate
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection
-from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, item, oauth2
+from tollgate.serve.catalog_auth.rules.examples.items import (
+    client_credentials,
+    oauth2,
+    protected_item,
+)
 from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 from tollgate.serve.catalog_auth.verdict.report import validate
@@ -44,32 +48,32 @@ def refused(document: Any, to: Version) -> dict[str, str]:
 @pytest.mark.parametrize("before", Version)
 @pytest.mark.parametrize("after", Version)
 def test_most_documents_only_change_their_identifier(before: Version, after: Version) -> None:
-    document = of(before, item(client_credentials()))
+    document = of(before, protected_item(client_credentials()))
     assert moved(document, after) == of(after, document)
 
 
 def test_a_document_that_is_there_already_stays() -> None:
-    document = of(NEW, item(client_credentials()))
+    document = of(NEW, protected_item(client_credentials()))
     answer = migrate(document, NEW)
     assert isinstance(answer, Migrated)
     assert answer.patch == ()
 
 
 def test_of_several_identifiers_one_is_left() -> None:
-    document = item(client_credentials())
+    document = protected_item(client_credentials())
     document["stac_extensions"] = [OLD.identifier, OTHER, MIDDLE.identifier, OLD.identifier]
     assert moved(document, NEW)["stac_extensions"] == [NEW.identifier, OTHER]
 
 
 def test_empty_fields_that_v1_1_0_forbids_go() -> None:
-    document = of(OLD, item({"type": "http", "scheme": "basic", "flows": {}}))
+    document = of(OLD, protected_item({"type": "http", "scheme": "basic", "flows": {}}))
     schemes = moved(document, MIDDLE)["properties"]["auth:schemes"]
     assert schemes == {"access": {"type": "http", "scheme": "basic"}}
 
 
 def test_the_misspelled_field_of_v1_0_0_gets_its_name() -> None:
     url = LOGIN["openIdConnectUrl"]
-    document = of(OLD, item({"type": "openIdConnect", "openConnectUrl": url}))
+    document = of(OLD, protected_item({"type": "openIdConnect", "openConnectUrl": url}))
     assert moved(document, NEW)["properties"]["auth:schemes"] == {"access": LOGIN}
 
 
@@ -101,26 +105,26 @@ def test_two_schemes_of_one_name_cannot_both_move() -> None:
 
 
 def test_what_v1_1_0_makes_of_a_scheme_of_v1_0_0_is_said() -> None:
-    document = of(OLD, item({"type": "http"}))
+    document = of(OLD, protected_item({"type": "http"}))
     reasons = refused(document, MIDDLE)
     assert list(reasons) == ["/properties/auth:schemes/access/scheme"]
 
 
 def test_a_token_exchange_needs_its_input_from_v1_2_0_on() -> None:
-    reasons = refused(of(MIDDLE, item(EXCHANGE)), NEW)
+    reasons = refused(of(MIDDLE, protected_item(EXCHANGE)), NEW)
     assert "auth:refs" in reasons["/properties/auth:schemes/access"]
-    chained = of(MIDDLE, item({**EXCHANGE, REFS: ["login"]}, schemes={"login": LOGIN}))
+    chained = of(MIDDLE, protected_item({**EXCHANGE, REFS: ["login"]}, schemes={"login": LOGIN}))
     assert moved(chained, NEW) == of(NEW, chained)
 
 
 @pytest.mark.parametrize("to", [OLD, MIDDLE])
 def test_going_back_loses_no_chain(to: Version) -> None:
-    document = of(NEW, item({**EXCHANGE, REFS: ["login"]}, schemes={"login": LOGIN}))
+    document = of(NEW, protected_item({**EXCHANGE, REFS: ["login"]}, schemes={"login": LOGIN}))
     assert set(refused(document, to)) == {
         "/properties/auth:schemes/access/auth:refs",
         "/properties/auth:schemes/access/flows/tokenExchange",
     }
-    named = of(NEW, item(client_credentials(subjectTokenType="urn:example:token")))
+    named = of(NEW, protected_item(client_credentials(subjectTokenType="urn:example:token")))
     (place,) = refused(named, to)
     assert place.endswith("/subjectTokenType")
 
@@ -131,9 +135,11 @@ def test_v1_0_0_has_no_catalogs() -> None:
 
 
 def test_names_that_v1_0_0_trips_over_are_said() -> None:
-    document = of(MIDDLE, item({"type": "s3"}, "s3://b/k", schemes={"name": LOGIN}))
+    document = of(MIDDLE, protected_item({"type": "s3"}, "s3://b/k", schemes={"name": LOGIN}))
     assert "/properties/auth:schemes/name" in refused(document, OLD)
-    lacking = {name: value for name, value in of(MIDDLE, item(LOGIN)).items() if name != "links"}
+    lacking = {
+        name: value for name, value in of(MIDDLE, protected_item(LOGIN)).items() if name != "links"
+    }
     assert "links" in refused(lacking, OLD)[""]
 
 
@@ -147,12 +153,15 @@ def test_names_that_v1_0_0_trips_over_are_said() -> None:
     ],
 )
 def test_a_document_without_a_version_is_refused(extensions: object, says: str) -> None:
-    document = {**item(client_credentials()), "stac_extensions": extensions}
+    document = {**protected_item(client_credentials()), "stac_extensions": extensions}
     assert says in refused(document, NEW)["/stac_extensions"]
 
 
 def test_all_features_move_or_none() -> None:
-    good, bad = of(MIDDLE, item(client_credentials())), of(MIDDLE, item(EXCHANGE))
+    good, bad = (
+        of(MIDDLE, protected_item(client_credentials())),
+        of(MIDDLE, protected_item(EXCHANGE)),
+    )
     plain = {"type": "Feature", "properties": {}}
     document = {"type": "FeatureCollection", "features": [plain, good, good]}
     after = migrate(document, NEW)
@@ -165,5 +174,5 @@ def test_all_features_move_or_none() -> None:
 
 
 def test_a_document_that_is_wrong_already_moves_as_it_is() -> None:
-    document = of(MIDDLE, item({"type": "http"}))
+    document = of(MIDDLE, protected_item({"type": "http"}))
     assert moved(document, NEW) == of(NEW, document)

@@ -11,10 +11,10 @@ from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collecti
 from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, pointer
 from tollgate.serve.catalog_auth.rules.rule import (
     FINDINGS_MAX,
+    CatalogRule,
+    FindingReport,
     Profile,
-    Report,
-    Rule,
-    Step,
+    RunningRule,
     Subject,
 )
 from tollgate.serve.catalog_auth.verdict.report import Options, validate, validate_raw
@@ -168,13 +168,13 @@ def test_findings_stand_in_the_order_of_their_places() -> None:
     assert found[0][0] == "assets"
 
 
-def silent(_: object, report: Report) -> None:
+def silent(_: object, report: FindingReport) -> None:
     report.add((), "once more")
 
 
 def test_of_many_findings_all_are_counted_and_some_are_told() -> None:
-    report = Report(locate({}), Profile.DEFAULT, None)
-    rule = Rule(
+    report = FindingReport(locate({}), Profile.DEFAULT, None)
+    rule = CatalogRule(
         id="Z01",
         name="z",
         severity=Severity.INFO,
@@ -186,7 +186,7 @@ def test_of_many_findings_all_are_counted_and_some_are_told() -> None:
         check=silent,
         example={},
     )
-    report.step = Step(rule, Severity.INFO, False)
+    report.step = RunningRule(rule, Severity.INFO, False)
     for _ in range(FINDINGS_MAX + 5):
         silent(None, report)
     assert len(report.finished()) == FINDINGS_MAX
@@ -195,7 +195,7 @@ def test_of_many_findings_all_are_counted_and_some_are_told() -> None:
 
 def test_what_rules_share_is_made_once() -> None:
     made = []
-    report = Report(locate({}), Profile.DEFAULT, None)
+    report = FindingReport(locate({}), Profile.DEFAULT, None)
 
     def make(document: object) -> int:
         made.append(document)

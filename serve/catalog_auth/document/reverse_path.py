@@ -6,13 +6,13 @@ A path for every value of a document would take room and time by its depth squar
 from tollgate.serve.catalog_auth.rules.findings import Path
 
 # The last step first; None is the root.
-Trail = tuple["Trail", str | int] | None
+ReversePath = tuple["ReversePath", str | int] | None
 
 
-def path_of(trail: Trail) -> Path:
+def forward_path(reverse_path: ReversePath) -> Path:
     """The steps from the root."""
     steps: list[str | int] = []
-    while trail is not None:
-        trail, step = trail
+    while reverse_path is not None:
+        reverse_path, step = reverse_path
         steps.append(step)
     return tuple(reversed(steps))

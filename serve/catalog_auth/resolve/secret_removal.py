@@ -45,7 +45,7 @@ _QUERY = re.compile(
 )
 
 
-def withheld(text: str) -> str:
+def without_secrets(text: str) -> str:
     """The text with what looks like a secret taken out, and cut where nobody looks any more."""
     text = _TOKEN.sub(WITHHELD, text[:TEXT_LENGTH_MAX])
     while (secret := find_secret(text)) is not None:
@@ -68,27 +68,30 @@ def _without_values(url: str) -> str:
     return url
 
 
-def withheld_value(value: object) -> object:
+def value_without_secrets(value: object) -> object:
     """The same for every text in a decoded value, names of members included."""
     if isinstance(value, str):
-        return withheld(value)
+        return without_secrets(value)
     if isinstance(value, Mapping):
-        return {withheld(str(name)): withheld_value(inner) for name, inner in value.items()}
+        return {
+            without_secrets(str(name)): value_without_secrets(inner)
+            for name, inner in value.items()
+        }
     if isinstance(value, list):
-        return [withheld_value(inner) for inner in value]
+        return [value_without_secrets(inner) for inner in value]
     return value
 
 
-def withheld_mapping(value: Mapping[str, object]) -> Mapping[str, object]:
-    found = withheld_value(value)
+def mapping_without_secrets(value: Mapping[str, object]) -> Mapping[str, object]:
+    found = value_without_secrets(value)
     assert isinstance(found, dict), "an object stays one"
     return found
 
 
-def withheld_scheme(scheme: Scheme) -> Scheme:
+def scheme_without_secrets(scheme: Scheme) -> Scheme:
     return msgspec.structs.replace(
         scheme,
-        name=withheld(scheme.name),
-        value=withheld_mapping(scheme.value),
-        type=None if scheme.type is None else withheld(scheme.type),
+        name=without_secrets(scheme.name),
+        value=mapping_without_secrets(scheme.value),
+        type=None if scheme.type is None else without_secrets(scheme.type),
     )

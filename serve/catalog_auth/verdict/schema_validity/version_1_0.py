@@ -16,8 +16,8 @@ from tollgate.serve.catalog_auth.verdict.schema_validity.shapes import (
 )
 
 
-def takes(root: Mapping[str, object]) -> bool:
-    """Whether the schema takes a document that declares v1.0.0."""
+def is_valid_v1_0(root: Mapping[str, object]) -> bool:
+    """Whether the schema is_valid_v1_0 a document that declares v1.0.0."""
     match root.get("type"):
         case "Feature":
             return _takes_item(root)

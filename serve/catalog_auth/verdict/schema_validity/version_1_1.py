@@ -37,8 +37,8 @@ def needed_urls(flow_name: str, version: Version) -> tuple[str, ...]:
     return tuple(needed)
 
 
-def takes(document: Document, version: Version) -> bool:
-    """Whether the schema takes a document that declares this version."""
+def is_valid_since_v1_1(document: Document, version: Version) -> bool:
+    """Whether the schema is_valid_since_v1_1 a document that declares this version."""
     if document.kind in (Kind.OTHER, Kind.ITEM_COLLECTION):
         return False
     schemes = document.schemes_value
@@ -48,7 +48,7 @@ def takes(document: Document, version: Version) -> bool:
     ):
         return False
     # What was located on the way already proves the rest for nearly every document.
-    is_tidy = not (document.strays or document.malformed or document.misshapen)
+    is_tidy = not (document.misplaced or document.malformed or document.misshapen)
     return is_tidy or _has_its_fields(document.root, document.kind)
 
 

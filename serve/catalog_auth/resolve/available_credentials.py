@@ -1,4 +1,4 @@
-"""What the caller holds, by name: never a value, only that there is one.
+"""Credentials that the caller holds, by name: never a value, only that there is one.
 
 A name is a scheme's (`login`: all that it takes) or one thing of it (`login.client_id`, as
 `missing` calls it). With domains, what is held is only for hosts in them: `example.com` is for
@@ -14,7 +14,7 @@ HELD_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class AvailableCredential:
     """`domains` empty: for any host."""
 
     name: str
@@ -27,10 +27,10 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class AvailableCredentials:
     """All that the caller holds."""
 
-    held: tuple[Held, ...] = ()
+    held: tuple[AvailableCredential, ...] = ()
 
     def has(self, need: Need, hosts: Iterable[str] = ()) -> bool:
         """Whether this is held, and may go to all of these hosts."""
@@ -50,4 +50,4 @@ class Holdings:
         return not own or any(held.is_for(host) for held in own)
 
 
-NOTHING = Holdings()
+NOTHING_AVAILABLE = AvailableCredentials()
