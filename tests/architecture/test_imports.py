@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.architecture.trees import tree
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -107,14 +109,14 @@ def find_forbidden(path: str, text: str) -> list[str]:
 
 def touched(path: str, text: str) -> Iterator[tuple[int, str]]:
     """(line, full dotted name) of all that is imported, and of its attributes that are read."""
-    tree = ast.parse(text, path)
+    module = tree(path, text)
     known: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(module):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name, bound, meant in imported(path, node):
                 known[bound] = meant
                 yield node.lineno, name
-    for node in ast.walk(tree):
+    for node in ast.walk(module):
         if isinstance(node, ast.Attribute) and (name := dotted(node, known)):
             yield node.lineno, name
         if isinstance(node, ast.Call) and (name := dynamically_imported(node, known)):
@@ -159,7 +161,7 @@ def find_misnamed_serve(path: str, text: str) -> list[str]:
     """Imports under which Ray's serve and ours could be taken for each other."""
     law = "Ray's serve is `from ray import serve as ray_serve`"
     findings = []
-    for node in ast.walk(ast.parse(text, path)):
+    for node in ast.walk(tree(path, text)):
         match node:
             case ast.Import(names=names):
                 wrong = any(f"{alias.name}.".startswith("ray.serve.") for alias in names)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.architecture.trees import tree
+
 # Here an unforeseen failure becomes an error status and a counter; everywhere else it is seen.
 CATCHES_ALL = r"serve/ratelimit/fronts/\w+\.py"
 PRINTS = r"serve/commands/.+|serve/cli\.py|scripts/.+"
@@ -35,7 +37,7 @@ def find_catch_alls(path: str, text: str) -> list[str]:
     if re.fullmatch(CATCHES_ALL, path):
         return []
     findings = []
-    for node in ast.walk(ast.parse(text, path)):
+    for node in ast.walk(tree(path, text)):
         match node:
             case ast.ExceptHandler(type=None):
                 caught = {"everything"}
@@ -58,7 +60,7 @@ def find_prints(path: str, text: str) -> list[str]:
         return []
     return [
         f"{path}:{node.lineno}: prints: log it, or return it to whoever prints"
-        for node in ast.walk(ast.parse(text, path))
+        for node in ast.walk(tree(path, text))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
     ]
 
@@ -66,7 +68,7 @@ def find_prints(path: str, text: str) -> list[str]:
 def find_skips(path: str, text: str) -> list[str]:
     return [
         f"{path}:{node.lineno}: {ast.unparse(node)}: a test runs, or it is deleted"
-        for node in ast.walk(ast.parse(text, path))
+        for node in ast.walk(tree(path, text))
         if isinstance(node, ast.Attribute) and re.fullmatch(SKIPS, ast.unparse(node))
     ]
 
