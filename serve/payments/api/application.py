@@ -1,7 +1,7 @@
-"""The application: FastAPI around the door, with the API's document and a page to browse it.
+"""The application: FastAPI around the dispatcher, with the API's document and a page to browse it.
 
-The door answers whatever is not the document, so its own errors are the only ones there are, and no
-call is matched against one route after another.
+The dispatcher answers whatever is not the document, so its own errors are the only ones there are,
+and no call is matched against one route after another.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ DOCS_PATH = "/docs"
 TITLE = "Tollgate payments"
 
 
-def payments_application(door: Dispatcher, version: str) -> FastAPI:
+def payments_application(dispatcher: Dispatcher, version: str) -> FastAPI:
     """The API at the root of its prefix; `/docs` to browse it, `/openapi.json` to read it."""
     app = FastAPI(
         title=TITLE,
@@ -35,34 +35,34 @@ def payments_application(door: Dispatcher, version: str) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    described = document(door.routes, version)
+    described = document(dispatcher.routes, version, dispatcher.fundable)
     app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
-    pages = DocumentPages(door, described)
+    pages = DocumentPages(dispatcher, described)
     for path, answer in (
         (DOCUMENT_PATH, pages.document),
         (DOCS_PATH, pages.page),
         (f"{DOCS_PATH}/{{name}}", pages.asset),
     ):
         app.router.routes.append(Route(path, answer, methods=["GET"]))
-    app.router.default = partial(_through, door)
+    app.router.default = partial(_through, dispatcher)
     app.add_exception_handler(Exception, pages.failed)
     app.add_exception_handler(HTTPException, pages.refused)
     return app
 
 
-async def _through(door: Dispatcher, scope: Scope, receive: Receive, send: Send) -> None:
+async def _through(dispatcher: Dispatcher, scope: Scope, receive: Receive, send: Send) -> None:
     """What no route of the document takes; a redirect is no answer for a trailing slash."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1000})
         return
-    await door(scope, receive, send)
+    await dispatcher(scope, receive, send)
 
 
 class DocumentPages:
-    """What is answered beside the door, with the request id that every reply carries."""
+    """What is answered beside the dispatcher, with the request id that every reply carries."""
 
-    def __init__(self, door: Dispatcher, described: dict[str, Any]) -> None:
-        self._door = door
+    def __init__(self, dispatcher: Dispatcher, described: dict[str, Any]) -> None:
+        self._dispatcher = dispatcher
         self._described = described
 
     async def document(self, request: Request) -> Response:
@@ -80,7 +80,7 @@ class DocumentPages:
 
     async def failed(self, request: Request, error: Exception) -> Response:
         del error  # (logged by whoever runs the application, where it arrives next)
-        request_id = self._door.request_id(request.scope)
+        request_id = self._dispatcher.request_id(request.scope)
         return self._response(internal_error(request.scope, request_id), request_id)
 
     async def refused(self, request: Request, error: Exception) -> Response:
@@ -89,12 +89,12 @@ class DocumentPages:
         is_there = error.status_code == 405
         rejection = WrongMethod(["GET", "HEAD"]) if is_there else NotFound("there is no such page")
         wants_json = accepts_json(request.headers.get("accept", ""))
-        request_id = self._door.request_id(request.scope)
+        request_id = self._dispatcher.request_id(request.scope)
         reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
         return self._response(reply, request_id)
 
     def _answer(self, request: Request, body: bytes, media_type: str) -> Response:
-        headers = api_page.HEADERS | self._added(self._door.request_id(request.scope))
+        headers = api_page.HEADERS | self._added(self._dispatcher.request_id(request.scope))
         return Response(body, 200, headers, media_type)
 
     def _response(self, reply: Reply, request_id: str) -> Response:
@@ -103,5 +103,5 @@ class DocumentPages:
         return Response(reply.body, reply.status, headers | self._added(request_id), media_type)
 
     def _added(self, request_id: str) -> dict[str, str]:
-        added = self._door.added(request_id)
+        added = self._dispatcher.added(request_id)
         return {"X-Request-ID": added} if added else {}

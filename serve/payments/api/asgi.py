@@ -91,6 +91,11 @@ class Dispatcher:
         self.routes = ROUTES if operator is None else OPERATOR_ROUTES
         self._table: RouteTable[ApiContext] = RouteTable(self.routes)
 
+    @property
+    def fundable(self) -> Sequence[str]:
+        """The currencies that a merchant's account can be kept in."""
+        return self._context.reference.currencies.fundable
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "the API has no websockets"
         headers = read_headers(scope)
@@ -106,7 +111,7 @@ class Dispatcher:
         await send_reply(send, reply, self.added(request_id))
 
     def request_id(self, scope: Scope) -> str:
-        """The id of a request, also of one that is answered beside the door."""
+        """The id of a request, also of one that is answered beside the dispatcher."""
         known = scope.get(REQUEST_ID)
         return str(known) if known else request_id_of(read_headers(scope), self._context.secrets)
 

@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.delivery.schedule import DeliveryStore
@@ -16,7 +16,9 @@ from tollgate.actors.ledger.law.values import BookId, Currency, EntityId, Rate
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadStore
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
+from tollgate.serve.payments.api.bodies.model_reader import RequestBody, read_model
 from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body, read_query
+from tollgate.serve.payments.api.bodies.wire_types import Reading
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import CallLimits, per_app, per_merchant
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction, EntityCache
@@ -32,6 +34,7 @@ from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 MERCHANT_ID = "merchantId"
+M = TypeVar("M", bound=RequestBody)
 
 
 class Invitations(Protocol):
@@ -74,7 +77,11 @@ class ApiContext:
     def now_ms(self) -> int:
         return int(self.clock.now_s() * 1000)
 
-    async def enter(
+    def read(self, body: Body, model: type[M]) -> M:
+        """The fields of a body. Raises BadRequest."""
+        return read_model(model, body, Reading(self.reference, self.targets, body.is_form))
+
+    async def access_merchant(
         self, call: Call, merchant: str, *, is_for_the_book: bool = False
     ) -> CachedMerchant:
         """Into a merchant's book. `is_for_the_book`: it will ask who is a member, not we. Raises
@@ -92,12 +99,12 @@ class ApiContext:
     async def access_transaction(self, call: Call, transaction: str) -> TransactionAccess:
         """Into the book of a transaction. Raises NotFound, Forbidden, TooMany."""
         facts, state = await self.entities.transaction(transaction)
-        return TransactionAccess(facts, state, await self.enter(call, facts.merchant))
+        return TransactionAccess(facts, state, await self.access_merchant(call, facts.merchant))
 
     async def access_entity(self, call: Call, kind: str, entity: str) -> EntityRow:
         """Into the book of an entity, which is read. Raises NotFound, Forbidden, TooMany."""
         row = await self.entities.row(kind, entity)
-        await self.enter(call, row.book)
+        await self.access_merchant(call, row.book)
         return row
 
     async def count_call(self, call: Call, *, is_test: bool = False) -> None:
@@ -105,25 +112,27 @@ class ApiContext:
         app = call.caller.app
         await self.limits.admit(per_app(app, is_test=is_test, is_write=call.is_write))
 
-    async def one(self, call: Call, kind: str, entity: str) -> Reply:
+    async def entity_reply(self, call: Call, kind: str, entity: str) -> Reply:
         """An entity under the name of its kind, as it is now."""
         row = await self.access_entity(call, kind, entity)
         return Reply(200, under(kind, row.document))
 
-    async def listed(
+    async def list_reply(
         self, call: Call, kind: str, merchant: str, filters: frozenset[str] = frozenset()
     ) -> Reply:
         """A page of a merchant's entities of a kind. Raises BadRequest as well."""
-        facts = await self.enter(call, merchant)
+        facts = await self.access_merchant(call, merchant)
         query = read_list_query(read_query(call.query), filters | {MERCHANT_ID})
         if query.merchant is not None and query.merchant != EntityId(facts.id):
             return Reply(200, as_list(()))
-        return await self.page(kind, facts.id, query.page, query.wanted)
+        return await self.page_reply(kind, facts.id, query.page, query.wanted)
 
-    async def page(self, kind: str, book: BookId, page: PageBounds, wanted: ListFilter) -> Reply:
+    async def page_reply(
+        self, kind: str, book: BookId, page: PageBounds, wanted: ListFilter
+    ) -> Reply:
         return Reply(200, as_list(await self.store.page(kind, book, page, wanted)))
 
-    async def order(
+    async def execute(
         self,
         call: Call,
         book: BookId,
@@ -138,7 +147,7 @@ class ApiContext:
             call, book, command, body, is_checked=is_checked, idempotency_key=idempotency_key
         )
 
-    def rate(self, source: Currency, target: Currency) -> Rate | None:
+    def exchange_rate(self, source: Currency, target: Currency) -> Rate | None:
         """The exchange rate of now; None when none is needed, or none is known."""
         if source == target:
             return None

@@ -134,8 +134,10 @@ class _Importer:
                 amount=move.amount,
                 currency=None,
                 descriptor=move.descriptor,
-                rate=context.rate(code, merchant.currency),
-                flat_rate=context.rate(context.reference.pricing.flat.currency, merchant.currency),
+                rate=context.exchange_rate(code, merchant.currency),
+                flat_rate=context.exchange_rate(
+                    context.reference.pricing.flat.currency, merchant.currency
+                ),
             )
             await self._line(book, capture, move.line, move)
 
@@ -169,7 +171,7 @@ class _Importer:
         import is the same one again."""
         body = Body({"import": repr(shown)})
         key = f"import {digest(book.encode(), what.encode())}"
-        return await self._context.order(self._call, book, command, body, idempotency_key=key)
+        return await self._context.execute(self._call, book, command, body, idempotency_key=key)
 
     async def _require_free(self, kind: str, book: BookId, given: EntityId) -> None:
         """That nothing else has the id: of this kind in this book, the book itself says so."""

@@ -2,18 +2,24 @@
 one. It is true of every call: both media types, every status, the headers.
 """
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from tollgate.actors.kernel.json_value import Json
+from tollgate.serve.payments.api.bodies import requests
 from tollgate.serve.payments.api.bodies.readers import FORM
+from tollgate.serve.payments.api.bodies.wire_types import ID_PATTERN
 from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
-from tollgate.serve.payments.api.document import report_schemas, schemas
+from tollgate.serve.payments.api.document import reply_schemas, report_schemas
 from tollgate.serve.payments.api.document.form_schemas import form_schema
+from tollgate.serve.payments.api.document.reply_schemas import SUFFIX
 from tollgate.serve.payments.api.paging import LIMIT_MAX
 from tollgate.serve.payments.api.rejections import (
     Forbidden,
@@ -29,6 +35,7 @@ from tollgate.serve.payments.api.router import Access, Route
 
 JSON = "application/json"
 REF = "#/components/schemas/{model}"
+_REFERENCE = re.compile(REF.format(model="([A-Za-z]+)"))
 TITLE = "Tollgate payments"
 DESCRIPTION = """\
 Amounts are whole numbers of minor units. Lists are arrays with one element per line, the newest
@@ -52,8 +59,8 @@ TAGS = {
     "operator": "Calls with the operator's key, at a port of their own",
 }
 _FILTERS: Mapping[str, Json] = {
-    "merchantId": {"type": "string", "pattern": schemas.ID_PATTERN},
-    "transactionId": {"type": "string", "pattern": schemas.ID_PATTERN},
+    "merchantId": {"type": "string", "pattern": ID_PATTERN},
+    "transactionId": {"type": "string", "pattern": ID_PATTERN},
     "test": {"type": "string", "enum": ["yes", "no", "y", "n", "1", "0", "true", "false"]},
     "successful": {"type": "string", "enum": ["yes", "no", "y", "n", "1", "0", "true", "false"]},
 }
@@ -72,8 +79,8 @@ _RETRY_AFTER = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
 _REPLAYED = {"Idempotency-Replayed": {"$ref": "#/components/headers/Idempotency-Replayed"}}
 
 
-def document(routes: Sequence[Route[Any]], version: str) -> Json:
-    """The whole document."""
+def document(routes: Sequence[Route[Any]], version: str, fundable: Sequence[str]) -> Json:
+    """The whole document. `fundable`: the currencies that accounts can be kept in."""
     paths: Json = {}
     used = {route.tag for route in routes}
     for route in routes:
@@ -86,7 +93,7 @@ def document(routes: Sequence[Route[Any]], version: str) -> Json:
         ],
         "paths": paths,
         "components": {
-            "schemas": _schemas(),
+            "schemas": _used_schemas(paths, fundable),
             "headers": _HEADERS,
             "responses": {_problem_name(status): _problem(status) for status in _MEANINGS},
             "securitySchemes": {
@@ -162,7 +169,7 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
         yield _parameter("header", "Idempotency-Key", key, "one effect, however often it is sent")
 
 
-_ID: Json = {"type": "string", "pattern": schemas.ID_PATTERN}
+_ID: Json = {"type": "string", "pattern": ID_PATTERN}
 
 
 def _parameter(
@@ -177,12 +184,11 @@ def _is_write(route: Route[Any]) -> bool:
 
 
 def _request_body(name: str) -> Json:
-    model = _models()[name]
     schema = _schemas()[name]
     return {
         "required": bool(schema.get("required")),
         "content": {
-            JSON: {"schema": {"$ref": REF.format(model=model.__name__)}},
+            JSON: {"schema": {"$ref": REF.format(model=name)}},
             FORM: {"schema": form_schema(schema, _schemas())},
         },
     }
@@ -219,7 +225,7 @@ def _success(route: Route[Any]) -> Json:
 
 def _reply_schema(route: Route[Any]) -> Json:
     name = route.reply.removesuffix("[]")
-    reference = {"$ref": REF.format(model=_models()[name].__name__)}
+    reference = {"$ref": REF.format(model=name)}
     return reference if name == route.reply else {"type": "array", "items": reference}
 
 
@@ -260,9 +266,10 @@ def _problem(status: int) -> Json:
 
 @cache
 def _models() -> Mapping[str, type[BaseModel]]:
+    """The models of requests and replies, by their names in the document."""
     return {
-        name: each
-        for module in (schemas, report_schemas)
+        name.removesuffix(SUFFIX): each
+        for module in (requests, reply_schemas, report_schemas)
         for name, each in vars(module).items()
         if isinstance(each, type)
         and issubclass(each, BaseModel)
@@ -270,12 +277,36 @@ def _models() -> Mapping[str, type[BaseModel]]:
     }
 
 
+class _Components(GenerateJsonSchema):
+    """Names the schemas as the document does."""
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(name).removesuffix(SUFFIX)
+
+
 @cache
-def _schemas() -> Json:
+def _schemas() -> Mapping[str, Json]:
     _, found = models_json_schema(
         [(model, "validation") for model in _models().values()],
         ref_template=REF,
         by_alias=True,
+        schema_generator=_Components,
     )
     definitions: Json = found["$defs"]
     return definitions
+
+
+def _used_schemas(paths: Json, fundable: Sequence[str]) -> Json:
+    """The schemas that these calls lead to."""
+    schemas = deepcopy(dict(_schemas()))
+    schemas["MerchantCreate"]["properties"]["currency"]["enum"] = list(fundable)
+    used: Json = {}
+    found = {"Problem", *_referred(paths)}
+    while found:
+        used |= {name: schemas[name] for name in found}
+        found = {each for name in found for each in _referred(schemas[name])} - used.keys()
+    return dict(sorted(used.items()))
+
+
+def _referred(document: Json) -> set[str]:
+    return set(_REFERENCE.findall(json.dumps(document)))

@@ -1,31 +1,27 @@
-"""More types of the API's document: reports, books, webhooks, the sandbox (see schemas.py)."""
+"""Replies of reports, books, webhooks and the operator's calls, as types of the API's document (see
+reply_schemas.py)."""
 # ruff: noqa: N815  (names are the wire's)
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tollgate.serve.payments.api.document.schemas import (
-    Amount,
-    CurrencyCode,
-    Custom,
-    Document,
-    Id,
+from tollgate.serve.payments.api.bodies.wire_types import Amount, CurrencyCode, Id
+from tollgate.serve.payments.api.document.reply_schemas import (
     Moment,
-    Request,
-    Signed,
-    Sum,
-    Text,
-    Total,
+    NonNegative,
+    ReplyBody,
+    SignedAmount,
+    SumSchema,
 )
 
 
-class DisputeReason(Document):
+class DisputeReasonSchema(ReplyBody):
     code: int
     title: str
 
 
-class Dispute(Document):
+class DisputeSchema(ReplyBody):
     """Once it is decided, one of `won` and `lost` is there."""
 
     id: Id
@@ -33,17 +29,17 @@ class Dispute(Document):
     transactionId: Id
     created: Moment
     amount: Amount
-    reason: DisputeReason
+    reason: DisputeReasonSchema
     due: Moment
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
 
 
-class DisputeReply(Document):
-    dispute: Dispute
+class DisputeReplySchema(ReplyBody):
+    dispute: DisputeSchema
 
 
-class Fraud(Document):
+class FraudSchema(ReplyBody):
     id: Id
     merchantId: Id
     transactionId: Id
@@ -52,11 +48,11 @@ class Fraud(Document):
     reason: Annotated[int, Field(ge=0, le=8)] | None = None
 
 
-class FraudReply(Document):
-    fraud: Fraud
+class FraudReplySchema(ReplyBody):
+    fraud: FraudSchema
 
 
-class Exchange(Document):
+class ExchangeSchema(ReplyBody):
     """A conversion as it was booked: the exact result was `amount` + `remainder` /
     `denominator`. (`from` is the currency it came from.)"""
 
@@ -65,12 +61,12 @@ class Exchange(Document):
     numerator: int
     denominator: int
     dated: str
-    amount: Total
+    amount: NonNegative
     remainder: int
     rounding: str
 
 
-class Line(Document):
+class LineSchema(ReplyBody):
     """Exactly one of capture, refund, dispute and payout is there. `balance` and `fee` are in the
     funding currency, `amount` in the transaction's."""
 
@@ -78,9 +74,9 @@ class Line(Document):
     merchantId: Id
     test: bool
     created: Moment
-    balance: Signed
-    fee: Total
-    amount: Sum
+    balance: SignedAmount
+    fee: NonNegative
+    amount: SumSchema
     transactionId: Id | None = None
     description: str | None = None
     capture: Literal[True] | None = None
@@ -89,24 +85,24 @@ class Line(Document):
     payout: Literal[True] | None = None
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
-    exchange: Exchange | None = None
+    exchange: ExchangeSchema | None = None
 
 
-class LineReply(Document):
-    line: Line
+class LineReplySchema(ReplyBody):
+    line: LineSchema
 
 
-class Balance(Document):
+class BalanceSchema(ReplyBody):
     currency: CurrencyCode
-    amount: Signed
+    amount: SignedAmount
     at: Moment
 
 
-class BalanceReply(Document):
-    balance: Balance
+class BalanceReplySchema(ReplyBody):
+    balance: BalanceSchema
 
 
-class Event(Document):
+class EventSchema(ReplyBody):
     id: Id
     seq: Annotated[int, Field(ge=1)]
     type: Annotated[str, Field(examples=["transaction.captured"])]
@@ -114,7 +110,7 @@ class Event(Document):
     data: dict[str, Any]
 
 
-class AuditEntry(Document):
+class AuditEntrySchema(ReplyBody):
     """`appId` null: without credentials."""
 
     seq: Annotated[int, Field(ge=1)]
@@ -128,28 +124,24 @@ class AuditEntry(Document):
     hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class WebhookCreate(Request):
-    url: Annotated[str, Field(max_length=2_048, examples=["https://example.com/hook"])]
-
-
-class Webhook(Document):
+class WebhookSchema(ReplyBody):
     id: Id
     url: str
     created: Moment
 
 
-class WebhookWithSecret(Document):
+class WebhookWithSecretSchema(ReplyBody):
     id: Id
     url: str
     created: Moment
     secret: str
 
 
-class WebhookCreated(Document):
-    webhook: WebhookWithSecret
+class WebhookCreatedSchema(ReplyBody):
+    webhook: WebhookWithSecretSchema
 
 
-class DeadLetter(Document):
+class DeadLetterSchema(ReplyBody):
     """`id`: the event's. `queued`: it is to be sent again."""
 
     id: Id
@@ -158,64 +150,11 @@ class DeadLetter(Document):
     queued: bool
 
 
-class ReplayCreate(Request):
-    events: Annotated[list[Id], Field(min_length=1, max_length=1_000)] | None = None
-
-
-class ReplayCreated(Document):
+class ReplayCreatedSchema(ReplyBody):
     queued: Annotated[int, Field(ge=0)]
 
 
-class CardExpiry(Request):
-    month: Annotated[int, Field(ge=1, le=12, examples=[8])]
-    year: Annotated[int, Field(ge=2000, le=2099, examples=[2066])]
-
-
-class PlainCard(Request):
-    number: Annotated[str, Field(examples=["4100000000000000"])]
-    expiry: CardExpiry
-    code: Annotated[str, Field(pattern="^[0-9]{3,4}$", examples=["123"])]
-
-
-class SandboxPayment(Request):
-    """`test`: how the simulated card and its bank behave; everything left out is good."""
-
-    key: Annotated[str, Field(description="the merchant's public key")]
-    amount: Amount
-    currency: CurrencyCode
-    card: PlainCard
-    custom: Custom | None = None
-    test: dict[str, Any] | None = None
-
-
-class DisputeReasonCreate(Request):
-    code: Annotated[int, Field(ge=0, le=9_999)] = 0
-    title: Text = ""
-
-
-class SandboxDispute(Request):
-    transactionId: Id
-    amount: Amount
-    reason: DisputeReasonCreate | None = None
-
-
-class SandboxFraud(Request):
-    transactionId: Id
-    reason: Annotated[int, Field(ge=0, le=8)] | None = None
-
-
-class PayoutCreate(Request):
-    merchantId: Id
-    amount: Amount
-    description: Text = ""
-
-
-class ImportCreate(Request):
-    file: Annotated[str, Field(description="The text of the file, YAML or JSON.")]
-    name: Annotated[str, Field(description="What refusals call the file.")] = ""
-
-
-class Imported(Document):
+class ImportedSchema(ReplyBody):
     apps: int
     merchants: int
     transactions: int
@@ -223,20 +162,20 @@ class Imported(Document):
     cards: int
 
 
-class ImportReply(Document):
-    imported: Imported
+class ImportReplySchema(ReplyBody):
+    imported: ImportedSchema
 
 
-class AccountSum(Document):
+class AccountSumSchema(ReplyBody):
     account: str
     currency: CurrencyCode
     amount: int
 
 
-class TrialBalance(Document):
-    accounts: list[AccountSum]
+class TrialBalanceSchema(ReplyBody):
+    accounts: list[AccountSumSchema]
     balanced: bool
 
 
-class TrialBalanceReply(Document):
-    trialBalance: TrialBalance
+class TrialBalanceReplySchema(ReplyBody):
+    trialBalance: TrialBalanceSchema

@@ -9,10 +9,9 @@ from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law.commands import CreateApp, RotateKey
 from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.values import DIRECTORY
-from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.fields import BodyFields
 from tollgate.serve.payments.api.bodies.readers import read_query
+from tollgate.serve.payments.api.bodies.requests import AppCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import per_address
 from tollgate.serve.payments.api.context import ApiContext
@@ -27,14 +26,12 @@ ANONYMOUS_KEY_LENGTH_MIN = 20
 MERCHANT_FILTERS = frozenset({"test"})
 
 
-async def create(context: ApiContext, call: Call) -> Reply:
+async def create_app(context: ApiContext, call: Call) -> Reply:
     """Without credentials nothing but the idempotency key tells a repetition from a stranger who
     uses the same one, so it must be one that nobody guesses."""
     await context.limits.admit(per_address(call.address))
     body = await call.body()
-    fields = BodyFields(body)
-    name = fields.may("name", constraints.name, "")
-    fields.check()
+    wanted = context.read(body, AppCreate)
     given = call.idempotency_key
     if 0 < len(given) < ANONYMOUS_KEY_LENGTH_MIN:
         raise BadRequest(
@@ -47,25 +44,25 @@ async def create(context: ApiContext, call: Call) -> Reply:
     scope = (call.address, given) if given else ()
     key = context.secrets.app_key(*scope)
     stored = context.digests.stored(key)
-    command = CreateApp(name, stored.digest, stored.last4)
+    command = CreateApp(wanted.name, stored.digest, stored.last4)
     idempotency_key = sha256("\n".join(scope).encode()).hexdigest() if scope else ""
-    done = await context.order(call, DIRECTORY, command, body, idempotency_key=idempotency_key)
+    done = await context.execute(call, DIRECTORY, command, body, idempotency_key=idempotency_key)
     return _with_key(done, key)
 
 
-async def rotate_key(context: ApiContext, call: Call) -> Reply:
+async def rotate_app_key(context: ApiContext, call: Call) -> Reply:
     app = await _own(context, call)
     given = call.idempotency_key
     key = context.secrets.app_key(app.id, given) if given else context.secrets.app_key()
     stored: StoredKey = context.digests.stored(key)
-    done = await context.order(
+    done = await context.execute(
         call, DIRECTORY, RotateKey(app.id, stored.digest, stored.last4), await call.body()
     )
     context.authentication.forget()
     return _with_key(done, key)
 
 
-async def keys(context: ApiContext, call: Call) -> Reply:
+async def list_app_keys(context: ApiContext, call: Call) -> Reply:
     app = await _own(context, call)
     used = await context.key_uses.last_used([key.digest for key in app.keys])
     documents = []
@@ -77,13 +74,13 @@ async def keys(context: ApiContext, call: Call) -> Reply:
     return Reply(200, as_list(documents))
 
 
-async def me(context: ApiContext, call: Call) -> Reply:
+async def find_caller(context: ApiContext, call: Call) -> Reply:
     await context.count_call(call)
     row = await context.entities.row("app", call.caller.app)
     return Reply(200, under("identity", row.document))
 
 
-async def merchants(context: ApiContext, call: Call) -> Reply:
+async def list_app_merchants(context: ApiContext, call: Call) -> Reply:
     app = await _own(context, call)
     query = read_list_query(read_query(call.query), MERCHANT_FILTERS)
     return Reply(200, as_list(await context.store.merchants_of(app.id, query.page, query.wanted)))
@@ -110,7 +107,7 @@ ROUTES = (
     Route(
         "POST",
         "/apps",
-        create,
+        create_app,
         "apps",
         "Create an app",
         request="AppCreate",
@@ -120,11 +117,11 @@ ROUTES = (
         f"Idempotency-Key must have at least {ANONYMOUS_KEY_LENGTH_MIN} characters.",
         access=Access.NOBODY,
     ),
-    Route("GET", "/me", me, "apps", "The app that calls", reply="IdentityReply"),
+    Route("GET", "/me", find_caller, "apps", "The app that calls", reply="IdentityReply"),
     Route(
         "GET",
         "/identities/{appId}/merchants",
-        merchants,
+        list_app_merchants,
         "apps",
         "Merchants of an app",
         reply="Merchant[]",
@@ -135,7 +132,7 @@ ROUTES = (
     Route(
         "GET",
         "/apps/{appId}/keys",
-        keys,
+        list_app_keys,
         "apps",
         "Live keys of an app",
         reply="Key[]",
@@ -145,7 +142,7 @@ ROUTES = (
     Route(
         "POST",
         "/apps/{appId}/keys",
-        rotate_key,
+        rotate_app_key,
         "apps",
         "Add a key, and end the older one of two",
         reply="AppCreated",

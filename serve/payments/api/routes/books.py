@@ -30,31 +30,31 @@ CSV = b"text/csv; charset=utf-8; header=present"
 NDJSON = b"application/x-ndjson"
 
 
-async def lines(context: ApiContext, call: Call) -> Reply:
-    return await context.listed(call, "line", call.ids[0], LINE_FILTERS)
+async def list_lines(context: ApiContext, call: Call) -> Reply:
+    return await context.list_reply(call, "line", call.ids[0], LINE_FILTERS)
 
 
-async def line(context: ApiContext, call: Call) -> Reply:
+async def find_line(context: ApiContext, call: Call) -> Reply:
     row = await context.access_entity(call, "line", call.ids[0])
     return Reply(200, row.document.encode())
 
 
-async def lines_as_csv(context: ApiContext, call: Call) -> Stream:
+async def export_lines_as_csv(context: ApiContext, call: Call) -> Stream:
     documents = await _exported(context, call)
     return Stream(_csv(documents), CSV, _attachment("lines.csv"))
 
 
-async def lines_as_ndjson(context: ApiContext, call: Call) -> Stream:
+async def export_lines_as_ndjson(context: ApiContext, call: Call) -> Stream:
     documents = await _exported(context, call)
     return Stream(_ndjson(documents), NDJSON, _attachment("lines.ndjson"))
 
 
-async def events(context: ApiContext, call: Call) -> Reply:
-    return await context.listed(call, "event", call.ids[0], EVENT_FILTERS)
+async def list_events(context: ApiContext, call: Call) -> Reply:
+    return await context.list_reply(call, "event", call.ids[0], EVENT_FILTERS)
 
 
-async def balance(context: ApiContext, call: Call) -> Reply:
-    merchant = await context.enter(call, call.ids[0])
+async def find_balance(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
     at_ms = _moment_ms(read_query(call.query).get("at"))
     amount = await context.store.balance_at(merchant.id, at_ms)
     assert amount is not None, "the merchant is there, and so is its book"
@@ -63,9 +63,9 @@ async def balance(context: ApiContext, call: Call) -> Reply:
     return Reply(200, encode_json({"balance": document}))
 
 
-async def audit(context: ApiContext, call: Call) -> Reply:
+async def list_audit(context: ApiContext, call: Call) -> Reply:
     """Entries of the journal, the oldest first, by their numbers."""
-    merchant = await context.enter(call, call.ids[0])
+    merchant = await context.access_merchant(call, call.ids[0])
     query = dict(read_query(call.query))
     after_seq = _seq(query.pop("after", ""))
     limit = read_list_query(query, frozenset()).page.limit
@@ -94,7 +94,7 @@ def _audit_document(entry: Entry) -> dict[str, object]:
 
 async def _exported(context: ApiContext, call: Call) -> AsyncIterator[str]:
     """Lines, the oldest first, page by page while they are sent."""
-    merchant = await context.enter(call, call.ids[0])
+    merchant = await context.access_merchant(call, call.ids[0])
     query = dict(read_query(call.query))
     query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
     wanted = read_list_query(query, LINE_FILTERS)
@@ -153,7 +153,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/lines",
-        lines,
+        list_lines,
         "lines",
         "Lines of a merchant",
         reply="Line[]",
@@ -164,7 +164,7 @@ ROUTES = (
     Route(
         "GET",
         "/lines/{lineId}",
-        line,
+        find_line,
         "lines",
         "Fetch a line",
         reply="Line",
@@ -173,7 +173,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/lines.csv",
-        lines_as_csv,
+        export_lines_as_csv,
         "lines",
         "Export lines as CSV",
         media_type="text/csv",
@@ -184,7 +184,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/lines.ndjson",
-        lines_as_ndjson,
+        export_lines_as_ndjson,
         "lines",
         "Export lines as NDJSON",
         media_type="application/x-ndjson",
@@ -195,7 +195,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/balance",
-        balance,
+        find_balance,
         "books",
         "The balance, now or at a time",
         reply="BalanceReply",
@@ -205,7 +205,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/events",
-        events,
+        list_events,
         "events",
         "Events of a merchant",
         reply="Event[]",
@@ -217,7 +217,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/audit",
-        audit,
+        list_audit,
         "books",
         "Who changed what, from where",
         reply="AuditEntry[]",

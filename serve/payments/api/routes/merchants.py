@@ -13,11 +13,14 @@ from tollgate.actors.ledger.law.commands import (
     RevokeApp,
     RevokeUser,
 )
-from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId
-from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError, is_id
-from tollgate.serve.payments.api.bodies.fields import BodyFields
-from tollgate.serve.payments.api.bodies.readers import Body
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId, Pricing
+from tollgate.serve.payments.api.bodies.constraints import FieldError, boolean, is_id
+from tollgate.serve.payments.api.bodies.requests import (
+    AppAdd,
+    MerchantChange,
+    MerchantCreate,
+    UserInvite,
+)
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.orders import done_reply
@@ -26,7 +29,6 @@ from tollgate.serve.payments.api.replies import Reply
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.mail.mailer import Invitation
 
-CHANGEABLE = ("name", "email", "descriptor")
 CHANGES = frozenset({403, 404})
 
 
@@ -34,85 +36,57 @@ class _Named(Struct):
     name: str = ""
 
 
-async def create(context: ApiContext, call: Call) -> Reply:
+async def create_merchant(context: ApiContext, call: Call) -> Reply:
     """Its id, and so its book, is reserved first; the same request gets the same one."""
     body = await call.body()
-    is_test = BodyFields(body).flag("test")
+    is_test = boolean(body.fields.get("test"), "test", is_form=body.is_form) is True
     await context.count_call(call, is_test=is_test)
     creator = await _app(context, call.caller.app)
-    command = _opening(context, body, creator)
-    reserved = await context.order(call, DIRECTORY, ReserveMerchant(), body)
+    wanted = context.read(body, MerchantCreate)
+    command = opening(wanted, context.reference.pricing, creator, context.secrets.public_key())
+    reserved = await context.execute(call, DIRECTORY, ReserveMerchant(), body)
     merchant = decode(reserved.body, type=dict[str, dict[str, str]])["merchant"]["id"]
-    return done_reply(await context.order(call, BookId(merchant), command, body))
+    return done_reply(await context.execute(call, BookId(merchant), command, body))
 
 
-def _opening(context: ApiContext, body: Body, creator: App) -> OpenMerchant:
-    reference, fields = context.reference, BodyFields(body)
-    command = OpenMerchant(
-        public_key=context.secrets.public_key(),
-        name=fields.may("name", constraints.name, ""),
-        currency=fields.need(
-            "currency",
-            lambda value, field: constraints.funding_currency(value, reference.currencies, field),
-            Currency(""),
-        ),
-        is_test=fields.flag("test"),
-        email=fields.need("email", constraints.email, ""),
-        website=fields.need("website", constraints.website, ""),
-        descriptor=fields.need("descriptor", constraints.descriptor, ""),
-        company_country=fields.need(
-            "company.country",
-            lambda value, field: constraints.country(value, reference.countries, field),
-            "",
-        ),
-        company_number=fields.may("company.number", constraints.company_number, ""),
-        iban=fields.may(
-            "bank.iban",
-            lambda value, field: constraints.iban(value, reference.iban_lengths, field),
-            "",
-        ),
-        pricing=reference.pricing,
+def opening(wanted: MerchantCreate, pricing: Pricing, creator: App, key: str) -> OpenMerchant:
+    """The command that opens a merchant's book. `key`: its public key."""
+    return OpenMerchant(
+        public_key=key,
+        name=wanted.name,
+        currency=wanted.currency,
+        is_test=wanted.test,
+        email=wanted.email,
+        website=wanted.website,
+        descriptor=wanted.descriptor,
+        company_country=wanted.company.country,
+        company_number=wanted.company.number,
+        iban=wanted.bank.iban,
+        pricing=pricing,
         creator=creator.id,
         creator_name=creator.name,
         creator_created_ms=creator.created_ms,
     )
-    fields.check()
-    return command
 
 
-async def find(context: ApiContext, call: Call) -> Reply:
-    return await context.one(call, "merchant", call.ids[0])
+async def find_merchant(context: ApiContext, call: Call) -> Reply:
+    return await context.entity_reply(call, "merchant", call.ids[0])
 
 
-async def change(context: ApiContext, call: Call) -> Reply:
+async def change_merchant(context: ApiContext, call: Call) -> Reply:
     """A3."""
-    merchant = await context.enter(call, call.ids[0])
+    merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    for name in body.fields:
-        if name not in CHANGEABLE:
-            fields.refuse(name[:100], f"cannot be changed; these can: {', '.join(CHANGEABLE)}")
-    command = ChangeMerchant(
-        name=_new_name(body, fields),
-        email=fields.may("email", constraints.email, None),
-        descriptor=fields.may("descriptor", constraints.descriptor, None),
-    )
-    fields.check()
-    return done_reply(await context.order(call, merchant.id, command, body))
+    wanted = context.read(body, MerchantChange)
+    command = ChangeMerchant(wanted.name, wanted.email, wanted.descriptor)
+    return done_reply(await context.execute(call, merchant.id, command, body))
 
 
-def _new_name(body: Body, fields: BodyFields) -> str | None:
-    """A name may be taken away by an empty one."""
-    return "" if body.fields.get("name") == "" else fields.may("name", constraints.name, None)
-
-
-async def invite(context: ApiContext, call: Call) -> Reply:
-    merchant = await context.enter(call, call.ids[0])
+async def invite_user(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    email = fields.need("email", constraints.email, "")
-    fields.check()
-    done = await context.order(call, merchant.id, InviteUser(email), body)
+    email = context.read(body, UserInvite).email
+    done = await context.execute(call, merchant.id, InviteUser(email), body)
     is_member = decode(done.body, type=dict[str, bool])["isMember"]
     if not is_member and not done.is_replay:
         by = await _name(context, "app", call.caller.app)
@@ -126,39 +100,39 @@ async def _name(context: ApiContext, kind: str, entity: str) -> str:
     return decode((await context.entities.row(kind, entity)).document, type=_Named).name
 
 
-async def users(context: ApiContext, call: Call) -> Reply:
-    return await context.listed(call, "user", call.ids[0])
+async def list_users(context: ApiContext, call: Call) -> Reply:
+    return await context.list_reply(call, "user", call.ids[0])
 
 
-async def revoke_user(context: ApiContext, call: Call) -> Reply:
-    merchant = await context.enter(call, call.ids[0])
+async def delete_user(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
     user = _existing(call.ids[1], "user")
-    return done_reply(await context.order(call, merchant.id, RevokeUser(user)))
+    return done_reply(await context.execute(call, merchant.id, RevokeUser(user)))
 
 
-async def add_app(context: ApiContext, call: Call) -> Reply:
-    merchant = await context.enter(call, call.ids[0])
+async def add_merchant_app(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    wanted = fields.reference("appId")
-    fields.check()
+    wanted = context.read(body, AppAdd).appId
     try:
         app = await _app(context, wanted)
     except NotFound:
         raise BadRequest(FieldError("appId", f"there is no app {wanted}")) from None
     command = AddApp(app.id, app.name, app.created_ms)
-    return done_reply(await context.order(call, merchant.id, command, body))
+    return done_reply(await context.execute(call, merchant.id, command, body))
 
 
-async def apps(context: ApiContext, call: Call) -> Reply:
-    return await context.listed(call, "membership", call.ids[0])
+async def list_merchant_apps(context: ApiContext, call: Call) -> Reply:
+    return await context.list_reply(call, "membership", call.ids[0])
 
 
-async def revoke_app(context: ApiContext, call: Call) -> Reply:
+async def delete_merchant_app(context: ApiContext, call: Call) -> Reply:
     """An app that has revoked itself and asks again with the same key is told the same again."""
-    merchant = await context.enter(call, call.ids[0], is_for_the_book=bool(call.idempotency_key))
+    merchant = await context.access_merchant(
+        call, call.ids[0], is_for_the_book=bool(call.idempotency_key)
+    )
     app = _existing(call.ids[1], "app")
-    done = await context.order(call, merchant.id, RevokeApp(app))
+    done = await context.execute(call, merchant.id, RevokeApp(app))
     context.authentication.forget()
     return done_reply(done)
 
@@ -179,7 +153,7 @@ ROUTES = (
     Route(
         "POST",
         "/merchants",
-        create,
+        create_merchant,
         "merchants",
         "Create a merchant",
         request="MerchantCreate",
@@ -190,7 +164,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}",
-        find,
+        find_merchant,
         "merchants",
         "Fetch a merchant",
         reply="MerchantReply",
@@ -199,7 +173,7 @@ ROUTES = (
     Route(
         "PUT",
         "/merchants/{merchantId}",
-        change,
+        change_merchant,
         "merchants",
         "Change a merchant's name, email or descriptor",
         request="MerchantChange",
@@ -209,7 +183,7 @@ ROUTES = (
     Route(
         "POST",
         "/merchants/{merchantId}/users",
-        invite,
+        invite_user,
         "members",
         "Invite a user by e-mail",
         request="UserInvite",
@@ -220,7 +194,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/users",
-        users,
+        list_users,
         "members",
         "Users of a merchant",
         reply="User[]",
@@ -230,7 +204,7 @@ ROUTES = (
     Route(
         "DELETE",
         "/merchants/{merchantId}/users/{userId}",
-        revoke_user,
+        delete_user,
         "members",
         "Revoke a user",
         status=204,
@@ -239,7 +213,7 @@ ROUTES = (
     Route(
         "POST",
         "/merchants/{merchantId}/apps",
-        add_app,
+        add_merchant_app,
         "members",
         "Give an app access",
         request="AppAdd",
@@ -250,7 +224,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/apps",
-        apps,
+        list_merchant_apps,
         "members",
         "Apps of a merchant",
         reply="App[]",
@@ -260,7 +234,7 @@ ROUTES = (
     Route(
         "DELETE",
         "/merchants/{merchantId}/apps/{appId}",
-        revoke_app,
+        delete_merchant_app,
         "members",
         "Revoke an app",
         status=204,

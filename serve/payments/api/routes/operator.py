@@ -1,9 +1,8 @@
 """What only the operator may do, at a port of its own and with a key of its own (part G)."""
 
 from tollgate.actors.ledger.law.commands import PayOut
-from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.fields import BodyFields
+from tollgate.serve.payments.api.bodies.requests import PayoutCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.orders import done_reply
@@ -12,21 +11,19 @@ from tollgate.serve.payments.api.replies import Reply, encode_json
 from tollgate.serve.payments.api.router import Access, Route
 
 
-async def pay_out(context: ApiContext, call: Call) -> Reply:
+async def create_payout(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
-    fields = BodyFields(body)
-    wanted = fields.reference("merchantId")
-    amount = fields.amount()
-    description = fields.may("description", constraints.text, "")
-    fields.check()
+    wanted = context.read(body, PayoutCreate)
     try:
-        merchant = await context.entities.merchant(wanted)
+        merchant = await context.entities.merchant(wanted.merchantId)
     except NotFound:
-        raise BadRequest(FieldError("merchantId", f"there is no merchant {wanted}")) from None
-    return done_reply(await context.order(call, merchant.id, PayOut(amount, description), body))
+        why = f"there is no merchant {wanted.merchantId}"
+        raise BadRequest(FieldError("merchantId", why)) from None
+    command = PayOut(wanted.amount, wanted.description)
+    return done_reply(await context.execute(call, merchant.id, command, body))
 
 
-async def trial_balance(context: ApiContext, call: Call) -> Reply:
+async def find_trial_balance(context: ApiContext, call: Call) -> Reply:
     """M8."""
     del call
     sums = await context.store.trial_balance()
@@ -47,7 +44,7 @@ ROUTES = (
     Route(
         "POST",
         "/operator/payouts",
-        pay_out,
+        create_payout,
         "operator",
         "Pay out of a merchant's balance",
         request="PayoutCreate",
@@ -59,7 +56,7 @@ ROUTES = (
     Route(
         "GET",
         "/operator/trial-balance",
-        trial_balance,
+        find_trial_balance,
         "operator",
         "The sums of all accounts, which cancel out per currency",
         reply="TrialBalanceReply",

@@ -1,7 +1,7 @@
 """What the card network reports: disputes and frauds (part A)."""
 
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.fields import REQUIRED
+from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
@@ -14,20 +14,20 @@ FILTERS = frozenset({"merchantId", "transactionId", "test"})
 MEMBERS_ONLY = frozenset({403, 404})
 
 
-async def disputes(context: ApiContext, call: Call) -> Reply:
+async def list_disputes(context: ApiContext, call: Call) -> Reply:
     return await _page(context, call, "dispute")
 
 
-async def dispute(context: ApiContext, call: Call) -> Reply:
-    return await context.one(call, "dispute", call.ids[0])
+async def find_dispute(context: ApiContext, call: Call) -> Reply:
+    return await context.entity_reply(call, "dispute", call.ids[0])
 
 
-async def frauds(context: ApiContext, call: Call) -> Reply:
+async def list_frauds(context: ApiContext, call: Call) -> Reply:
     return await _page(context, call, "fraud")
 
 
-async def fraud(context: ApiContext, call: Call) -> Reply:
-    return await context.one(call, "fraud", call.ids[0])
+async def find_fraud(context: ApiContext, call: Call) -> Reply:
+    return await context.entity_reply(call, "fraud", call.ids[0])
 
 
 async def _page(context: ApiContext, call: Call, kind: str) -> Reply:
@@ -35,15 +35,15 @@ async def _page(context: ApiContext, call: Call, kind: str) -> Reply:
     query = read_list_query(read_query(call.query), FILTERS)
     if query.merchant is None:
         raise BadRequest(FieldError("filter.merchantId", REQUIRED))
-    merchant = await context.enter(call, query.merchant)
-    return await context.page(kind, merchant.id, query.page, query.wanted)
+    merchant = await context.access_merchant(call, query.merchant)
+    return await context.page_reply(kind, merchant.id, query.page, query.wanted)
 
 
 ROUTES = (
     Route(
         "GET",
         "/disputes",
-        disputes,
+        list_disputes,
         "disputes",
         "Disputes of a merchant",
         reply="Dispute[]",
@@ -55,7 +55,7 @@ ROUTES = (
     Route(
         "GET",
         "/disputes/{disputeId}",
-        dispute,
+        find_dispute,
         "disputes",
         "Fetch a dispute",
         reply="DisputeReply",
@@ -64,7 +64,7 @@ ROUTES = (
     Route(
         "GET",
         "/frauds",
-        frauds,
+        list_frauds,
         "frauds",
         "Fraud reports of a merchant",
         reply="Fraud[]",
@@ -76,7 +76,7 @@ ROUTES = (
     Route(
         "GET",
         "/frauds/{fraudId}",
-        fraud,
+        find_fraud,
         "frauds",
         "Fetch a fraud report",
         reply="FraudReply",

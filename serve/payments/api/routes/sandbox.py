@@ -18,8 +18,13 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.fields import BodyFields
 from tollgate.serve.payments.api.bodies.readers import Body
+from tollgate.serve.payments.api.bodies.requests import (
+    PayoutCreate,
+    SandboxDispute,
+    SandboxFraud,
+    SandboxPayment,
+)
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import per_public_key
 from tollgate.serve.payments.api.context import ApiContext
@@ -30,7 +35,7 @@ from tollgate.serve.payments.api.replies import Reply
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.network.card import CardProblem, PlainCard, read_card
 from tollgate.serve.payments.network.port import CardNetwork, Charge, PaymentRefused
-from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
 from tollgate.serve.payments.reference.currencies import CurrencyEntry
 
 INVALID_CURRENCY, MISSING_CURRENCY = 1, 16
@@ -39,37 +44,31 @@ INVALID_KEY = 26
 PUBLIC_KEY_LENGTH_MAX = 256
 DISPUTE_DAYS = 14
 DAY_MS = 86_400_000
-FRAUD_REASON_MAX = 8
-DIGITS_MAX = 4
 CHANGES = frozenset({403, 404, 409})
 
 
-async def pay(context: ApiContext, call: Call) -> Reply:
+async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
     """A customer's payment, by the merchant's public key."""
     body = await call.body()
-    merchant = await _merchant(context, call, body)
+    merchant = await _merchant(context, call, body.fields.get("key"))
     network = context.networks.of(is_test=True)
     if isinstance(network, PaymentRefused):
         raise BadRequest(FieldError(network.field, network.message))
     currency, amount = _money(context, body)
     card = _card(context, body)
-    fields = BodyFields(body)
-    custom = fields.may("custom", constraints.custom, "")
-    behaviour = _behaviour(fields, is_form=body.is_form)
-    fields.check()
+    wanted = context.read(body, SandboxPayment)
     charge = Charge(currency.code, currency.exponent, amount, context.now_ms)
-    command = await _authorised(network, card, charge, behaviour, custom)
+    command = await _authorised(network, card, charge, wanted)
     # The fingerprint is made of what is ordered: of the card that is its summary.
     shown = Body({"key": body.fields.get("key"), "order": repr(command)})
-    done = await context.order(call, merchant.id, command, shown)
+    done = await context.execute(call, merchant.id, command, shown)
     if done.status == 201:
         made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
         context.entities.learn(made, CachedTransaction(merchant.id, currency.code))
     return done_reply(done)
 
 
-async def _merchant(context: ApiContext, call: Call, body: Body) -> CachedMerchant:
-    key = body.fields.get("key")
+async def _merchant(context: ApiContext, call: Call, key: object) -> CachedMerchant:
     if not isinstance(key, str) or not 0 < len(key) <= PUBLIC_KEY_LENGTH_MAX:
         raise attempt_failed(context.reference.errors, INVALID_KEY)
     await context.limits.admit(per_public_key(key, call.address))
@@ -110,22 +109,13 @@ def _card(context: ApiContext, body: Body) -> PlainCard:
     return found
 
 
-def _behaviour(fields: BodyFields, *, is_form: bool) -> CardBehaviour:
-    def read(value: object, field: str) -> CardBehaviour | FieldError:
-        del field  # (its fields are named below `test`)
-        return read_card_behaviour(value, is_form=is_form)
-
-    return fields.may("test", read, CardBehaviour())
-
-
 async def _authorised(
     network: CardNetwork,
     card: PlainCard,
     charge: Charge,
-    behaviour: CardBehaviour,
-    custom: str,
+    wanted: SandboxPayment,
 ) -> Authorise:
-    verdict = await network.authorise(card, charge, behaviour)
+    verdict = await network.authorise(card, charge, wanted.test or CardBehaviour())
     if isinstance(verdict, PaymentRefused):
         raise BadRequest(FieldError(verdict.field, verdict.message))
     return Authorise(
@@ -134,37 +124,32 @@ async def _authorised(
         amount=charge.amount,
         card=verdict.card,
         descriptor="",
-        custom=custom,
+        custom=wanted.custom,
         error=verdict.error,
         tds=verdict.tds,
     )
 
 
-async def open_dispute(context: ApiContext, call: Call) -> Reply:
+async def create_sandbox_dispute(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
-    fields = BodyFields(body)
-    transaction = fields.reference("transactionId")
-    amount = fields.amount()
-    code = fields.may("reason.code", _reason_code, 0)
-    title = fields.may("reason.title", constraints.text, "")
-    fields.check()
-    merchant = await _of_transaction(context, call, transaction)
+    wanted = context.read(body, SandboxDispute)
+    merchant = await _of_transaction(context, call, wanted.transactionId)
     command = OpenDispute(
-        transaction=transaction,
-        amount=amount,
-        reason_code=code,
-        reason_title=title or "Disputed in the sandbox",
+        transaction=wanted.transactionId,
+        amount=wanted.amount,
+        reason_code=wanted.reason.code,
+        reason_title=wanted.reason.title or "Disputed in the sandbox",
         due_ms=context.now_ms + DISPUTE_DAYS * DAY_MS,
-        dispute_rate=context.rate(merchant.pricing.dispute.currency, merchant.currency),
+        dispute_rate=context.exchange_rate(merchant.pricing.dispute.currency, merchant.currency),
     )
-    return done_reply(await context.order(call, merchant.id, command, body))
+    return done_reply(await context.execute(call, merchant.id, command, body))
 
 
-async def win_dispute(context: ApiContext, call: Call) -> Reply:
+async def win_sandbox_dispute(context: ApiContext, call: Call) -> Reply:
     return await _decide(context, call, is_won=True)
 
 
-async def lose_dispute(context: ApiContext, call: Call) -> Reply:
+async def lose_sandbox_dispute(context: ApiContext, call: Call) -> Reply:
     return await _decide(context, call, is_won=False)
 
 
@@ -172,30 +157,24 @@ async def _decide(context: ApiContext, call: Call, *, is_won: bool) -> Reply:
     row = await context.access_entity(call, "dispute", call.ids[0])
     merchant = await context.entities.merchant(row.book)
     _require_test(merchant)
-    return done_reply(await context.order(call, row.book, DecideDispute(row.id, is_won)))
+    return done_reply(await context.execute(call, row.book, DecideDispute(row.id, is_won)))
 
 
-async def report_fraud(context: ApiContext, call: Call) -> Reply:
+async def create_sandbox_fraud(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
-    fields = BodyFields(body)
-    transaction = fields.reference("transactionId")
-    reason = fields.may("reason", _fraud_reason, None)
-    fields.check()
-    merchant = await _of_transaction(context, call, transaction)
-    command = ReportFraud(transaction, context.now_ms, reason)
-    return done_reply(await context.order(call, merchant.id, command, body))
+    wanted = context.read(body, SandboxFraud)
+    merchant = await _of_transaction(context, call, wanted.transactionId)
+    command = ReportFraud(wanted.transactionId, context.now_ms, wanted.reason)
+    return done_reply(await context.execute(call, merchant.id, command, body))
 
 
-async def pay_out(context: ApiContext, call: Call) -> Reply:
+async def create_sandbox_payout(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
-    fields = BodyFields(body)
-    wanted = fields.reference("merchantId")
-    amount = fields.amount()
-    description = fields.may("description", constraints.text, "")
-    fields.check()
-    merchant = await context.enter(call, wanted)
+    wanted = context.read(body, PayoutCreate)
+    merchant = await context.access_merchant(call, wanted.merchantId)
     _require_test(merchant)
-    return done_reply(await context.order(call, merchant.id, PayOut(amount, description), body))
+    command = PayOut(wanted.amount, wanted.description)
+    return done_reply(await context.execute(call, merchant.id, command, body))
 
 
 async def _of_transaction(context: ApiContext, call: Call, transaction: EntityId) -> CachedMerchant:
@@ -209,29 +188,11 @@ def _require_test(merchant: CachedMerchant) -> None:
         raise Forbidden("the sandbox is for test merchants")
 
 
-def _reason_code(value: object, field: str) -> int | FieldError:
-    return _whole(value, field, 9_999)
-
-
-def _fraud_reason(value: object, field: str) -> int | FieldError | None:
-    return _whole(value, field, FRAUD_REASON_MAX)
-
-
-def _whole(value: object, field: str, highest: int) -> int | FieldError:
-    """In forms, digits."""
-    number = (
-        int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 5 else value
-    )
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= highest:
-        return FieldError(field, f"must be a whole number from 0 to {highest}")
-    return number
-
-
 ROUTES = (
     Route(
         "POST",
         "/sandbox/payments",
-        pay,
+        create_sandbox_payment,
         "sandbox",
         "Pay by card, as a customer of a test merchant",
         request="SandboxPayment",
@@ -244,7 +205,7 @@ ROUTES = (
     Route(
         "POST",
         "/sandbox/disputes",
-        open_dispute,
+        create_sandbox_dispute,
         "sandbox",
         "Open a dispute",
         request="SandboxDispute",
@@ -255,7 +216,7 @@ ROUTES = (
     Route(
         "POST",
         "/sandbox/disputes/{disputeId}/won",
-        win_dispute,
+        win_sandbox_dispute,
         "sandbox",
         "Win a dispute",
         reply="DisputeReply",
@@ -265,7 +226,7 @@ ROUTES = (
     Route(
         "POST",
         "/sandbox/disputes/{disputeId}/lost",
-        lose_dispute,
+        lose_sandbox_dispute,
         "sandbox",
         "Lose a dispute",
         reply="DisputeReply",
@@ -275,7 +236,7 @@ ROUTES = (
     Route(
         "POST",
         "/sandbox/frauds",
-        report_fraud,
+        create_sandbox_fraud,
         "sandbox",
         "Report a fraud",
         request="SandboxFraud",
@@ -286,7 +247,7 @@ ROUTES = (
     Route(
         "POST",
         "/sandbox/payouts",
-        pay_out,
+        create_sandbox_payout,
         "sandbox",
         "Pay out of the balance",
         request="PayoutCreate",

@@ -5,10 +5,16 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.entities import SavedCard, entity_of_row
 from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund, SaveCard, Void
 from tollgate.actors.ledger.law.transaction import Transaction
-from tollgate.actors.ledger.law.values import CardSummary, Currency, EntityId
-from tollgate.serve.payments.api.bodies import constraints
+from tollgate.actors.ledger.law.values import CardSummary, EntityId
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.fields import REQUIRED, BodyFields
+from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
+from tollgate.serve.payments.api.bodies.requests import (
+    CaptureCreate,
+    CardCreate,
+    RefundCreate,
+    TransactionCreate,
+    VoidCreate,
+)
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
@@ -17,30 +23,19 @@ from tollgate.serve.payments.api.rejections import BadRequest
 from tollgate.serve.payments.api.replies import Reply
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.network.port import Charge, PaymentRefused
-from tollgate.serve.payments.reference.currencies import CurrencyEntry
 
-NOTES_LENGTH_MAX = 1_024
 TRANSACTION_FILTERS = frozenset({"merchantId", "transactionId", "test", "successful"})
 MEMBERS_ONLY = frozenset({403, 404})
 CHANGES = frozenset({403, 404, 409})
-_NO_CURRENCY = CurrencyEntry(Currency(""), 0)
 
 
-async def create(context: ApiContext, call: Call) -> Reply:
+async def create_transaction(context: ApiContext, call: Call) -> Reply:
     """From an earlier transaction or a saved card, without its holder."""
-    merchant = await context.enter(call, call.ids[0])
+    merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    source, is_card = _source(fields)
-    currency = fields.need(
-        "currency",
-        lambda value, field: constraints.currency(value, context.reference.currencies, field),
-        _NO_CURRENCY,
-    )
-    amount = fields.amount()
-    descriptor = fields.may("descriptor", constraints.descriptor, "")
-    custom = fields.may("custom", constraints.custom, "")
-    fields.check()
+    wanted = context.read(body, TransactionCreate)
+    source, is_card = _source(wanted)
+    currency, amount = wanted.currency, wanted.amount
     card = await _card_of(context, merchant, source, is_card=is_card)
     network = context.networks.of(is_test=merchant.is_test)
     if isinstance(network, PaymentRefused):
@@ -52,39 +47,33 @@ async def create(context: ApiContext, call: Call) -> Reply:
         exponent=currency.exponent,
         amount=amount,
         card=verdict.card,
-        descriptor=descriptor,
-        custom=custom,
+        descriptor=wanted.descriptor,
+        custom=wanted.custom,
         error=verdict.error,
         tds=verdict.tds,
         source=source,
         is_source_card=is_card,
     )
-    done = await context.order(call, merchant.id, command, body)
+    done = await context.execute(call, merchant.id, command, body)
     if done.status == 201:
         made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
         context.entities.learn(made, CachedTransaction(merchant.id, currency.code))
     return done_reply(done)
 
 
-def _source(fields: BodyFields) -> tuple[EntityId, bool]:
+def _source(wanted: TransactionCreate) -> tuple[EntityId, bool]:
     """The earlier transaction, by either of its names, or the card; and whether it is a card."""
-    given = {
-        name: found
-        for name in ("transactionId", "authorizationId", "cardId")
-        if (found := fields.optional_reference(name)) is not None
-    }
-    transactions = {given[name] for name in given if name != "cardId"}
-    card = given.get("cardId")
-    if len(transactions) > 1:
-        fields.refuse("authorizationId", "is another than transactionId: give one of the two")
-    elif transactions and card:
-        fields.refuse("cardId", "give either it or transactionId")
-    fields.check()
-    if card:
-        return card, True
-    if not transactions:
+    names = {wanted.transactionId, wanted.authorizationId} - {None}
+    if len(names) > 1:
+        why = "is another than transactionId: give one of the two"
+        raise BadRequest(FieldError("authorizationId", why))
+    transaction = wanted.transactionId or wanted.authorizationId
+    if transaction and wanted.cardId:
+        raise BadRequest(FieldError("cardId", "give either it or transactionId"))
+    source = transaction or wanted.cardId
+    if source is None:
         raise BadRequest(FieldError("transactionId", REQUIRED))
-    return transactions.pop(), False
+    return source, wanted.cardId is not None
 
 
 async def _card_of(
@@ -105,92 +94,71 @@ async def _card_of(
     )
 
 
-async def page(context: ApiContext, call: Call) -> Reply:
-    return await context.listed(call, "transaction", call.ids[0], TRANSACTION_FILTERS)
+async def list_transactions(context: ApiContext, call: Call) -> Reply:
+    return await context.list_reply(call, "transaction", call.ids[0], TRANSACTION_FILTERS)
 
 
-async def find(context: ApiContext, call: Call) -> Reply:
-    return await context.one(call, "transaction", call.ids[0])
+async def find_transaction(context: ApiContext, call: Call) -> Reply:
+    return await context.entity_reply(call, "transaction", call.ids[0])
 
 
-async def capture(context: ApiContext, call: Call) -> Reply:
+async def create_capture(context: ApiContext, call: Call) -> Reply:
     entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    amount = fields.amount()
-    currency = fields.may("currency", _currency_code, None)
-    descriptor = fields.may("descriptor", constraints.descriptor, "")
-    fields.check()
+    wanted = context.read(body, CaptureCreate)
     funding = entered.merchant.currency
     command = Capture(
         transaction=EntityId(call.ids[0]),
-        amount=amount,
-        currency=currency,
-        descriptor=descriptor,
-        rate=context.rate(entered.transaction.currency, funding),
-        flat_rate=context.rate(entered.merchant.pricing.flat.currency, funding),
+        amount=wanted.amount,
+        currency=wanted.currency,
+        descriptor=wanted.descriptor,
+        rate=context.exchange_rate(entered.transaction.currency, funding),
+        flat_rate=context.exchange_rate(entered.merchant.pricing.flat.currency, funding),
     )
     state = entered.state
-    is_checked = state is not None and state.refuse_capture(amount, currency) is None
+    is_checked = state is not None and state.refuse_capture(wanted.amount, wanted.currency) is None
     book = entered.merchant.id
-    return done_reply(await context.order(call, book, command, body, is_checked=is_checked))
+    return done_reply(await context.execute(call, book, command, body, is_checked=is_checked))
 
 
-async def refund(context: ApiContext, call: Call) -> Reply:
+async def create_refund(context: ApiContext, call: Call) -> Reply:
     entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    amount = fields.amount()
-    descriptor = fields.may("descriptor", constraints.descriptor, "")
-    fields.check()
-    command = Refund(EntityId(call.ids[0]), amount, descriptor)
-    is_checked = entered.state is not None and entered.state.refuse_refund(amount) is None
+    wanted = context.read(body, RefundCreate)
+    command = Refund(EntityId(call.ids[0]), wanted.amount, wanted.descriptor)
+    state = entered.state
+    is_checked = state is not None and state.refuse_refund(wanted.amount) is None
     book = entered.merchant.id
-    return done_reply(await context.order(call, book, command, body, is_checked=is_checked))
+    return done_reply(await context.execute(call, book, command, body, is_checked=is_checked))
 
 
-async def void(context: ApiContext, call: Call) -> Reply:
+async def create_void(context: ApiContext, call: Call) -> Reply:
     entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    amount = fields.amount()
-    fields.check()
+    amount = context.read(body, VoidCreate).amount
     command = Void(EntityId(call.ids[0]), amount)
     is_checked = entered.state is not None and entered.state.refuse_void(amount) is None
     book = entered.merchant.id
-    return done_reply(await context.order(call, book, command, body, is_checked=is_checked))
+    return done_reply(await context.execute(call, book, command, body, is_checked=is_checked))
 
 
-async def save_card(context: ApiContext, call: Call) -> Reply:
-    merchant = await context.enter(call, call.ids[0])
+async def create_card(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    transaction = fields.reference("transactionId")
-    notes = fields.may("notes", _notes, "")
-    fields.check()
-    return done_reply(await context.order(call, merchant.id, SaveCard(transaction, notes), body))
+    wanted = context.read(body, CardCreate)
+    command = SaveCard(wanted.transactionId, wanted.notes)
+    return done_reply(await context.execute(call, merchant.id, command, body))
 
 
 async def find_card(context: ApiContext, call: Call) -> Reply:
-    return await context.one(call, "card", call.ids[0])
-
-
-def _currency_code(value: object, field: str) -> Currency | FieldError:
-    """Any text: what it must be is known to the book alone."""
-    if not isinstance(value, str) or len(value) != 3:
-        return FieldError(field, "must be a currency code of ISO 4217, such as EUR")
-    return Currency(value)
-
-
-def _notes(value: object, field: str) -> str | FieldError:
-    return constraints.text(value, field, NOTES_LENGTH_MAX)
+    return await context.entity_reply(call, "card", call.ids[0])
 
 
 ROUTES = (
     Route(
         "POST",
         "/merchants/{merchantId}/transactions",
-        create,
+        create_transaction,
         "transactions",
         "Create a transaction from an earlier one or a saved card",
         request="TransactionCreate",
@@ -204,7 +172,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/transactions",
-        page,
+        list_transactions,
         "transactions",
         "Transactions of a merchant",
         reply="Transaction[]",
@@ -215,7 +183,7 @@ ROUTES = (
     Route(
         "GET",
         "/transactions/{transactionId}",
-        find,
+        find_transaction,
         "transactions",
         "Fetch a transaction",
         reply="TransactionReply",
@@ -224,7 +192,7 @@ ROUTES = (
     Route(
         "POST",
         "/transactions/{transactionId}/captures",
-        capture,
+        create_capture,
         "transactions",
         "Capture all or part of what is pending",
         request="CaptureCreate",
@@ -235,7 +203,7 @@ ROUTES = (
     Route(
         "POST",
         "/transactions/{transactionId}/refunds",
-        refund,
+        create_refund,
         "transactions",
         "Refund all or part of what was captured",
         request="RefundCreate",
@@ -246,7 +214,7 @@ ROUTES = (
     Route(
         "POST",
         "/transactions/{transactionId}/voids",
-        void,
+        create_void,
         "transactions",
         "Void all or part of what is pending",
         request="VoidCreate",
@@ -257,7 +225,7 @@ ROUTES = (
     Route(
         "POST",
         "/merchants/{merchantId}/cards",
-        save_card,
+        create_card,
         "cards",
         "Save the card of a transaction (deprecated)",
         request="CardCreate",

@@ -9,10 +9,9 @@ from tollgate.actors.ledger.law.commands import AddWebhook, RemoveWebhook, Repla
 from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import EntityId
-from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError, is_id
-from tollgate.serve.payments.api.bodies.fields import BodyFields
+from tollgate.serve.payments.api.bodies.constraints import is_id
 from tollgate.serve.payments.api.bodies.readers import read_query
+from tollgate.serve.payments.api.bodies.requests import ReplayCreate, WebhookCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.orders import RETRY_AFTER_S, done_reply
@@ -20,26 +19,23 @@ from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import NotFound, Unavailable
 from tollgate.serve.payments.api.replies import Reply, as_list, encode_json
 from tollgate.serve.payments.api.router import Route
-from tollgate.serve.payments.webhooks.calls import WebhookSecret, replaced, webhook_url
+from tollgate.serve.payments.webhooks.calls import WebhookSecret, replaced
 
 MEMBERS_ONLY = frozenset({403, 404})
-EVENTS_MAX = 1_000
 
 
-async def add(context: ApiContext, call: Call) -> Reply:
-    merchant = await context.enter(call, call.ids[0])
+async def create_webhook(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    fields = BodyFields(body)
-    url = fields.need("url", lambda value, field: webhook_url(value, context.targets, field), "")
-    fields.check()
+    url = context.read(body, WebhookCreate).url
     given = call.idempotency_key
     scope = (call.caller.app, merchant.id, given) if given else ()
     secret = context.secrets.webhook_secret(*scope)
     command = AddWebhook(url, context.secret_sealer.seal([secret], merchant.id))
-    return _with_secret(await context.order(call, merchant.id, command, body), secret)
+    return _with_secret(await context.execute(call, merchant.id, command, body), secret)
 
 
-async def replace_secret(context: ApiContext, call: Call) -> Reply:
+async def replace_webhook_secret(context: ApiContext, call: Call) -> Reply:
     """The secret before signs beside the new one for a day."""
     row = await _webhook(context, call)
     webhook = entity_of_row(row)
@@ -50,7 +46,7 @@ async def replace_secret(context: ApiContext, call: Call) -> Reply:
     known = context.secret_sealer.open(webhook.secret, row.book)
     sealed = context.secret_sealer.seal(replaced(known, secret, context.now_ms), row.book)
     command = ReplaceWebhookSecret(webhook.id, sealed, webhook.secret)
-    return _with_secret(await context.order(call, row.book, command, is_checked=True), secret)
+    return _with_secret(await context.execute(call, row.book, command, is_checked=True), secret)
 
 
 def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
@@ -60,19 +56,19 @@ def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
     return done_reply(done, encode_json(reply))
 
 
-async def page(context: ApiContext, call: Call) -> Reply:
-    return await context.listed(call, "webhook", call.ids[0])
+async def list_webhooks(context: ApiContext, call: Call) -> Reply:
+    return await context.list_reply(call, "webhook", call.ids[0])
 
 
-async def remove(context: ApiContext, call: Call) -> Reply:
-    merchant = await context.enter(call, call.ids[0])
+async def delete_webhook(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
     if not is_id(call.ids[1]):
         raise NotFound(f"there is no webhook {call.ids[1][:24]}")
     command = RemoveWebhook(EntityId(call.ids[1]))
-    return done_reply(await context.order(call, merchant.id, command))
+    return done_reply(await context.execute(call, merchant.id, command))
 
 
-async def dead_letters(context: ApiContext, call: Call) -> Reply:
+async def list_dead_letters(context: ApiContext, call: Call) -> Reply:
     webhook = await _webhook(context, call)
     page = read_list_query(read_query(call.query), frozenset()).page
     try:
@@ -82,12 +78,10 @@ async def dead_letters(context: ApiContext, call: Call) -> Reply:
     return Reply(200, as_list([encode_json(_letter(each)).decode() for each in letters]))
 
 
-async def replay(context: ApiContext, call: Call) -> Reply:
+async def replay_dead_letters(context: ApiContext, call: Call) -> Reply:
     """Queueing what is queued already changes nothing, so a repetition needs no key."""
     webhook = await _webhook(context, call)
-    fields = BodyFields(await call.body())
-    events = fields.may("events", _events, None)
-    fields.check()
+    events = context.read(await call.body(), ReplayCreate).events
     try:
         queued = await context.deliveries.send_again(webhook.id, events, context.now_ms)
     except DeliveriesDown as error:
@@ -96,19 +90,11 @@ async def replay(context: ApiContext, call: Call) -> Reply:
 
 
 async def _webhook(context: ApiContext, call: Call) -> EntityRow:
-    merchant = await context.enter(call, call.ids[0])
+    merchant = await context.access_merchant(call, call.ids[0])
     row = await context.entities.row("webhook", call.ids[1])
     if row.book != merchant.id:
         raise NotFound(f"this merchant has no webhook {row.id}")
     return row
-
-
-def _events(value: object, field: str) -> list[EntityId] | FieldError | None:
-    if not isinstance(value, list) or not 0 < len(value) <= EVENTS_MAX:
-        return FieldError(field, f"must be a list of 1 to {EVENTS_MAX} ids")
-    if not all(isinstance(each, str) and constraints.is_id(each) for each in value):
-        return FieldError(field, "must hold ids of events")
-    return [EntityId(each) for each in value]
 
 
 def _letter(letter: DeadLetter) -> dict[str, object]:
@@ -124,7 +110,7 @@ ROUTES = (
     Route(
         "POST",
         "/merchants/{merchantId}/webhooks",
-        add,
+        create_webhook,
         "webhooks",
         "Send events to a URL",
         request="WebhookCreate",
@@ -137,7 +123,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/webhooks",
-        page,
+        list_webhooks,
         "webhooks",
         "Webhooks of a merchant",
         reply="Webhook[]",
@@ -147,7 +133,7 @@ ROUTES = (
     Route(
         "DELETE",
         "/merchants/{merchantId}/webhooks/{webhookId}",
-        remove,
+        delete_webhook,
         "webhooks",
         "Remove a webhook",
         status=204,
@@ -156,7 +142,7 @@ ROUTES = (
     Route(
         "POST",
         "/merchants/{merchantId}/webhooks/{webhookId}/secrets",
-        replace_secret,
+        replace_webhook_secret,
         "webhooks",
         "Replace the secret of a webhook",
         reply="WebhookCreated",
@@ -168,7 +154,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/webhooks/{webhookId}/dead-letters",
-        dead_letters,
+        list_dead_letters,
         "webhooks",
         "Events that could not be delivered in three days",
         reply="DeadLetter[]",
@@ -179,7 +165,7 @@ ROUTES = (
     Route(
         "POST",
         "/merchants/{merchantId}/webhooks/{webhookId}/replays",
-        replay,
+        replay_dead_letters,
         "webhooks",
         "Send dead letters again",
         request="ReplayCreate",

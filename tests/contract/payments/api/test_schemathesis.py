@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.support.payments.api import OPERATOR_KEY, App, PaymentsApi, basic, done
+from tests.support.payments.api import OPERATOR_KEY, REFERENCE, App, PaymentsApi, basic, done
 from tollgate.actors.ledger.storage.migration import upgrade
 from tollgate.serve.payments.api.asgi import OPERATOR_ROUTES, ROUTES
 from tollgate.serve.payments.api.document.openapi import document
@@ -33,7 +33,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 ALL_ROUTES = (*ROUTES, *OPERATOR_ROUTES)
-schema = schemathesis.openapi.from_dict(document(ALL_ROUTES, "0.0"))
+schema = schemathesis.openapi.from_dict(document(ALL_ROUTES, "0.0", REFERENCE.currencies.fundable))
 
 
 @dataclass(frozen=True, slots=True)

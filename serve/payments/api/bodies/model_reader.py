@@ -1,0 +1,100 @@
+"""Reads the fields of a body into the model that declares them, and says everything that is wrong
+at once. Null and the empty text mean absent, and so does a part whose fields are all absent.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
+
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.readers import NAME_SHOWN_MAX, Body
+from tollgate.serve.payments.api.bodies.wire_types import Reading
+from tollgate.serve.payments.api.rejections import BadRequest
+
+REQUIRED = "is required"
+M = TypeVar("M", bound="RequestBody")
+
+
+class RequestBody(BaseModel):
+    """The fields of a body. `keeps_empty`: fields in which the empty text is a value.
+    `judged_later`: required ones whose absence the handler refuses in words of its own. `unknown`:
+    the refusal of other fields, when they are refused."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    keeps_empty: ClassVar[frozenset[str]] = frozenset()
+    judged_later: ClassVar[tuple[str, ...]] = ()
+    unknown: ClassVar[str] = "is unknown"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _present(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            raise PydanticCustomError("refused", "{why}", {"why": "must be an object"})
+        present = {
+            name: value
+            for name, value in given.items()
+            if value is not None and (value != "" or name in cls.keeps_empty)
+        }
+        for name in cls._parts():
+            present.setdefault(name, {})
+        return dict.fromkeys(cls.judged_later) | present
+
+    @classmethod
+    def _parts(cls) -> tuple[str, ...]:
+        """The required fields that are objects with fields of their own."""
+        return tuple(
+            name
+            for name, field in cls.model_fields.items()
+            if field.is_required()
+            and isinstance(field.annotation, type)
+            and issubclass(field.annotation, RequestBody)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """With every way to leave a field out."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        required = schema.get("required", ())
+        for name, field in schema.get("properties", {}).items():
+            if name not in required:
+                schema["properties"][name] = _optional(field)
+        return schema
+
+
+def _optional(field: dict[str, Any]) -> dict[str, Any]:
+    field.pop("default", None)
+    ways = [each for each in field.pop("anyOf", [field]) if each != {"type": "null"}]
+    shown = {name: field.pop(name) for name in ("description", "examples") if name in field}
+    return {"anyOf": [*ways, {"enum": [None, ""]}]} | shown
+
+
+def read_model(model: type[M], body: Body, reading: Reading) -> M:
+    """The body as the model. Raises BadRequest."""
+    try:
+        return model.model_validate(body.fields, context=reading)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        raise BadRequest(*(_field_error(each, model) for each in found)) from None
+
+
+def _field_error(found: ErrorDetails, model: type[RequestBody]) -> FieldError:
+    place = ".".join(str(step)[:NAME_SHOWN_MAX] for step in found["loc"])
+    match found["type"]:
+        case "missing":
+            return FieldError(place, REQUIRED)
+        case "extra_forbidden":
+            return FieldError(place, model.unknown)
+    assert found["type"] == "refused", "every field has a check of this house"
+    context = found["ctx"]
+    return FieldError(context.get("field") or place, context["why"])

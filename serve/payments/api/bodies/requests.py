@@ -1,0 +1,164 @@
+"""The bodies of requests, field by field (part A). What is read and what the API's document says
+both follow from these."""
+# ruff: noqa: N815  (names are the wire's)
+
+from typing import ClassVar
+
+from pydantic import ConfigDict
+
+from tollgate.serve.payments.api.bodies.model_reader import RequestBody
+from tollgate.serve.payments.api.bodies.wire_types import (
+    Amount,
+    CompanyNumber,
+    Country,
+    CurrencyCode,
+    CustomText,
+    Descriptor,
+    DisputeReasonCode,
+    Email,
+    EventIds,
+    Flag,
+    FraudReason,
+    FundingCurrency,
+    GivenAmount,
+    GivenCard,
+    GivenCurrency,
+    GivenKey,
+    Iban,
+    Id,
+    ImportFile,
+    KnownCurrency,
+    Name,
+    OptionalId,
+    TestBehaviour,
+    Text,
+    WebhookUrl,
+    Website,
+)
+
+CHANGEABLE = ("name", "email", "descriptor")
+
+
+class AppCreate(RequestBody):
+    name: Name = ""
+
+
+class CompanyCreate(RequestBody):
+    country: Country
+    number: CompanyNumber = ""
+
+
+class BankCreate(RequestBody):
+    iban: Iban = ""
+
+
+class MerchantCreate(RequestBody):
+    name: Name = ""
+    currency: FundingCurrency
+    test: Flag = False
+    email: Email
+    website: Website
+    descriptor: Descriptor
+    company: CompanyCreate
+    bank: BankCreate = BankCreate()
+
+
+class MerchantChange(RequestBody):
+    """Any other field is refused (A3). An empty name takes the name away."""
+
+    model_config = ConfigDict(extra="forbid")
+    keeps_empty: ClassVar[frozenset[str]] = frozenset({"name"})
+    unknown: ClassVar[str] = f"cannot be changed; these can: {', '.join(CHANGEABLE)}"
+
+    name: Name | None = None
+    email: Email | None = None
+    descriptor: Descriptor | None = None
+
+
+class UserInvite(RequestBody):
+    email: Email
+
+
+class AppAdd(RequestBody):
+    appId: Id
+
+
+class TransactionCreate(RequestBody):
+    """From an earlier transaction (`transactionId`, also called `authorizationId`) or from a saved
+    card (`cardId`): one of the two. `false` and the empty text mean absent."""
+
+    transactionId: OptionalId = None
+    authorizationId: OptionalId = None
+    cardId: OptionalId = None
+    currency: KnownCurrency
+    amount: Amount
+    descriptor: Descriptor = ""
+    custom: CustomText = ""
+
+
+class CaptureCreate(RequestBody):
+    """`currency`: when given, the transaction's."""
+
+    amount: Amount
+    currency: CurrencyCode | None = None
+    descriptor: Descriptor = ""
+
+
+class RefundCreate(RequestBody):
+    amount: Amount
+    descriptor: Descriptor = ""
+
+
+class VoidCreate(RequestBody):
+    amount: Amount
+
+
+class CardCreate(RequestBody):
+    transactionId: Id
+    notes: Text = ""
+
+
+class WebhookCreate(RequestBody):
+    url: WebhookUrl
+
+
+class ReplayCreate(RequestBody):
+    events: EventIds | None = None
+
+
+class SandboxPayment(RequestBody):
+    judged_later: ClassVar[tuple[str, ...]] = ("key", "currency", "amount", "card")
+
+    key: GivenKey
+    currency: GivenCurrency
+    amount: GivenAmount
+    card: GivenCard
+    custom: CustomText = ""
+    test: TestBehaviour | None = None
+
+
+class DisputeReasonCreate(RequestBody):
+    code: DisputeReasonCode = 0
+    title: Text = ""
+
+
+class SandboxDispute(RequestBody):
+    transactionId: Id
+    amount: Amount
+    reason: DisputeReasonCreate = DisputeReasonCreate()
+
+
+class SandboxFraud(RequestBody):
+    transactionId: Id
+    reason: FraudReason | None = None
+
+
+class PayoutCreate(RequestBody):
+    merchantId: Id
+    amount: Amount
+    description: Text = ""
+
+
+class ImportCreate(RequestBody):
+    file: ImportFile
+    name: Name = ""

@@ -1,0 +1,269 @@
+"""The types of fields on the wire, each stated once: its check, and its schema in the API's
+document (parts A and B). Request bodies and replies are declared with them.
+
+A check gives the value as it is kept or a `FieldError`; it is told what it needs by the `Reading`
+of the body. In the schema of a reply only the second half counts.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from tollgate.actors.ledger.law.ids import is_id
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId
+from tollgate.serve.net.guarded_client import TargetPolicy
+from tollgate.serve.payments.api.bodies import constraints
+from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
+from tollgate.serve.payments.reference.currencies import CurrencyEntry
+from tollgate.serve.payments.reference.data_file import DATA_FILE_BYTES_MAX
+from tollgate.serve.payments.reference.tables import ReferenceData
+from tollgate.serve.payments.webhooks.calls import webhook_url
+
+ID_PATTERN = "^[0-9a-f]{24}$"
+EVENTS_MAX = 1_000
+FRAUD_REASON_MAX = 8
+DISPUTE_REASON_MAX = 9_999
+_DIGITS_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What checks are told beside a value. `is_form`: values are texts."""
+
+    reference: ReferenceData
+    targets: TargetPolicy
+    is_form: bool
+
+
+Check = Callable[[object, Reading], object]
+
+
+def _checked(check: Check) -> PlainValidator:
+    def validate(value: object, info: ValidationInfo) -> object:
+        assert isinstance(info.context, Reading), "bodies are read with one"
+        found = check(value, info.context)
+        if isinstance(found, FieldError):
+            raise refusal(found)
+        return found
+
+    return PlainValidator(validate)
+
+
+def refusal(error: FieldError) -> PydanticCustomError:
+    """A field's error as pydantic carries it; a `field` that is not empty is the whole path."""
+    return PydanticCustomError("refused", "{why}", {"why": error.message, "field": error.field})
+
+
+def _text(length_max: int) -> Check:
+    return lambda value, _: constraints.text(value, "", length_max)
+
+
+def _id(value: object, reading: Reading) -> EntityId | FieldError:
+    del reading
+    if isinstance(value, str) and is_id(value):
+        return EntityId(value)
+    return FieldError("", "must be an id: 24 digits of 0-9 and a-f")
+
+
+def _ids(value: object, reading: Reading) -> list[EntityId] | FieldError:
+    del reading
+    if not isinstance(value, list) or not 0 < len(value) <= EVENTS_MAX:
+        return FieldError("", f"must be a list of 1 to {EVENTS_MAX} ids")
+    if not all(isinstance(each, str) and is_id(each) for each in value):
+        return FieldError("", "must hold ids of events")
+    return [EntityId(each) for each in value]
+
+
+def _any_currency(value: object, reading: Reading) -> Currency | FieldError:
+    """Any text: what it must be is known to the book alone."""
+    del reading
+    if not isinstance(value, str) or len(value) != 3:
+        return FieldError("", "must be a currency code of ISO 4217, such as EUR")
+    return Currency(value)
+
+
+def _whole(highest: int) -> Check:
+    def check(value: object, reading: Reading) -> int | FieldError:
+        """In forms, digits."""
+        del reading
+        is_digits = isinstance(value, str) and value.isdecimal() and len(value) <= _DIGITS_MAX
+        number = int(str(value)) if is_digits else value
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= highest:
+            return FieldError("", f"must be a whole number from 0 to {highest}")
+        return number
+
+    return check
+
+
+def _schema(kind: str, *examples: object, **more: Any) -> WithJsonSchema:
+    shown: dict[str, Any] = {"examples": list(examples)} if examples else {}
+    return WithJsonSchema({"type": kind} | more | shown)
+
+
+_ID_SCHEMA = _schema("string", "560fd96b7973ff3d2362a78c", pattern=ID_PATTERN)
+_AMOUNT_SCHEMA = _schema("integer", 995, minimum=1, maximum=AMOUNT_MAX, description="minor units")
+_CURRENCY_SCHEMA = _schema("string", "EUR", pattern="^[A-Z]{3}$")
+
+Id = Annotated[EntityId, _checked(_id), _ID_SCHEMA]
+EventIds = Annotated[
+    list[EntityId],
+    _checked(_ids),
+    _schema(
+        "array",
+        items={"type": "string", "pattern": ID_PATTERN},
+        minItems=1,
+        maxItems=EVENTS_MAX,
+    ),
+]
+# `false` means absent as well, because clients send that.
+OptionalId = Annotated[
+    EntityId | None,
+    _checked(lambda value, reading: None if value is False else _id(value, reading)),
+    WithJsonSchema({"anyOf": [_ID_SCHEMA.json_schema, {"const": False}]}),
+]
+Amount = Annotated[
+    int,
+    _checked(lambda value, reading: constraints.amount(value, "", is_form=reading.is_form)),
+    _AMOUNT_SCHEMA,
+]
+Flag = Annotated[
+    bool,
+    _checked(lambda value, reading: constraints.boolean(value, "", is_form=reading.is_form)),
+    _schema("boolean"),
+]
+CurrencyCode = Annotated[Currency, _checked(_any_currency), _CURRENCY_SCHEMA]
+KnownCurrency = Annotated[
+    CurrencyEntry,
+    _checked(lambda value, reading: constraints.currency(value, reading.reference.currencies, "")),
+    _CURRENCY_SCHEMA,
+]
+FundingCurrency = Annotated[
+    Currency,
+    _checked(
+        lambda value, reading: constraints.funding_currency(value, reading.reference.currencies, "")
+    ),
+    _schema("string", "DKK", pattern="^[A-Z]{3}$"),
+]
+Descriptor = Annotated[
+    str,
+    _checked(lambda value, _: constraints.descriptor(value, "")),
+    _schema(
+        "string",
+        "Coffee & Cake",
+        maxLength=constraints.DESCRIPTOR_LENGTH_MAX,
+        pattern="^[ -~]*$",
+    ),
+]
+Name = Annotated[
+    str,
+    _checked(_text(constraints.NAME_LENGTH_MAX)),
+    _schema("string", "Coffee & Cake", maxLength=constraints.NAME_LENGTH_MAX),
+]
+Text = Annotated[
+    str,
+    _checked(_text(constraints.TEXT_LENGTH_MAX)),
+    _schema("string", maxLength=constraints.TEXT_LENGTH_MAX),
+]
+Email = Annotated[
+    str,
+    _checked(lambda value, _: constraints.email(value, "")),
+    _schema("string", "shop@example.com", maxLength=constraints.EMAIL_LENGTH_MAX),
+]
+Website = Annotated[
+    str,
+    _checked(lambda value, _: constraints.website(value, "")),
+    _schema("string", "https://example.com", maxLength=constraints.WEBSITE_LENGTH_MAX),
+]
+Country = Annotated[
+    str,
+    _checked(lambda value, reading: constraints.country(value, reading.reference.countries, "")),
+    _schema("string", "DK", pattern="^[A-Z]{2}$"),
+]
+CompanyNumber = Annotated[
+    str,
+    _checked(lambda value, _: constraints.company_number(value, "")),
+    _schema("string", "12345678", maxLength=64),
+]
+Iban = Annotated[
+    str,
+    _checked(lambda value, reading: constraints.iban(value, reading.reference.iban_lengths, "")),
+    _schema("string", "DK5000400440116243"),
+]
+CustomText = Annotated[
+    str,
+    _checked(lambda value, _: constraints.custom(value, "")),
+    _schema(
+        "object",
+        description="any data, at most 50 KB and 32 levels",
+        additionalProperties=True,
+    ),
+]
+WebhookUrl = Annotated[
+    str,
+    _checked(lambda value, reading: webhook_url(value, reading.targets, "")),
+    _schema("string", "https://example.com/hook", maxLength=2_048),
+]
+DisputeReasonCode = Annotated[
+    int, _checked(_whole(DISPUTE_REASON_MAX)), _schema("integer", minimum=0, maximum=9_999)
+]
+FraudReason = Annotated[
+    int,
+    _checked(_whole(FRAUD_REASON_MAX)),
+    _schema("integer", minimum=0, maximum=FRAUD_REASON_MAX),
+]
+TestBehaviour = Annotated[
+    CardBehaviour,
+    _checked(lambda value, reading: read_card_behaviour(value, is_form=reading.is_form)),
+    _schema(
+        "object",
+        description="how the simulated card and its bank behave; everything left out is good",
+        additionalProperties=True,
+    ),
+]
+
+
+def _file(value: object, reading: Reading) -> str | FieldError:
+    del reading
+    if not isinstance(value, str) or len(value) > DATA_FILE_BYTES_MAX:
+        return FieldError("", "must be the text of a file")
+    return value
+
+
+ImportFile = Annotated[
+    str, _checked(_file), _schema("string", description="The text of the file, YAML or JSON.")
+]
+
+# The parts of a payment are judged by the handler: their refusals have codes of part C.
+_AS_GIVEN = PlainValidator(lambda value: value)
+GivenKey = Annotated[object, _AS_GIVEN, _schema("string", description="the merchant's public key")]
+GivenAmount = Annotated[object, _AS_GIVEN, _AMOUNT_SCHEMA]
+GivenCurrency = Annotated[object, _AS_GIVEN, _CURRENCY_SCHEMA]
+GivenCard = Annotated[
+    object,
+    _AS_GIVEN,
+    _schema(
+        "object",
+        required=["number", "expiry", "code"],
+        properties={
+            "number": {"type": "string", "examples": ["4100000000000000"]},
+            "expiry": {
+                "type": "object",
+                "required": ["month", "year"],
+                "properties": {
+                    "month": {"type": "integer", "minimum": 1, "maximum": 12, "examples": [8]},
+                    "year": {
+                        "type": "integer",
+                        "minimum": 2000,
+                        "maximum": 2099,
+                        "examples": [2066],
+                    },
+                },
+            },
+            "code": {"type": "string", "pattern": "^[0-9]{3,4}$", "examples": ["123"]},
+        },
+    ),
+]

@@ -1,0 +1,272 @@
+"""Replies of apps, merchants, transactions and cards, as types of the API's document (parts A, B).
+
+Nothing is validated with these at run time: what goes out was rendered by the books. A test holds
+every reply to them. The document calls each by its name without `Schema`.
+"""
+# ruff: noqa: N815  (names are the wire's)
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tollgate.actors.ledger.law.values import AMOUNT_MAX
+from tollgate.serve.payments.api.bodies.wire_types import Amount, CurrencyCode, Id
+
+SUFFIX = "Schema"
+MOMENT_PATTERN = r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
+
+Moment = Annotated[str, Field(pattern=MOMENT_PATTERN, examples=["2026-02-28T09:30:00.000Z"])]
+NonNegative = Annotated[int, Field(ge=0, le=AMOUNT_MAX, description="minor units")]
+SignedAmount = Annotated[int, Field(description="minor units of the funding currency")]
+CustomData = Annotated[dict[str, Any], Field(description="any data, at most 50 KB and 32 levels")]
+
+
+class ReplyBody(BaseModel):
+    """What is answered: these fields and no others."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        model_title_generator=lambda model: model.__name__.removesuffix(SUFFIX),
+    )
+
+
+class FieldProblemSchema(ReplyBody):
+    """What is wrong with one field. `field`: its dotted path, or empty."""
+
+    field: str
+    message: str
+
+
+class TransactionRefSchema(ReplyBody):
+    id: Id
+
+
+class AttemptStoredSchema(ReplyBody):
+    transaction: TransactionRefSchema
+
+
+class ProcessingProblemSchema(ReplyBody):
+    """Why a payment failed, by the numeric codes of the documentation. `response` names the failed
+    attempt, when it was stored."""
+
+    code: int
+    message: str
+    text: str
+    client: bool
+    merchant: bool
+    response: AttemptStoredSchema | None = None
+
+
+class ProblemSchema(ReplyBody):
+    """Any other error; sent only if Accept names JSON."""
+
+    code: str
+    message: str
+    requestId: str
+
+
+class AppWithKeySchema(ReplyBody):
+    id: Id
+    name: str | None = None
+    created: Moment
+    key: str
+
+
+class AppCreatedSchema(ReplyBody):
+    app: AppWithKeySchema
+
+
+class AppSchema(ReplyBody):
+    id: Id
+    name: str | None = None
+    created: Moment
+
+
+class IdentityReplySchema(ReplyBody):
+    identity: AppSchema
+
+
+class KeySchema(ReplyBody):
+    last4: str
+    created: Moment
+    lastUsed: Moment | None = None
+
+
+class CompanySchema(ReplyBody):
+    country: str
+    number: str | None = None
+
+
+class BankSchema(ReplyBody):
+    iban: str | None = None
+
+
+class ClaimSchema(ReplyBody):
+    canChargeCard: bool
+    canSaveCard: bool
+    canTransferToCard: bool
+    canCapture: bool
+    canRefund: bool
+    canVoid: bool
+
+
+class SumSchema(ReplyBody):
+    currency: CurrencyCode
+    amount: NonNegative
+
+
+class PricingSchema(ReplyBody):
+    """`rate`: parts per million of what is captured."""
+
+    rate: int
+    flat: SumSchema
+    dispute: SumSchema
+
+
+class TdsModeSchema(ReplyBody):
+    mode: str
+
+
+class MerchantSchema(ReplyBody):
+    id: Id
+    key: Annotated[str, Field(description="public key, for payments and links; no secret")]
+    name: str | None = None
+    currency: CurrencyCode
+    test: bool
+    email: str
+    website: str
+    descriptor: str
+    company: CompanySchema
+    bank: BankSchema
+    created: Moment
+    balance: SignedAmount
+    claim: ClaimSchema
+    pricing: PricingSchema
+    tds: TdsModeSchema
+
+
+class MerchantReplySchema(ReplyBody):
+    merchant: MerchantSchema
+
+
+class UserInvitedSchema(ReplyBody):
+    """`isMember`: whether the address was a member before."""
+
+    isMember: bool
+
+
+class UserSchema(ReplyBody):
+    id: Id
+    email: str
+    created: Moment
+    name: str | None = None
+
+
+class TransactionCreatedSchema(ReplyBody):
+    transaction: TransactionRefSchema
+
+
+class CodePresenceSchema(ReplyBody):
+    present: bool
+
+
+class TransactionCardSchema(ReplyBody):
+    bin: str
+    last4: str
+    expiry: Moment
+    scheme: Literal["visa", "mastercard"]
+    code: CodePresenceSchema
+
+
+class FeePartsSchema(ReplyBody):
+    flat: NonNegative
+    rate: NonNegative
+
+
+class TrailDisputeSchema(ReplyBody):
+    id: Id
+    won: Literal[True] | None = None
+    lost: Literal[True] | None = None
+
+
+class TrailEntrySchema(ReplyBody):
+    """Exactly one of capture, refund, void and dispute is there."""
+
+    capture: Literal[True] | None = None
+    refund: Literal[True] | None = None
+    void: Literal[True] | None = None
+    dispute: TrailDisputeSchema | None = None
+    created: Moment
+    amount: Amount
+    balance: SignedAmount
+    fee: FeePartsSchema
+    descriptor: str
+    lineId: Id | None = None
+
+
+class StoredProblemSchema(ReplyBody):
+    code: int
+    message: str
+    client: bool
+    merchant: bool
+
+
+class RetryAdviceSchema(ReplyBody):
+    """Whether a failed payment of a server should be tried again, and not before when."""
+
+    retry: bool
+    attempts: int
+    text: str
+    after: Moment | None = None
+
+
+class TransactionSchema(ReplyBody):
+    id: Id
+    merchantId: Id
+    test: bool
+    created: Moment
+    currency: CurrencyCode
+    amount: Amount
+    descriptor: str
+    pendingAmount: NonNegative
+    capturedAmount: Annotated[NonNegative, Field(description="gross; never decreases")]
+    refundedAmount: NonNegative
+    voidedAmount: NonNegative
+    disputedAmount: NonNegative
+    card: TransactionCardSchema
+    custom: CustomData | None = None
+    tds: Literal["attempt", "full"] | None = None
+    recurring: bool
+    successful: bool
+    error: Literal[False] | StoredProblemSchema
+    trail: list[TrailEntrySchema]
+    advice: RetryAdviceSchema | None = None
+
+
+class TransactionReplySchema(ReplyBody):
+    transaction: TransactionSchema
+
+
+class CardRefSchema(ReplyBody):
+    id: Id
+
+
+class CardCreatedSchema(ReplyBody):
+    card: CardRefSchema
+
+
+class CardSchema(ReplyBody):
+    id: Id
+    merchantId: Id
+    created: Moment
+    bin: str
+    last4: str
+    expiry: Moment
+    scheme: Literal["visa", "mastercard"]
+    notes: str | None
+    deleted: Moment | None
+
+
+class CardReplySchema(ReplyBody):
+    card: CardSchema
