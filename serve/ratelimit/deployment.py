@@ -87,7 +87,7 @@ class RateLimit:
 
     def _keep_house(self) -> None:
         """Send the statistics, see whether partitions are back, and say so to the health."""
-        needs_backend = self._settings.kvstore.checks_connection
+        needs_backend = self._settings.counting.checks_backend
         has_statistics = self._settings.statistics.transport is not Transport.DISABLED
         pid, me = os.getpid(), get_runtime_context().current_actor
         while not self._is_stopped.wait(KEEP_HOUSE_EVERY_S):

@@ -1,14 +1,14 @@
 """Settings: every environment variable of the service, typed and checked, in one place.
 
 To add a variable, add one field to its group in `service.py` (the service itself), `ledger.py` and
-`payments.py` (payments), `catalog_auth.py`, or `peers.py` (servers it connects to):
+`payments.py` (payments), or `catalog_auth.py`:
 
     deadline_s: float = setting("COUNTER_DEADLINE", duration("1ms", "1m"), "100ms", "its meaning")
 
 The name is the canonical one, in neutral words; its product spelling follows by itself. The parser
 comes from `values.py`, or `choices.py` for a closed set; the default is text that this parser
 reads. What must hold between values goes to `checks.py`; a variable whose feature is yet to be
-built gets a row in `UNBUILT` in `loading.py`.
+built is a row in `unbuilt.py`.
 """
 
 from tollgate.serve.settings.environment import (

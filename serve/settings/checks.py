@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from tollgate.serve.settings.choices import GrpcFront, SmtpTls, StoreType, Transport
+from tollgate.serve.settings.choices import GrpcFront, SmtpTls, Transport
 from tollgate.serve.settings.rows import Problem
 from tollgate.serve.settings.table import Groups
 
@@ -12,9 +12,7 @@ def problems(settings: Groups) -> Iterator[Problem]:
     """Everything that is wrong together; nothing stops at the first."""
     yield from _grpc_tls(settings)
     yield from _grpc_front(settings)
-    yield from _client_certificates(settings)
     yield from _transports(settings)
-    yield from _stores(settings)
     yield from _ports(settings)
     yield from _mail(settings)
     yield from _ledger(settings)
@@ -60,34 +58,6 @@ def _grpc_front(settings: Groups) -> Iterator[Problem]:
         yield Problem(("GRPC_FRONT", name), line)
 
 
-def _client_certificates(settings: Groups) -> Iterator[Problem]:
-    """A certificate and its key come together."""
-    for certificate, key, cert_name, key_name in (
-        (
-            settings.xds.client_cert,
-            settings.xds.client_key,
-            "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
-            "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
-        ),
-        (
-            settings.kvstore.client_cert,
-            settings.kvstore.client_key,
-            "KVSTORE_TLS_CLIENT_CERT",
-            "KVSTORE_TLS_CLIENT_KEY",
-        ),
-        (
-            settings.altcache.client_cert,
-            settings.altcache.client_key,
-            "ALTCACHE_TLS_CLIENT_CERT",
-            "ALTCACHE_TLS_CLIENT_KEY",
-        ),
-    ):
-        if certificate and not key:
-            yield _missing(settings, key_name, cert_name)
-        if key and not certificate:
-            yield _missing(settings, cert_name, key_name)
-
-
 def _transports(settings: Groups) -> Iterator[Problem]:
     """At most one transport of statistics (H14)."""
     if settings.statistics.transport is Transport.DISABLED:
@@ -102,28 +72,6 @@ def _transports(settings: Groups) -> Iterator[Problem]:
         spelled = " and ".join(map(settings.spelled, names))
         line = f"{spelled}: only one transport of statistics can be chosen: leave one true"
         yield Problem(names, line)
-
-
-def _stores(settings: Groups) -> Iterator[Problem]:
-    for kind, url, type_name, url_name in (
-        (settings.kvstore.type, settings.kvstore.url, "KVSTORE_TYPE", "KVSTORE_URL"),
-        (
-            settings.persecond.type,
-            settings.persecond.url,
-            "KVSTORE_PERSECOND_TYPE",
-            "KVSTORE_PERSECOND_URL",
-        ),
-    ):
-        if kind is StoreType.SENTINEL and url_name in settings.given and url.count(",") < 1:
-            line = (
-                f"{settings.spelled(url_name)}: has one part, but {settings.spelled(type_name)}="
-                "SENTINEL needs the master's name and a sentinel: name,host:port,host:port"
-            )
-            yield Problem((type_name, url_name), line)
-    if settings.altcache.host_port and settings.altcache.srv:
-        both = ("ALTCACHE_HOST_PORT", "ALTCACHE_SRV")
-        spelled = " and ".join(map(settings.spelled, both))
-        yield Problem(both, f"{spelled}: exclude each other: unset one")
 
 
 def _ports(settings: Groups) -> Iterator[Problem]:

@@ -55,21 +55,6 @@ class Backend(Enum):
     ALTCACHE = "altcache"
 
 
-class StoreType(Enum):
-    """How a key-value store is laid out."""
-
-    SINGLE = "SINGLE"
-    SENTINEL = "SENTINEL"
-    CLUSTER = "CLUSTER"
-
-
-class SocketType(Enum):
-    """How a key-value store is reached."""
-
-    UNIX = "unix"
-    TCP = "tcp"
-
-
 class Transport(Enum):
     """Where statistics are sent (B19); the debug port shows them in any case but DISABLED."""
 
@@ -78,13 +63,6 @@ class Transport(Enum):
     AGENT_STATSD = "agent_statsd"
     PULLMETRICS = "pullmetrics"
     STDOUT = "stdout"
-
-
-class TracingProtocol(Enum):
-    """How spans are sent."""
-
-    HTTP = "http"
-    GRPC = "grpc"
 
 
 class SmtpTls(Enum):
@@ -108,7 +86,4 @@ backend = one_of(
     {kind.value: kind for kind in Backend}
     | {"redis": Backend.KVSTORE, "memcache": Backend.ALTCACHE}
 )
-store_type = one_of({kind.value: kind for kind in StoreType}, ignores_case=True)
-socket_type = one_of({kind.value: kind for kind in SocketType}, ignores_case=True)
-tracing_protocol = one_of({protocol.value: protocol for protocol in TracingProtocol})
 smtp_tls = one_of({mode.value: mode for mode in SmtpTls})

@@ -4,16 +4,17 @@ Only this module reads the process environment.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from tollgate.serve.settings.checks import needs_of_grpcio, problems
-from tollgate.serve.settings.choices import Backend, GrpcFront, RuleSource, Transport
+from tollgate.serve.settings.choices import GrpcFront, Transport
 from tollgate.serve.settings.mogrifiers import mogrifier_rows, mogrifiers
 from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.shipped_files import SAMPLE_RULES
 from tollgate.serve.settings.table import GROUP_OF, TABLE, Groups, group_values
+from tollgate.serve.settings.unbuilt import UNBUILT
 from tollgate.serve.settings.values import BadValueError
 
 # Read as <root>/<subdirectory>/<app directory>: exactly this folder, in either watch mode (B20).
@@ -85,75 +86,7 @@ class Settings(Groups):
 
         A start must refuse them; tuning a feature that is not selected asks for nothing.
         """
-        return tuple(row.line(self) for row in UNBUILT if row.is_asked_for(self))
-
-
-@dataclass(frozen=True, slots=True)
-class Unbuilt:
-    """A feature to be built: the settings that ask for it, and what to do meanwhile."""
-
-    names: tuple[str, ...]
-    feature: str
-    instead: str
-    is_asked_for: Callable[[Settings], bool]
-
-    def line(self, settings: Settings) -> str:
-        """The line for the operator, in his own spelling."""
-        name = next((name for name in self.names if name in settings.given), self.names[0])
-        return f"{settings.spelled(name)}: {self.feature} is not built yet: {self.instead}"
-
-
-# Building a feature means deleting its row.
-UNBUILT = (
-    Unbuilt(
-        ("BACKEND_TYPE", "KVSTORE_URL"),
-        "the kvstore backend",
-        "unset it, or set BACKEND_TYPE=actors, to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is Backend.KVSTORE,
-    ),
-    Unbuilt(
-        ("BACKEND_TYPE",),
-        "the altcache backend",
-        "set BACKEND_TYPE=actors to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is Backend.ALTCACHE,
-    ),
-    Unbuilt(
-        ("CONFIG_TYPE",),
-        "reading rules over xDS",
-        "set CONFIG_TYPE=FILE",
-        lambda settings: settings.rules.source is RuleSource.XDS,
-    ),
-    Unbuilt(
-        ("USE_STATSD",),
-        "sending statistics to statsd",
-        "unset it, or set USE_PULLMETRICS=true in its place",
-        # The default chooses nothing (part A, "Statistics transports").
-        lambda settings: (
-            settings.statistics.transport is Transport.STATSD and "USE_STATSD" in settings.given
-        ),
-    ),
-    Unbuilt(
-        ("USE_AGENT_STATSD",),
-        "sending statistics to DogStatsD, with mogrifiers,",
-        "unset it, or set USE_PULLMETRICS=true in its place",
-        lambda settings: settings.statistics.transport is Transport.AGENT_STATSD,
-    ),
-    Unbuilt(
-        ("PULLMETRICS_MAPPER_YAML",),
-        "a mapping of one's own for the metrics page",
-        "unset it for the default mapping",
-        lambda settings: (
-            settings.statistics.transport is Transport.PULLMETRICS
-            and settings.statistics.pullmetrics_mapper != ""
-        ),
-    ),
-    Unbuilt(
-        ("TRACING_ENABLED",),
-        "tracing",
-        "set it to false",
-        lambda settings: settings.tracing.is_enabled,
-    ),
-)
+        return tuple(feature.line(self) for feature in UNBUILT if feature.is_asked_for(self))
 
 
 @dataclass(frozen=True, slots=True)

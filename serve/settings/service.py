@@ -246,6 +246,12 @@ class CountingSettings:
         "false",
         "count nothing of a request that is over a limit",
     )
+    checks_backend: bool = setting(
+        "KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION",
+        boolean,
+        "false",
+        "unhealthy while a part of the counters is out of reach",
+    )
     expiration_jitter_max_s: int = setting(
         "EXPIRATION_JITTER_MAX_SECONDS", any_size, "300", "random seconds added to an expiry"
     )
@@ -284,6 +290,7 @@ class StatisticsSettings:
     is_response_time_in_ms: bool = setting(
         "PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS", boolean, "false", "response times in ms"
     )
+    has_tracing: bool = setting("TRACING_ENABLED", boolean, "false", "send spans")
 
     @property
     def transport(self) -> choices.Transport:

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, get_type_hints
 
-from tollgate.serve.settings import peers, service
+from tollgate.serve.settings import service
 from tollgate.serve.settings.catalog_auth import CatalogSettings, CrawlSettings
 from tollgate.serve.settings.ledger import LedgerSettings
 from tollgate.serve.settings.mogrifiers import Mogrifier
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from tollgate.serve.settings.rows import Row, rows_of
+from tollgate.serve.settings.unbuilt import UNBUILT_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,10 @@ class Groups:
     log: service.LogSettings = field(default_factory=service.LogSettings)
     process: service.ProcessSettings = field(default_factory=service.ProcessSettings)
     rules: service.RuleSettings = field(default_factory=service.RuleSettings)
-    xds: peers.XdsSettings = field(default_factory=peers.XdsSettings)
     decision: service.DecisionSettings = field(default_factory=service.DecisionSettings)
     bounds: service.BoundSettings = field(default_factory=service.BoundSettings)
     counting: service.CountingSettings = field(default_factory=service.CountingSettings)
-    kvstore: peers.KvstoreSettings = field(default_factory=peers.KvstoreSettings)
-    persecond: peers.PersecondSettings = field(default_factory=peers.PersecondSettings)
-    altcache: peers.AltcacheSettings = field(default_factory=peers.AltcacheSettings)
     statistics: service.StatisticsSettings = field(default_factory=service.StatisticsSettings)
-    tracing: peers.TracingSettings = field(default_factory=peers.TracingSettings)
     ledger: LedgerSettings = field(default_factory=LedgerSettings)
     payments: PaymentsSettings = field(default_factory=PaymentsSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
@@ -55,12 +51,12 @@ GROUPS: Mapping[str, type] = {
     for name, group in get_type_hints(Groups).items()
     if isinstance(group, type) and is_dataclass(group)
 }
-TABLE: Mapping[str, Row] = {
-    row.name: row for group in GROUPS.values() for row in rows_of(group).values()
+_ROWS: Mapping[str, tuple[Row, ...]] = {
+    **{name: tuple(rows_of(group).values()) for name, group in GROUPS.items()},
+    **UNBUILT_ROWS,
 }
-GROUP_OF: Mapping[str, str] = {
-    row.name: name for name, group in GROUPS.items() for row in rows_of(group).values()
-}
+TABLE: Mapping[str, Row] = {row.name: row for rows in _ROWS.values() for row in rows}
+GROUP_OF: Mapping[str, str] = {row.name: group for group, rows in _ROWS.items() for row in rows}
 
 
 def group_values(values: Mapping[str, object]) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 import pytest
 
 from tollgate.serve.settings import Settings, SettingsError
-from tollgate.serve.settings.environment import UNBUILT
 from tollgate.serve.settings.mogrifiers import Mogrifier
 from tollgate.serve.settings.table import TABLE
+from tollgate.serve.settings.unbuilt import UNBUILT
 
 TLS = {
     "GRPC_SERVER_USE_TLS": "true",
@@ -53,10 +53,6 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             ),
         ),
         (
-            {"REDIS_TLS_CLIENT_CERT": "/c.pem"},
-            ("KVSTORE_TLS_CLIENT_KEY: is not set, but REDIS_TLS_CLIENT_CERT needs it",),
-        ),
-        (
             {"SMTP_HOST": "mail.example.com", "SMTP_USER": "me"},
             (
                 "MAIL_FROM: is not set, but SMTP_HOST needs it",
@@ -72,17 +68,6 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             ),
         ),
         (
-            {"MEMCACHE_TLS_CLIENT_KEY": "/k.pem"},
-            ("ALTCACHE_TLS_CLIENT_CERT: is not set, but MEMCACHE_TLS_CLIENT_KEY needs it",),
-        ),
-        (
-            {"CONFIG_GRPC_XDS_CLIENT_TLS_CERT": "/c.pem"},
-            (
-                "CONFIG_GRPC_XDS_CLIENT_TLS_KEY: is not set, but "
-                "CONFIG_GRPC_XDS_CLIENT_TLS_CERT needs it",
-            ),
-        ),
-        (
             {"USE_STATSD": "true", "USE_PROMETHEUS": "true"},
             (
                 "USE_STATSD and USE_PROMETHEUS: only one transport of statistics can be chosen: "
@@ -94,13 +79,6 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             (
                 "USE_DOG_STATSD and USE_PULLMETRICS: only one transport of statistics can be "
                 "chosen: leave one true",
-            ),
-        ),
-        (
-            {"REDIS_TYPE": "sentinel", "REDIS_URL": "mymaster"},
-            (
-                "REDIS_URL: has one part, but REDIS_TYPE=SENTINEL needs the master's name and a "
-                "sentinel: name,host:port,host:port",
             ),
         ),
         (

@@ -90,14 +90,14 @@ def test_other_spellings(neutral: str, product: str) -> None:
 
 
 def test_either_spelling_sets_the_value() -> None:
-    assert load(KVSTORE_POOL_SIZE="7").kvstore.pool_size == 7
-    assert load(REDIS_POOL_SIZE="7").kvstore.pool_size == 7
+    assert load(USE_PULLMETRICS="true").statistics.uses_pullmetrics
+    assert load(USE_PROMETHEUS="true").statistics.uses_pullmetrics
     assert load(LocalCacheSizeInBytes="512").counting.local_cache_bytes == 512
 
 
 def test_both_spellings_may_agree() -> None:
     environ = {"KVSTORE_TLS": "true", "REDIS_TLS": "1"}
-    assert Settings.from_environment(environ).kvstore.has_tls
+    assert Settings.from_environment(environ).unbuilt() == ()
     assert described(environ, "KVSTORE_TLS").source == "environment (KVSTORE_TLS, REDIS_TLS)"
 
 
@@ -124,8 +124,6 @@ def test_every_error_is_reported() -> None:
             "REDIS_AUTH": "a",
             "KVSTORE_AUTH": "b",
             "GRPC_CLIENT_TLS_SAN": "localhost",
-            "MEMCACHE_HOST_PORT": "a:1",
-            "ALTCACHE_SRV": "_m._tcp.example.com",
         }
     ) == (
         "PORT: 'abc' is not a whole number between 0 and 65535",
@@ -134,7 +132,6 @@ def test_every_error_is_reported() -> None:
         "...)",
         "KVSTORE_AUTH and REDIS_AUTH: are one setting and differ, '*****' and '*****': unset one",
         "GRPC_CLIENT_TLS_CACERT: is not set, but GRPC_CLIENT_TLS_SAN needs it",
-        "MEMCACHE_HOST_PORT and ALTCACHE_SRV: exclude each other: unset one",
     )
 
 

@@ -6,13 +6,9 @@ from tollgate.serve.settings.choices import (
     Backend,
     LogLevel,
     RuleSource,
-    SocketType,
-    StoreType,
     backend,
     log_level,
     rule_source,
-    socket_type,
-    store_type,
 )
 from tollgate.serve.settings.values import (
     Address,
@@ -252,8 +248,6 @@ def test_shaped_text(parse: Parser[str], good: str, bad: str) -> None:
 def test_words_that_ignore_case() -> None:
     assert log_level("warning") is LogLevel.WARN
     assert log_level("TrAcE") is LogLevel.TRACE
-    assert store_type("sentinel") is store_type("SENTINEL") is StoreType.SENTINEL
-    assert socket_type("TCP") is SocketType.TCP
 
 
 def test_words_that_do_not() -> None:

@@ -1,0 +1,175 @@
+"""Features to be built: their settings are known by name, checked and shown, and drive nothing.
+
+An environment written for the reference may hold any of them (B22). A start refuses what asks for
+such a feature; what would only tune it is let pass. Building one means deleting it here and giving
+its settings a group.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tollgate.serve.settings.choices import Backend, RuleSource, Transport
+from tollgate.serve.settings.rows import Row, hidden, without_credentials
+from tollgate.serve.settings.values import (
+    boolean,
+    duration,
+    number,
+    one_of,
+    pairs,
+    peers,
+    srv_name,
+    text,
+    waiting_pool,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    from tollgate.serve.settings.table import Groups
+
+size = whole_number(0, 2**31 - 1)
+connections = whole_number(1, 65_536)
+parallelism = whole_number(0, 65_536)
+time = duration()
+layout = one_of({word: word for word in ("SINGLE", "SENTINEL", "CLUSTER")}, ignores_case=True)
+socket = one_of({word: word for word in ("unix", "tcp")}, ignores_case=True)
+protocol = one_of({word: word for word in ("http", "grpc")})
+
+
+def _store(name: str, url: str) -> tuple[Row, ...]:
+    """The settings that both key-value stores have."""
+    return (
+        Row(f"{name}_SOCKET_TYPE", socket, "unix", "how it is reached"),
+        Row(f"{name}_TYPE", layout, "SINGLE", "how it is laid out"),
+        Row(f"{name}_URL", text, url, "the store", show=without_credentials),
+        Row(f"{name}_POOL_SIZE", connections, "10", "connections"),
+        Row(f"{name}_AUTH", text, "", "password, or user:password", show=hidden),
+        Row(f"{name}_SENTINEL_AUTH", text, "", "the same, for the sentinels", show=hidden),
+        Row(f"{name}_TLS", boolean, "false", "TLS to the store"),
+        Row(f"{name}_PIPELINE_WINDOW", time, "0", "time to gather commands; 0: none"),
+        Row(f"{name}_PIPELINE_LIMIT", size, "0", "has no effect"),
+        Row(f"{name}_CLUSTER_PIPELINE_PARALLELISM", parallelism, "1", "groups at once; 0: a pool"),
+        Row(f"{name}_POOL_ON_EMPTY_BEHAVIOR", waiting_pool, "WAIT", "an empty pool waits (I04)"),
+        Row(f"{name}_TIMEOUT", time, "10s", "longest wait for a reply"),
+    )
+
+
+UNBUILT_ROWS: Mapping[str, tuple[Row, ...]] = {
+    "xds": (  # B20
+        Row("CONFIG_GRPC_XDS_NODE_ID", text, "default", "node id"),
+        Row("CONFIG_GRPC_XDS_NODE_METADATA", pairs("="), "", "node metadata, k=v,k=v"),
+        Row("CONFIG_GRPC_XDS_SERVER_URL", text, "localhost:18000", "the server"),
+        Row("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", time, "3s", "time between tries"),
+        Row("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", pairs(":"), "", "headers", show=hidden),
+        Row("CONFIG_GRPC_XDS_SERVER_USE_TLS", boolean, "false", "TLS to it"),
+        Row("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", text, "", "our certificate"),
+        Row("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", text, "", "our private key"),
+        Row("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", text, "", "CA of the server"),
+        Row("CONFIG_GRPC_XDS_SERVER_TLS_SAN", text, "", "name of the server"),
+        Row("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", time, "10s", "first pause before a retry"),
+        Row("XDS_CLIENT_BACKOFF_MAX_INTERVAL", time, "60s", "longest pause before a retry"),
+        Row("XDS_CLIENT_BACKOFF_RANDOM_FACTOR", number(0, 1_000), "0.5", "growth of the pauses"),
+        Row("XDS_CLIENT_BACKOFF_JITTER", boolean, "true", "pauses vary at random"),
+        Row("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", size, "0", "largest message; 0: 4 MiB"),
+    ),
+    "kvstore": (  # B6, B9, B10; setting its url selects BACKEND_TYPE=kvstore
+        *_store("KVSTORE", "/var/run/nutcracker/ratelimit.sock"),
+        Row("KVSTORE_TLS_CLIENT_CERT", text, "", "our certificate"),
+        Row("KVSTORE_TLS_CLIENT_KEY", text, "", "our private key"),
+        Row("KVSTORE_TLS_CACERT", text, "", "CA of the store"),
+        Row("KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION", boolean, "false", "any host name will do"),
+        Row("KVSTORE_STARTUP_INITIAL_INTERVAL", time, "1s", "first pause between tries (I01)"),
+        Row("KVSTORE_STARTUP_MAX_INTERVAL", time, "30s", "longest pause between tries"),
+        Row("KVSTORE_STARTUP_MAX_ELAPSED_TIME", time, "0", "time to give up after; 0: never"),
+        Row("KVSTORE_CLOSE_CONNECTION_ON_READONLY_ERROR", boolean, "false", "reconnect then"),
+    ),
+    "persecond": (  # B10
+        Row("KVSTORE_PERSECOND", boolean, "false", "a second store for limits per second"),
+        *_store("KVSTORE_PERSECOND", "/var/run/nutcracker/ratelimitpersecond.sock"),
+    ),
+    "altcache": (  # B11
+        Row("ALTCACHE_HOST_PORT", peers, "", "nodes, host:port,host:port"),
+        Row("ALTCACHE_SRV", srv_name, "", "SRV record of the nodes, instead of a list"),
+        Row("ALTCACHE_SRV_REFRESH", time, "0", "time between look-ups of it; 0: once"),
+        Row("ALTCACHE_MAX_IDLE_CONNS", parallelism, "2", "idle connections per node"),
+        Row("ALTCACHE_TLS", boolean, "false", "TLS to the nodes"),
+        Row("ALTCACHE_TLS_CLIENT_CERT", text, "", "our certificate"),
+        Row("ALTCACHE_TLS_CLIENT_KEY", text, "", "our private key"),
+        Row("ALTCACHE_TLS_CACERT", text, "", "CA of the nodes"),
+        Row("ALTCACHE_TLS_SKIP_HOSTNAME_VERIFICATION", boolean, "false", "any host name will do"),
+    ),
+    "tracing": (  # where spans go is said by the OTEL_* variables (B20, "Tracing")
+        Row("TRACING_EXPORTER_PROTOCOL", protocol, "http", "how they are sent"),
+        Row("TRACING_SERVICE_NAME", text, "RateLimit", "service.name"),
+        Row("TRACING_SERVICE_NAMESPACE", text, "", "service.namespace"),
+        Row("TRACING_SERVICE_INSTANCE_ID", text, "", "service.instance.id; empty: a random UUID"),
+        Row("TRACING_SAMPLING_RATE", number(0, 1), "1", "share of the calls that are traced"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnbuiltFeature:
+    """A feature to be built: the settings that ask for it, and what to do meanwhile."""
+
+    names: tuple[str, ...]
+    feature: str
+    instead: str
+    is_asked_for: Callable[["Groups"], bool]
+
+    def line(self, settings: "Groups") -> str:
+        """The line for the operator, with the setting spelled as the environment spells it."""
+        name = next((name for name in self.names if name in settings.given), self.names[0])
+        return f"{settings.spelled(name)}: {self.feature} is not built yet: {self.instead}"
+
+
+UNBUILT = (
+    UnbuiltFeature(
+        ("BACKEND_TYPE", "KVSTORE_URL"),
+        "the kvstore backend",
+        "unset it, or set BACKEND_TYPE=actors, to count in Tollgate's own actors",
+        lambda settings: settings.counting.backend is Backend.KVSTORE,
+    ),
+    UnbuiltFeature(
+        ("BACKEND_TYPE",),
+        "the altcache backend",
+        "set BACKEND_TYPE=actors to count in Tollgate's own actors",
+        lambda settings: settings.counting.backend is Backend.ALTCACHE,
+    ),
+    UnbuiltFeature(
+        ("CONFIG_TYPE",),
+        "reading rules over xDS",
+        "set CONFIG_TYPE=FILE",
+        lambda settings: settings.rules.source is RuleSource.XDS,
+    ),
+    UnbuiltFeature(
+        ("USE_STATSD",),
+        "sending statistics to statsd",
+        "unset it, or set USE_PULLMETRICS=true in its place",
+        # The default chooses nothing (part A, "Statistics transports").
+        lambda settings: (
+            settings.statistics.transport is Transport.STATSD and "USE_STATSD" in settings.given
+        ),
+    ),
+    UnbuiltFeature(
+        ("USE_AGENT_STATSD",),
+        "sending statistics to DogStatsD, with mogrifiers,",
+        "unset it, or set USE_PULLMETRICS=true in its place",
+        lambda settings: settings.statistics.transport is Transport.AGENT_STATSD,
+    ),
+    UnbuiltFeature(
+        ("PULLMETRICS_MAPPER_YAML",),
+        "a mapping of one's own for the metrics page",
+        "unset it for the default mapping",
+        lambda settings: (
+            settings.statistics.transport is Transport.PULLMETRICS
+            and settings.statistics.pullmetrics_mapper != ""
+        ),
+    ),
+    UnbuiltFeature(
+        ("TRACING_ENABLED",),
+        "tracing",
+        "set it to false",
+        lambda settings: settings.statistics.has_tracing,
+    ),
+)
