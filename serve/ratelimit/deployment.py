@@ -5,7 +5,6 @@ batches. Its threads: the front's pumps, one that follows the rules, one that ke
 """
 
 import asyncio
-import gc
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from ray import serve as ray_serve
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tollgate.actors.ratelimit.counting.actor import GC_THRESHOLDS
+from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.watching.actor import generations
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import unfailing
@@ -63,9 +62,7 @@ class RateLimit:
         if not settings.rules.starts_without_rules:
             self._has_rules.wait(FIRST_RULES_WITHIN_S)
         self._parts.front.start()
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        spare_what_is_there()
 
     async def __call__(self, request: Request) -> Response:
         return await self._json.answer(request)

@@ -10,7 +10,6 @@ A partition that fails is left alone until it answers a probe, so that nobody wa
     down --the probe is answered--> up          down --the probe fails--> down, next probe
 """
 
-import gc
 import os
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +20,12 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits
 from tollgate.actors.ratelimit.counting.store import Unreachable
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
-# Young generations only: counters form no cycles, and a full collection would stall calls.
-GC_THRESHOLDS = (50_000, 50, 1_000_000)
 
 PartitionAnswers = dict[int, list[list[int]] | Unreachable]
 
@@ -37,8 +35,7 @@ class CounterPartition:
 
     def __init__(self, counters_max: int) -> None:
         self._table = CounterTable(counters_max)
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        spare_what_is_there()
 
     def hit(self, call: bytes) -> bytes:
         """Apply a pickled (batch, now_s); the counts after, pickled."""

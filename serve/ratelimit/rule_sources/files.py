@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.actors.kernel.hashing import digest
 from tollgate.actors.ratelimit.rules.rule_file import RULE_FILE_BYTES_MAX, RuleFile, RuleFileError
 from tollgate.actors.ratelimit.watching.watcher import GoodRules
@@ -176,9 +177,7 @@ class FileArchive:
             "files": [[file.name, file.content().decode("latin-1")] for file in good.files],
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._path.with_suffix(".new")
-        draft.write_text(json.dumps(document))
-        os.replace(draft, self._path)
+        replace_file(self._path, json.dumps(document).encode(), mode=0o644)
 
     def take_out(self) -> GoodRules | None:
         """What was kept last; None when there is nothing, or nothing that can be read."""
