@@ -14,7 +14,7 @@ from tollgate.serve.settings.mogrifiers import mogrifier_rows, mogrifiers
 from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.shipped_files import SAMPLE_RULES
 from tollgate.serve.settings.table import GROUP_OF, TABLE, Groups, group_values
-from tollgate.serve.settings.unbuilt import UNBUILT
+from tollgate.serve.settings.unbuilt_features import UNBUILT
 from tollgate.serve.settings.values import BadValueError
 
 # Read as <root>/<subdirectory>/<app directory>: exactly this folder, in either watch mode (B20).

@@ -10,7 +10,7 @@ from tollgate.serve.settings.ledger import LedgerSettings
 from tollgate.serve.settings.mogrifiers import Mogrifier
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from tollgate.serve.settings.rows import Row, rows_of
-from tollgate.serve.settings.unbuilt import UNBUILT_ROWS
+from tollgate.serve.settings.unbuilt_rows import UNBUILT_ROWS
 
 
 @dataclass(frozen=True, slots=True)

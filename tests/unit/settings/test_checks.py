@@ -5,7 +5,7 @@ import pytest
 from tollgate.serve.settings import Settings, SettingsError
 from tollgate.serve.settings.mogrifiers import Mogrifier
 from tollgate.serve.settings.table import TABLE
-from tollgate.serve.settings.unbuilt import UNBUILT
+from tollgate.serve.settings.unbuilt_features import UNBUILT
 
 TLS = {
     "GRPC_SERVER_USE_TLS": "true",

@@ -1,15 +1,10 @@
-"""Features to be built: their settings are known by name, checked and shown, and drive nothing.
+"""The settings of features to be built: known by name, checked and shown, and driving nothing.
 
-An environment written for the reference may hold any of them (B22). A start refuses what asks for
-such a feature; what would only tune it is let pass. Building one means deleting it here and giving
-its settings a group.
+An environment written for the reference may hold any of them (B22).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from tollgate.serve.settings.choices import Backend, RuleSource, Transport
 from tollgate.serve.settings.rows import Row, hidden, without_credentials
 from tollgate.serve.settings.values import (
     boolean,
@@ -23,9 +18,6 @@ from tollgate.serve.settings.values import (
     waiting_pool,
     whole_number,
 )
-
-if TYPE_CHECKING:
-    from tollgate.serve.settings.table import Groups
 
 size = whole_number(0, 2**31 - 1)
 connections = whole_number(1, 65_536)
@@ -106,70 +98,3 @@ UNBUILT_ROWS: Mapping[str, tuple[Row, ...]] = {
         Row("TRACING_SAMPLING_RATE", number(0, 1), "1", "share of the calls that are traced"),
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class UnbuiltFeature:
-    """A feature to be built: the settings that ask for it, and what to do meanwhile."""
-
-    names: tuple[str, ...]
-    feature: str
-    instead: str
-    is_asked_for: Callable[["Groups"], bool]
-
-    def line(self, settings: "Groups") -> str:
-        """The line for the operator, with the setting spelled as the environment spells it."""
-        name = next((name for name in self.names if name in settings.given), self.names[0])
-        return f"{settings.spelled(name)}: {self.feature} is not built yet: {self.instead}"
-
-
-UNBUILT = (
-    UnbuiltFeature(
-        ("BACKEND_TYPE", "KVSTORE_URL"),
-        "the kvstore backend",
-        "unset it, or set BACKEND_TYPE=actors, to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is Backend.KVSTORE,
-    ),
-    UnbuiltFeature(
-        ("BACKEND_TYPE",),
-        "the altcache backend",
-        "set BACKEND_TYPE=actors to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is Backend.ALTCACHE,
-    ),
-    UnbuiltFeature(
-        ("CONFIG_TYPE",),
-        "reading rules over xDS",
-        "set CONFIG_TYPE=FILE",
-        lambda settings: settings.rules.source is RuleSource.XDS,
-    ),
-    UnbuiltFeature(
-        ("USE_STATSD",),
-        "sending statistics to statsd",
-        "unset it, or set USE_PULLMETRICS=true in its place",
-        # The default chooses nothing (part A, "Statistics transports").
-        lambda settings: (
-            settings.statistics.transport is Transport.STATSD and "USE_STATSD" in settings.given
-        ),
-    ),
-    UnbuiltFeature(
-        ("USE_AGENT_STATSD",),
-        "sending statistics to DogStatsD, with mogrifiers,",
-        "unset it, or set USE_PULLMETRICS=true in its place",
-        lambda settings: settings.statistics.transport is Transport.AGENT_STATSD,
-    ),
-    UnbuiltFeature(
-        ("PULLMETRICS_MAPPER_YAML",),
-        "a mapping of one's own for the metrics page",
-        "unset it for the default mapping",
-        lambda settings: (
-            settings.statistics.transport is Transport.PULLMETRICS
-            and settings.statistics.pullmetrics_mapper != ""
-        ),
-    ),
-    UnbuiltFeature(
-        ("TRACING_ENABLED",),
-        "tracing",
-        "set it to false",
-        lambda settings: settings.statistics.has_tracing,
-    ),
-)
