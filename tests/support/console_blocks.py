@@ -13,8 +13,10 @@ by line and cell by cell.
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -45,6 +47,45 @@ class Answer:
 
 
 Run = Callable[[list[str]], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call over HTTP, as curl would make it."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: str | None
+
+
+def curl_call(arguments: Sequence[str]) -> Call:
+    """The call of a command line of curl, for the options that the documents use."""
+    given = list(arguments)
+    method, url = "", ""
+    fields: list[str] = []
+    headers = {"accept": "*/*"}
+    while given:
+        match given.pop(0):
+            case "-s" | "-i":
+                pass
+            case "-X":
+                method = given.pop(0)
+            case "-u":
+                credentials = b64encode(given.pop(0).encode()).decode()
+                headers["authorization"] = f"Basic {credentials}"
+            case "-H":
+                name, _, value = given.pop(0).partition(": ")
+                headers[name.lower()] = value
+            case "-d" | "--data-binary":
+                text = given.pop(0)
+                fields.append(Path(text[1:]).read_text() if text.startswith("@") else text)
+                headers.setdefault("content-type", "application/x-www-form-urlencoded")
+            case address:
+                assert not url, f"{address}: a second address"
+                url = address
+    method = method or ("POST" if fields else "GET")
+    return Call(method, url, headers, "&".join(fields) if fields else None)
 
 
 def examples(document: str) -> Iterator[Example]:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tests.support.console_blocks import Answer, Story, examples
-from tests.support.payments.api import OPERATOR_KEY, REFERENCE, PaymentsApi, basic, done
+from tests.support.console_blocks import Answer, Story, curl_call, examples
+from tests.support.payments.api import OPERATOR_KEY, REFERENCE, PaymentsApi, done
 from tollgate.actors.ledger.delivery.schedule import FIRST_PAUSE_MS, PAUSE_MAX_MS
 from tollgate.actors.ledger.law.events import Event
 from tollgate.serve.commands.ledger.command import ledger
@@ -70,31 +70,11 @@ def test_the_examples_are_what_is_answered(
 
 
 def curl(api: PaymentsApi, arguments: list[str]) -> Answer:
-    """What curl would print, for the options that the document uses; a second passes."""
-    method, url, fields, headers = "", "", [], {"accept": "*/*"}
-    while arguments:
-        match arguments.pop(0):
-            case "-s" | "-i":
-                pass
-            case "-X":
-                method = arguments.pop(0)
-            case "-u":
-                headers["authorization"] = basic(arguments.pop(0).removeprefix(":"))
-            case "-H":
-                name, _, value = arguments.pop(0).partition(": ")
-                headers[name.lower()] = value
-            case "-d":
-                fields.append(arguments.pop(0))
-                headers.setdefault("content-type", "application/x-www-form-urlencoded")
-            case address:
-                assert address.startswith(BASES), address
-                url = re.sub("|".join(BASES), "", address)
-    response = api.call(
-        method or ("POST" if fields else "GET"),
-        url,
-        headers=headers,
-        content="&".join(fields) or None,
-    )
+    """What curl would print; a second passes."""
+    call = curl_call(arguments)
+    base = next(base for base in BASES if call.url.startswith(base))
+    path = call.url.removeprefix(base)
+    response = api.call(call.method, path, headers=call.headers, content=call.body)
     api.clock.advance(1.0)
     told = {name.lower(): value for name, value in response.headers.items()}
     return Answer(response.text, response.status_code, response.reason_phrase, told)

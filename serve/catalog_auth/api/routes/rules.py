@@ -24,6 +24,7 @@ from tollgate.serve.catalog_auth.rules.rule_description import (
     rule_in_full,
     rule_members,
 )
+from tollgate.serve.catalog_auth.rules.source_links import segments
 
 RULES_KEPT_FOR = "public, max-age=300"
 PAGE = {f"{HTML}; charset=utf-8": {"schema": {"type": "string", "description": "For people."}}}
@@ -100,6 +101,7 @@ def _page_of(rule: CatalogRule) -> Response:
     return rendered(
         "rule.html",
         rule=rule_members(rule),
+        source=tuple(segments(rule.source)),
         findings=[{"pointer": pointer(each.path), "message": each.message} for each in findings],
         marked={judged.places[each.path].line for each in findings},
         example=example_text(rule).splitlines(),

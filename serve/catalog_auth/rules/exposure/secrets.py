@@ -108,7 +108,10 @@ RULES = (
         subject=Subject.SCHEME,
         says="There is a token or a key in the description of a scheme.",
         why="Everybody who reads the document has it.",
-        source="Requirements: schemes describe how to get access; credentials stay with clients.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: it describes how "
+            "to get access; credentials stay with clients."
+        ),
         repair="Remove it, and revoke it where it is from.",
         check=_scheme_has_no_token,
         example=protected_item(
@@ -123,7 +126,10 @@ RULES = (
         types=frozenset({"signedUrl"}),
         says="The default or the example of a parameter is a secret.",
         why="Everybody who reads the document has it, and clients send it for everybody.",
-        source="Requirements: schemes describe how to get access; credentials stay with clients.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: it describes how "
+            "to get access; credentials stay with clients."
+        ),
         repair="Remove it, and revoke it where it is from.",
         check=_parameter_has_no_secret,
         example=protected_item(

@@ -196,7 +196,9 @@ RULES = (
         subject=Subject.REFERENCES,
         says="A reference names no scheme.",
         why="A client that wants the asset finds no way to it.",
-        source="Requirements, Authentication 1: declared once, referenced by name.",
+        source=(
+            "Authentication extension, Fields: schemes are declared once and referenced by name."
+        ),
         repair="Correct the name, or define the scheme.",
         check=_references_exist,
         example=item({"login": LOGIN}, {"data": scene("login", "staff")}),
@@ -208,7 +210,9 @@ RULES = (
         subject=Subject.REFERENCES,
         says="There are references, and no schemes at all.",
         why="A client that wants the asset finds no way to it.",
-        source="Requirements, Authentication 1.",
+        source=(
+            "Authentication extension, Fields: schemes are declared once and referenced by name."
+        ),
         repair="Define the schemes, or validate together with the collection that does.",
         check=_schemes_are_somewhere,
         example=item(assets={"data": scene("login")}),
@@ -222,7 +226,7 @@ RULES = (
         says="A reference names a scheme that only a document above defines.",
         why="Some clients fall back to the collection; the extension says nothing of it, and the "
         "official schema demands schemes in each document.",
-        source="Specification C, R03, and E: decided where the table leaves a choice.",
+        source="catalog-auth.md, E: decided where the extension leaves a choice.",
         repair="Copy the scheme into this document.",
         check=_references_resolve_here,
         example=item(assets={"data": scene("login")}),
@@ -235,7 +239,7 @@ RULES = (
         subject=Subject.DOCUMENT,
         says="A scheme is defined, and nothing references it.",
         why="It was forgotten somewhere: what it should protect looks open.",
-        source="Specification C, R04: use by another scheme counts.",
+        source="Tollgate's own advice (catalog-auth.md, C); use by another scheme counts.",
         repair="Reference it where it is needed, or remove it.",
         check=_schemes_are_used,
         example=item({"login": LOGIN, "key": KEY}, {"data": scene("login")}),
@@ -247,7 +251,9 @@ RULES = (
         subject=Subject.DOCUMENT,
         says="A list of references has a name twice.",
         why="It says nothing more, and comes from programs that append without looking.",
-        source="Specification C, R05: the schema does not ask for unique items.",
+        source=(
+            "Tollgate's own advice (catalog-auth.md, C); the schema does not ask for unique items."
+        ),
         repair="Keep one.",
         check=_references_are_different,
         example=item({"login": LOGIN}, {"data": scene("login", "login")}),
@@ -259,7 +265,7 @@ RULES = (
         subject=Subject.REFERENCES,
         says="A list of references is empty.",
         why="Does it mean that the asset is open, or that nobody has filled it in?",
-        source="Specification C, R06.",
+        source="Tollgate's own advice (catalog-auth.md, C).",
         repair="Remove the member, or fill it in.",
         check=_references_are_not_empty,
         example=item({"login": LOGIN}, {"data": scene("login"), "open": scene()}),
@@ -271,7 +277,9 @@ RULES = (
         subject=Subject.REFERENCES,
         says="A dangling reference is nearly the name of a scheme.",
         why="It was most probably meant.",
-        source="Specification C, R07: case, whitespace, one change of a letter.",
+        source=(
+            "Tollgate's own advice (catalog-auth.md, C): case, blanks, one change of a letter."
+        ),
         repair="Write the scheme's name.",
         check=_references_are_no_near_misses,
         example=item({"login": LOGIN}, {"data": scene("Login ")}),
@@ -284,7 +292,7 @@ RULES = (
         says="A reference of an alternate names no scheme.",
         why="The official schema never looks at the references of alternates, so nothing else "
         "finds this.",
-        source="Specification B1, row alternate.",
+        source="catalog-auth.md, B1: alternate assets.",
         repair="Correct the name, or define the scheme.",
         check=_references_of_alternates_exist,
         example=item(

@@ -99,7 +99,10 @@ RULES = (
         types=_API_KEY,
         says="The place of the key is neither query nor header nor cookie.",
         why="Clients cannot know where to put it.",
-        source="Requirements: `in` is `query`, `header` or `cookie`.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: `in` is `query`, "
+            "`header` or `cookie`."
+        ),
         repair="Write one of the three, in lower case.",
         check=_place_is_known,
         example=protected_item({"type": "apiKey", "in": "Header", "name": "X-API-Key"}),
@@ -150,7 +153,9 @@ RULES = (
         subject=Subject.GATED_ACCESS,
         says="The href has a key in it already, where clients would put theirs.",
         why="Everybody who reads the document has that key.",
-        source="Requirements, Authentication 4: the client sends the key.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: the client sends the key."
+        ),
         repair="Remove the parameter from the href, and replace the key: it is known now.",
         check=_is_not_filled_in,
         example=protected_item(

@@ -87,7 +87,7 @@ RULES = (
         subject=Subject.SCHEME,
         says="The type is nearly a standard one.",
         why="Types are compared to the letter: clients take it for one that they do not know.",
-        source="Requirements, Scheme types.",
+        source="Authentication extension, Scheme Types.",
         repair="Write the standard type.",
         check=_is_no_near_miss,
         example=protected_item({"type": "S3"}, "s3://bucket/scene.tif"),
@@ -99,8 +99,10 @@ RULES = (
         subject=Subject.SCHEME,
         says="A type of one's own uses the fields of standard types.",
         why="The schema forbids them there, so that they keep one meaning.",
-        source="Specification B2: a custom type cannot reuse name, in, scheme, flows or "
-        "openIdConnectUrl.",
+        source=(
+            "catalog-auth.md, B2: a custom type cannot reuse name, in, scheme, flows "
+            "or openIdConnectUrl."
+        ),
         repair="Rename the fields, or use the standard type.",
         check=_has_no_reserved_fields,
         example=protected_item({"type": "com.example.login", "name": "X-Login"}),
@@ -112,7 +114,7 @@ RULES = (
         subject=Subject.SCHEME,
         says="The type is one of the publisher's own.",
         why="Clients that do not know it can show the description, and no more.",
-        source="Requirements, Scheme types: custom types are allowed.",
+        source="Authentication extension, Scheme Types: custom types are allowed.",
         repair="Nothing, when your readers know it; else offer a standard scheme as well.",
         check=_can_be_executed,
         example=protected_item(
@@ -126,7 +128,7 @@ RULES = (
         subject=Subject.SCHEME,
         says="The type was predefined in v1.0.0 and is so no more.",
         why="To a client of today it is a type that it does not know.",
-        source="Specification B3: planetaryComputer and earthdata were removed in v1.1.0.",
+        source="catalog-auth.md, B3: planetaryComputer and earthdata were removed in v1.1.0.",
         repair="Describe it with standard types.",
         check=_was_not_removed,
         example=protected_item({"type": "planetaryComputer"}),

@@ -132,8 +132,10 @@ RULES = (
         types=_OAUTH2,
         says="The flow is not one of the predefined ones.",
         why="Clients can run a flow only if they know it.",
-        source="Requirements: the predefined keys of `flows` for oauth2. RFC 6749, 4.5: an "
-        "extension grant is named by a URI.",
+        source=(
+            "catalog-auth.md, B2: the predefined flows. RFC 6749, 4.5: an extension "
+            "grant is named by a URI."
+        ),
         repair="Offer a predefined flow as well, or name an extension grant by its URI.",
         check=_is_predefined,
         example=protected_item(
@@ -148,7 +150,10 @@ RULES = (
         types=_WITH_FLOWS,
         says="The fields of a flow stand directly under `flows`, where flows are.",
         why="Clients look for flows by name and find texts. (Old examples had it like this.)",
-        source="Requirements: `flows` is a map of names to flow objects.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: `flows` is a map "
+            "of names to flow objects."
+        ),
         repair="Put the fields into an object under the name of the flow.",
         check=_fields_are_in_a_flow,
         example=protected_item(oauth2(tokenUrl=_TOKEN_URL, scopes={"read": "Read"})),
@@ -161,7 +166,7 @@ RULES = (
         types=_OAUTH2,
         says="The name of the flow is nearly that of a predefined one, or none at all.",
         why="Names are compared to the letter: nobody runs it, and what it needs is not checked.",
-        source="Requirements: the predefined keys of `flows` for oauth2.",
+        source="catalog-auth.md, B2: the predefined flows.",
         repair="Write the predefined name.",
         check=_is_named_well,
         example=protected_item(
@@ -176,7 +181,10 @@ RULES = (
         types=_WITH_FLOWS,
         says="There is no flow in `flows`.",
         why="The scheme promises a way to get access and names none.",
-        source="Requirements: `flows` is required, the ways a client obtains an access token.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: `flows` is "
+            "required, the ways a client gets a token."
+        ),
         repair="Describe at least one flow.",
         check=_has_flows,
         example=protected_item(oauth2()),

@@ -109,8 +109,10 @@ RULES = (
         types=_HTTP,
         says="The name of the HTTP authentication scheme is not registered, or cannot be one.",
         why="Clients know the registered names; another one they cannot send.",
-        source="Requirements: `scheme` should be in the IANA registry. RFC 9110, 11.1: it is a "
-        "token.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: `scheme` should "
+            "be registered. RFC 9110, 11.1: it is a token."
+        ),
         repair="Take a registered name (basic, bearer, digest, …), or a type that fits better.",
         check=_is_registered,
         example=protected_item({"type": "http", "scheme": "Bearer token"}),

@@ -204,7 +204,7 @@ RULES = (
         subject=Subject.GATED_ACCESS,
         says="A scheme for object stores protects something that is in none.",
         why="Clients cannot sign a request for it.",
-        source="Requirements, Authentication 6: s3 means signed requests to an object store.",
+        source="catalog-auth.md, B2: s3 means signed requests to an object store.",
         repair="Give the object's own URL, describe the store in storage:schemes, or refer to a "
         "scheme that fits.",
         check=_is_an_object,
@@ -217,8 +217,7 @@ RULES = (
         subject=Subject.ACCESS,
         says="An object of an object store has no references to schemes.",
         why="Clients read it without signing their requests, which only public objects allow.",
-        source="Requirements, Authentication 6: without a reference, <CLOUD>_NO_SIGN_REQUEST is "
-        "YES.",
+        source="catalog-auth.md, B2: without a reference, <CLOUD>_NO_SIGN_REQUEST is YES.",
         repair="Nothing, when it is public; else refer to a scheme of type s3.",
         check=_request_is_signed,
         example=protected_item({"type": "s3"}, "s3://bucket/scene.tif", has_refs=False),
@@ -242,7 +241,7 @@ RULES = (
         subject=Subject.GATED_ACCESS,
         says="An s3:// address is protected only by schemes that end in a header of HTTP.",
         why="Requests to it are signed with keys; a token has no place in them.",
-        source="Requirements, Authentication 6.",
+        source="catalog-auth.md, B2: s3 means signed requests to an object store.",
         repair="Refer to a scheme of type s3 or signedUrl, or give an https address.",
         check=_token_can_be_sent,
         example=protected_item(LOGIN, "s3://bucket/scene.tif"),

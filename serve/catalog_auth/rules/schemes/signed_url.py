@@ -27,7 +27,7 @@ from tollgate.serve.net.public_addresses import exposure_of
 _SIGNED = frozenset({"signedUrl"})
 # Methods that a client can be told to use (RFC 9110, 9.3, and RFC 5789).
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# Where clients look for the URL when nobody says where it is (specification, B2).
+# Where clients look for the URL when nobody says where it is (B2).
 RESPONSE_FIELDS = ("signed_url", "href", "url", "signedUrl")
 _CREDENTIAL_NAMES = frozenset({"authorization", "cookie", "ocp-apim-subscription-key"})
 
@@ -158,7 +158,7 @@ RULES = (
         types=_SIGNED,
         says="Nothing says where in the answer the signed URL is.",
         why="There is no default: clients have to guess.",
-        source="Specification B2: `responseField` has no default.",
+        source="catalog-auth.md, B2: `responseField` has no default.",
         repair="Name the field in responseField.",
         check=_response_is_located,
         example=protected_item(signed(responseField="")),
@@ -197,7 +197,7 @@ RULES = (
         subject=Subject.GATED_ACCESS,
         says="A flow asks for bucket and key, and the href is not that of an object in a store.",
         why="Clients derive both from the href.",
-        source="Requirements, Endpoints: bucket and key come from an object-store URL.",
+        source="catalog-auth.md, D: bucket and key come from an object's URL.",
         repair="Give the object's own URL, describe the store in storage:schemes, or ask for href.",
         check=_href_is_an_object,
         example=protected_item(
@@ -213,7 +213,7 @@ RULES = (
         types=_SIGNED,
         says="There is more than one flow, and no way to choose.",
         why="Names of flows mean nothing here: a client takes any one.",
-        source="Specification B2: signedUrl has no predefined flows.",
+        source="catalog-auth.md, B2: signedUrl has no predefined flows.",
         repair="Make one scheme of each flow, and let auth:refs list them.",
         check=_has_one_flow,
         example=protected_item(
@@ -239,7 +239,9 @@ RULES = (
         types=_SIGNED,
         says="The call for a signed URL needs credentials, and nothing says where they come from.",
         why="Clients cannot make the call.",
-        source="Specification B2: auth:refs of a scheme name where its input comes from (v1.2.0).",
+        source=(
+            "catalog-auth.md, B2: auth:refs of a scheme name where its input comes from (v1.2.0)."
+        ),
         repair="Declare v1.2.0 and name the scheme that gives the credential in the scheme's own "
         "auth:refs.",
         check=_credentials_have_a_source,

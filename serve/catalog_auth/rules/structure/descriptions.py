@@ -97,8 +97,10 @@ RULES = (
         subject=Subject.SCHEME,
         says="A description has HTML in it, or a link that runs code.",
         why="Pages that show the description run it, unless they are careful.",
-        source="CommonMark 0.29, 4.6 and 6.8 (raw HTML); requirements: descriptions may be "
-        "CommonMark.",
+        source=(
+            "CommonMark 0.29, 4.6 and 6.8 (raw HTML); Authentication extension, "
+            "Authentication Scheme Object: `description`."
+        ),
         repair="Write it in CommonMark alone, with links to https addresses.",
         check=_has_no_markup,
         example=protected_item(
@@ -116,7 +118,10 @@ RULES = (
         subject=Subject.SCHEME,
         says="A description is longer than a screen.",
         why="It is repeated in every document that has the scheme.",
-        source="Requirements: `description` has extra instructions.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: `description` has "
+            "extra instructions."
+        ),
         repair="Put the instructions on a page of their own, and link to it.",
         check=_is_short,
         example=protected_item(

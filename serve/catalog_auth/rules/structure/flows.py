@@ -220,7 +220,10 @@ RULES = (
         types=_BOTH,
         says="A flow is no object.",
         why="It says nothing of how access is obtained.",
-        source="Specification B2; requirements: map to Flow Objects.",
+        source=(
+            "Authentication extension, Authentication Scheme Object: `flows` is a map "
+            "of names to flow objects."
+        ),
         repair="Write an object with the fields of a flow.",
         check=_flows_are_objects,
         example=item({"login": {"type": "oauth2", "flows": {"clientCredentials": _TOKEN_URL}}}),
@@ -234,7 +237,7 @@ RULES = (
         types=_OAUTH2,
         says="A predefined OAuth 2.0 flow lacks a URL.",
         why="The client has nowhere to send the user, or nowhere to get the token.",
-        source="Requirements, OAuth2 Flow Object; RFC 6749 sections 4.1 to 4.4.",
+        source="Authentication extension, OAuth2 Flow Object; RFC 6749, 4.1 to 4.4.",
         repair="Add authorizationUrl (authorizationCode, implicit) or tokenUrl (authorizationCode, "
         "password, clientCredentials, tokenExchange).",
         check=_urls_are_there,
@@ -251,7 +254,9 @@ RULES = (
         types=_OAUTH2,
         says="A flow has no scopes, or they are no map of texts.",
         why="The client does not know what to ask for.",
-        source="Requirements, OAuth2 Flow Object: scopes is required and may be empty.",
+        source=(
+            "Authentication extension, OAuth2 Flow Object: scopes is required and may be empty."
+        ),
         repair='Write "scopes": {} or an object of names and meanings.',
         check=_scopes_are_there,
         example=item(
@@ -267,7 +272,7 @@ RULES = (
         types=_SIGNED_URL,
         says="A signed-URL flow lacks its method or its authorizationApi.",
         why="The client cannot make the request.",
-        source="Requirements, Signed URL Object.",
+        source="Authentication extension, Signed URL Object.",
         repair="Add the field.",
         check=_signed_flow_is_complete,
         example=item({"signed": {"type": "signedUrl", "flows": {"sign": {"method": "GET"}}}}),
@@ -281,7 +286,7 @@ RULES = (
         types=_SIGNED_URL,
         says="A parameter lacks in or required, or one of them has the wrong type.",
         why="The client does not know where to put it, or whether it has to.",
-        source="Requirements, Parameter Object.",
+        source="Authentication extension, Parameter Object.",
         repair="Write in (query, header or body) and required (true or false).",
         check=_parameters_are_formed,
         example=_example({"in": "query"}),
@@ -296,7 +301,7 @@ RULES = (
         says="The schema of a parameter is no JSON Schema of draft-07, has a pattern that is no "
         "regular expression; or, as a warning, is a boolean or uses OpenAPI's own words.",
         why="Clients that check what they send, or make a form of it, fail.",
-        source="Requirements, Parameter Object; JSON Schema draft-07, metaschema.",
+        source="Authentication extension, Parameter Object; JSON Schema draft-07, metaschema.",
         repair="Write a schema that the metaschema of draft-07 takes.",
         check=_schema_is_one,
         example=_example({"in": "query", "required": True, "schema": {"type": "url"}}),
