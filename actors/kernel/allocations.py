@@ -1,4 +1,4 @@
-"""What this process allocates over an interval and still holds at its end, by line of code.
+"""Traces what this process allocates over an interval and still holds at its end, by line of code.
 
 Tracing slows Python down to about a half while it is on, so it is on only between the two calls.
 """

@@ -1,4 +1,4 @@
-"""A bounded cache: the entry that was used longest ago makes room."""
+"""A bounded cache that gives up the least recently used entry."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar

@@ -1,4 +1,4 @@
-"""The only place where Tollgate reads a clock: everything else is handed one."""
+"""Clocks: the system's, read here and nowhere else, and one that tests move by hand."""
 
 import time
 from typing import Protocol
@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to, for tests and simulation."""
+    """A clock that moves only when a test or a simulation moves it."""
 
     def __init__(self, now_s: float = 0.0) -> None:
         self._now_s = now_s

@@ -137,7 +137,7 @@ class Operations:
             self._totals.absorb_partition(name, described, self._clock.monotonic_s())
 
     async def _answer(self, call: Any) -> Any:
-        """What the call brings; None when the process is away or slow, as its lines will show."""
+        """The call's result; None when the process is away or slow, as its lines will show."""
         try:
             return await asyncio.wait_for(call, ANSWER_WITHIN_S)
         except (RayError, TimeoutError) as error:

@@ -90,7 +90,7 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
     if not grpc.has_tls:
         return
     # Imported here: without TLS nothing in this command needs gRPC.
-    from tollgate.serve.ratelimit.fronts.listen_address import ServerTls
+    from tollgate.serve.ratelimit.fronts.front import ServerTls
     from tollgate.serve.ratelimit.fronts.tls import TlsError, server_credentials
 
     try:

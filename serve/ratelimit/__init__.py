@@ -1,1 +1,1 @@
-"""The rate-limit doors: gRPC, JSON and the debug port."""
+"""The rate limit to the outside: gRPC, JSON, rule sources, statistics and the debug port."""

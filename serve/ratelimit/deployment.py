@@ -40,7 +40,7 @@ LOCAL_CACHE = "ratelimit.localcache."
     logging_config={"enable_access_log": False, "log_level": "WARNING"},
 )
 class RateLimit:
-    """One front process: it decides what its doors bring."""
+    """One front process: decides the calls of gRPC and HTTP."""
 
     def __init__(self, settings: Settings, run: str) -> None:
         self._settings = settings
@@ -49,9 +49,9 @@ class RateLimit:
         self._has_rules = Event()
         self._is_stopped = Event()
         is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
-        gatherer = CallBatcher(unfailing(self._parts.service), ThreadPoolExecutor(1, "json"))
+        batcher = CallBatcher(unfailing(self._parts.service), ThreadPoolExecutor(1, "json"))
         self._json = JsonEndpoint(
-            gatherer.decide,
+            batcher.decide,
             self._parts.health,
             is_precise=is_precise,
             body_bytes_max=settings.bounds.request_bytes_max,
@@ -72,7 +72,7 @@ class RateLimit:
         return {"pid": os.getpid(), "grpc": self._parts.front.address}
 
     async def drain(self, grace_s: float) -> None:
-        """Report unhealthy, finish the calls in flight, close the gRPC door."""
+        """Report unhealthy, finish the calls in flight, close the gRPC port."""
         await asyncio.to_thread(self._parts.front.drain, grace_s)
 
     def _follow_rules(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether this process should get traffic (specification, B17).
+"""The health of this process: whether it should get traffic (B17).
 
     healthy = backend and config and sigterm
 
@@ -17,23 +17,11 @@ HealthListener = Callable[[bool], None]
 
 
 class Component(Enum):
-    """What the overall state is made of; the values are the names in B17."""
+    """The components of the overall state; the values are the names in B17."""
 
     BACKEND = "backend"
     CONFIG = "config"
     SIGTERM = "sigterm"
-
-
-class UnknownComponent(ValueError):  # noqa: N818 (a refusal reads as what is refused)
-    """A name that is none of the components."""
-
-
-def component(name: str) -> Component:
-    """The component of that name; UnknownComponent otherwise."""
-    try:
-        return Component(name)
-    except ValueError:
-        raise UnknownComponent(f"Invalid component: {name}") from None
 
 
 class Health:

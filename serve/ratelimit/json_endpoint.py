@@ -1,4 +1,4 @@
-"""The HTTP door: `/json` and `/healthcheck` (specification, B16; F06 to F17).
+"""Answers `/json` and `/healthcheck` over HTTP (B16; F06 to F17).
 
     /healthcheck, any method   200 "OK" while healthy, else 500 with an empty body
     /json, any method          200 or 429 with the decision; 400 "Bad Request" for whatever fails

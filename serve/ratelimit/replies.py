@@ -1,4 +1,4 @@
-"""From a decision to what goes over the wire, for every door (specification A, "Errors"; B15, B16).
+"""Turns decisions into replies for the wire (part A, Errors on the wire; B15, B16).
 
 The engine speaks in values; here they become serialised replies, or refusals with a status code:
 the reference's UNKNOWN for everything, or precise codes where the operator asked for them.
@@ -7,7 +7,7 @@ the reference's UNKNOWN for everything, or precise codes where the operator aske
 from collections.abc import Sequence
 
 from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalReason
+from tollgate.actors.ratelimit.decision.plan import Refusal, RefusalReason
 from tollgate.actors.ratelimit.decision.response import RateLimitDecision
 from tollgate.actors.ratelimit.rules.descriptors import (
     DEFAULT_BOUNDS,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tollgate.actors.kernel.clock import Clock, SystemClock
-from tollgate.actors.operations.actor import start_operations
+from tollgate.actors.operations.actor import Operations, start_operations
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
@@ -17,19 +17,20 @@ from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.actors.ratelimit.watching.actor import start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
+from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.socket_folder import short_path
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
-from tollgate.serve.ratelimit.debug.ports import open_ports
+from tollgate.serve.ratelimit.debug.port import DebugPort
 from tollgate.serve.ratelimit.fronts.choice import make_front
-from tollgate.serve.ratelimit.fronts.front import Front, Service
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, ServerTls
+from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls, Service
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
 from tollgate.serve.ratelimit.health import Health
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
+from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.choices import ErrorStatusCodes, GrpcFront
+from tollgate.serve.settings.choices import ErrorStatusCodes, GrpcFront, Transport
 
 LOG = logging.getLogger("tollgate.ratelimit")
 NAMESPACE = "tollgate"
@@ -40,7 +41,7 @@ INTERNAL_ERROR = "ratelimit.service.call.should_rate_limit.internal_error"
 
 @dataclass(frozen=True, slots=True)
 class RateLimitActors:
-    """Handles of the actors behind the rate-limit doors."""
+    """Handles of the actors behind the fronts."""
 
     partitions: list[Any]
     watcher: Any
@@ -49,7 +50,7 @@ class RateLimitActors:
 
 @dataclass(frozen=True, slots=True)
 class FrontParts:
-    """What one front process is made of."""
+    """The parts of one front process."""
 
     store: PartitionedCounters
     decider: Decider
@@ -79,7 +80,7 @@ def decision_policy(settings: Settings) -> Policy:
 
 
 def request_bounds(settings: Settings) -> RequestBounds:
-    """What a request may hold."""
+    """The bounds of a request."""
     return RequestBounds(
         descriptors_max=settings.bounds.descriptors_per_request_max,
         entries_max=settings.bounds.entries_per_descriptor_max,
@@ -119,6 +120,35 @@ def _watcher(settings: Settings, run: str) -> Watcher:
     archive = Path(settings.process.data) / "ratelimit" / "last-good-rules.json"
     load = partial(load_rules, merge_domains=settings.rules.merges_domains)
     return Watcher(run, RuleDirectory.of(settings.rules), FileArchive(archive), load)
+
+
+async def open_ports(settings: Settings, operations: Operations) -> dict[str, Listener]:
+    """Opens the ports of these settings: the open ones by name. OSError when one is taken."""
+    debug = DebugPort(
+        statistics=operations.statistics,
+        dump_rules=operations.dump_rules,
+        processes=operations.processes,
+        allocations=operations.allocations,
+    )
+    ports = {
+        "debug": await listen(
+            debug.app(), settings.debug.host, settings.debug.port, what="the debug port"
+        )
+    }
+    statistics = settings.statistics
+    if statistics.transport is not Transport.PULLMETRICS:
+        return ports
+    text = MetricsText(
+        dict(statistics.extra_tags), has_milliseconds=statistics.is_response_time_in_ms
+    )
+    address = statistics.pullmetrics_addr
+    app = metrics_app(text, operations.statistics, statistics.pullmetrics_path)
+    try:
+        ports["metrics"] = await listen(app, address.host, address.port, what="the metrics port")
+    except OSError:
+        await ports["debug"].stop()
+        raise
+    return ports
 
 
 def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:

@@ -178,7 +178,7 @@ class PartitionedCounters:
 
 
 def _has_answered(probe: Any) -> bool:
-    """Whether a call that has ended did so with an answer."""
+    """True when a call that has ended did so with an answer."""
     try:
         ray.get(probe)
     except RayError:

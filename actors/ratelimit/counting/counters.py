@@ -2,7 +2,7 @@
 
     hit(+a)   count += a, and the counter comes to be if it was not there
     hit(0)    looks, and leaves no trace
-    hit(-a)   gives back: count = max(0, count - a); a missing counter stays missing (A, Refunds)
+    hit(-a)   gives back: count = max(0, count - a); a missing one stays missing (part A, Refunds)
 
 Every operation answers with the count after it. Counters live in the table of their window's end;
 a window that has ended goes as a whole. Memory is bounded: when the table is full, windows that
@@ -41,22 +41,22 @@ class Conditional(NamedTuple):
 
 
 def conditional_addends(counts: Mapping[bytes, int], request: Conditional) -> list[int]:
-    """What to count of one request (B9): if any counter would exceed its limit, only those that
+    """The addends to count of one request (B9): if any counter would exceed its limit, those that
     would are counted and the others keep their count. `counts`: by key, before the request."""
     counts = dict(counts)
-    spared = []
+    chosen = []
     has_excess = False
     for key, addend, limit in zip(request.keys, request.addends, request.limits, strict=True):
         if limit is None:
             # What is given back makes room for the hits behind it.
             counts[key] = max(0, counts[key] + addend)
-            spared.append(addend)
+            chosen.append(addend)
         elif counts[key] + addend > limit:
             has_excess = True
-            spared.append(addend)
+            chosen.append(addend)
         else:
-            spared.append(0)
-    return spared if has_excess else request.addends
+            chosen.append(0)
+    return chosen if has_excess else request.addends
 
 
 class CounterTable:

@@ -16,7 +16,7 @@ ENTRY_BYTES = 160  # what one entry costs beside its key: two ints, a tuple, the
 
 @dataclass(slots=True)
 class CacheGauges:
-    """What the cache did since it was made, under the reference's names."""
+    """Counts of the cache's work since it was made, under the reference's names."""
 
     evacuate_count: int = 0
     expired_count: int = 0
@@ -38,13 +38,13 @@ class OverLimitCache:
         self._entries: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
         self.gauges = CacheGauges()
         self.drops = 0
-        """How often hits were given back."""
+        """The number of times that hits were given back."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def holds(self, key: bytes, end_s: int, limit: int) -> bool:
-        """Whether the counter is known to be over `limit` in the window that ends at `end_s`."""
+        """True when the counter is known to be over `limit` in the window that ends at `end_s`."""
         entry = self._entries.get(key)
         if entry == (end_s, limit):
             self.gauges.hit_count += 1

@@ -1,4 +1,4 @@
-"""Windows are fixed and aligned to the epoch (specification, B6).
+"""Windows of counting: fixed, and aligned to the epoch (B6).
 
     start = floor(now / length) * length        end = start + length
 

@@ -1,11 +1,11 @@
-"""What a count means: the law of B7.
+"""Judges a count against its limit: the law of B7.
 
 With a = addend, A = count after, B = A - a, L = limit, N = near-limit threshold:
 
     A > L   OVER, remaining 0.   B >= L: over += a.   else over += A - L, near += L - max(N, B)
     A <= L  OK, remaining L - A, within += a.         A > N: near += a if B >= N, else A - N
 
-L = 0 therefore blocks every hit. Where hits were held back (B9) A does not hold a, and B may fall
+L = 0 therefore blocks every hit. Where hits were spared (B9) A does not hold a, and B may fall
 below zero: the reference computes it unsigned, so such a B counts as beyond every threshold, and
 dashboards built on that stay right.
 """

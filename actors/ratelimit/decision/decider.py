@@ -17,13 +17,15 @@ from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.accounting import judge_count, shadowed_hits
 from tollgate.actors.ratelimit.decision.increment_stop import count_conditionally
 from tollgate.actors.ratelimit.decision.plan import (
+    NOT_CONFIGURED,
     PlannedHit,
+    Refusal,
+    RefusalReason,
     RequestPlan,
     RequestPlanner,
     refused_outright,
 )
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
-from tollgate.actors.ratelimit.decision.refusals import NOT_CONFIGURED, Refusal, RefusalReason
 from tollgate.actors.ratelimit.decision.response import (
     OK,
     OVER_LIMIT,
@@ -95,7 +97,7 @@ class Decider:
 
     def decide_batch(self, payloads: Sequence[bytes]) -> list[DecidedAnswer]:
         """Decide serialised requests. Blocks for the store, no longer than its deadline (twice that
-        where hits are held back)."""
+        where counting is conditional)."""
         round_ = Round(
             int(self._clock.now_s()), has_calendar_months=self._policy.has_calendar_months
         )
@@ -158,14 +160,11 @@ class Decider:
                     places.append((None, CACHED_OVER) if is_cached else None)
                     if not is_cached:
                         counted.append(hit)
-                # A counter known to be over holds back all the others of its request.
-                holds_back = len(counted) < len(plan.hits)
+                # A counter known to be over spares all the others of its request (B9).
+                is_spared = len(counted) < len(plan.hits)
                 requests.append(counted)
                 addends.append(
-                    [
-                        0 if holds_back and not hit.is_refund else hit.signed_addend
-                        for hit in counted
-                    ]
+                    [0 if is_spared and not hit.is_refund else hit.signed_addend for hit in counted]
                 )
             if cache is not None:
                 round_.drops = cache.drops
@@ -286,7 +285,7 @@ class Decider:
 
 
 def _failure(places: list[HitSlot]) -> Unreachable | None:
-    """Why one of these hits could not be counted; None when all were."""
+    """The failure that kept one of these hits from being counted; None when all were."""
     return next((bucket.failure for bucket, _ in places if bucket and bucket.failure), None)
 
 

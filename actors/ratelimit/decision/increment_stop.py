@@ -1,4 +1,4 @@
-"""STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: a request over one limit spares its other counters (B9).
+"""Counts a request that is over one limit without its other counters (B9).
 
 Here requests stay whole, and are decided in the order of the batch:
 

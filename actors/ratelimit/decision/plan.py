@@ -1,4 +1,4 @@
-"""A plan is all that can be known of a request before its counters are: made once, used many times.
+"""Plans a request: all that follows from its bytes and the rules, made once, used many times.
 
 From the request's bytes to the counters to hit: decode, match every descriptor (B2), drop replaced
 rules (B12), compose counter keys, choose partitions. It depends on the rules alone, so the memo
@@ -15,12 +15,6 @@ from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.accounting import near_threshold
 from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.decision.refusals import (
-    EMPTY_DOMAIN,
-    NO_DESCRIPTORS,
-    UNKNOWN_OVERRIDE_UNIT,
-    Refusal,
-)
 from tollgate.actors.ratelimit.rules.descriptors import (
     Entries,
     RateLimitDescriptor,
@@ -35,6 +29,32 @@ MEMO_REQUEST_BYTES_MAX = 2 * 1024
 MEMO_REQUEST_PARTS_MAX = 64
 KEY_BYTES_MAX = 128
 UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
+
+
+class RefusalReason(Enum):
+    """The reason of a refusal; fronts turn it into their status codes."""
+
+    INVALID = "the request breaks a rule of the protocol or a bound"
+    NOT_CONFIGURED = "no rules have been loaded yet"
+    BACKEND = "the counters could not be reached in time"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A call that ends with an error, and its text for the caller."""
+
+    kind: RefusalReason
+    message: str
+
+
+EMPTY_DOMAIN = Refusal(RefusalReason.INVALID, "rate limit domain must not be empty")
+NO_DESCRIPTORS = Refusal(RefusalReason.INVALID, "rate limit descriptor list must not be empty")
+NOT_CONFIGURED = Refusal(RefusalReason.NOT_CONFIGURED, "no rate limit configuration loaded")
+UNKNOWN_OVERRIDE_UNIT = Refusal(
+    RefusalReason.INVALID,
+    "the limit of a descriptor has no valid unit: give one of SECOND, MINUTE, HOUR, DAY, WEEK, "
+    "MONTH, YEAR",
+)
 
 
 class Unmet(Enum):
@@ -67,7 +87,7 @@ class PlannedHit:
 
     @property
     def signed_addend(self) -> int:
-        """What the counter gains: negative for hits that are given back."""
+        """The counter's gain: negative for hits that are given back."""
         return -self.addend if self.is_refund else self.addend
 
 
@@ -195,7 +215,7 @@ class RequestPlanner:
 
 
 def refused_outright(request: RateLimitRequest) -> Refusal | None:
-    """What is wrong with a request whatever the rules say, in the reference's order (B12)."""
+    """The fault of a request whatever the rules say, in the reference's order (B12)."""
     if not request.domain:
         return EMPTY_DOMAIN
     if not request.descriptors:

@@ -1,4 +1,4 @@
-"""How the service decides, apart from the rules: the operator's settings, for the engine."""
+"""The operator's settings of the decision, as the engine takes them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ PLAN_MEMO_ENTRIES_MAX = 65_536
 
 
 class FailureMode(Enum):
-    """What becomes of a hit whose counter cannot be reached in time.
+    """The fate of a hit whose counter cannot be reached in time.
 
     ERROR ends the call with an error, as the reference does. ALLOW decides as though nothing had
     been counted yet, DENY as though the limit were used up.

@@ -1,4 +1,4 @@
-"""From statuses to the answer of a request: the overall code, headers and metadata (B12 to B14).
+"""Puts a response together from statuses: overall code, headers and metadata (B12 to B14).
 
     overall = OVER  iff  a descriptor that is not a quota is over,
                     or   there are quotas and every one of them is over

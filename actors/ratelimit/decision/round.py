@@ -1,4 +1,4 @@
-"""One round: the hits of a whole batch of requests, gathered into one call per partition.
+"""Gathers the hits of a whole batch of requests into one call per partition: a round.
 
 Hits on one counter in a row become one operation: the partition adds their sum, and the count that
 each of them would have seen one by one follows from the count before. A refund ends such a run,
@@ -68,7 +68,7 @@ class Round:
         return end_s
 
     def bucket(self, hit: PlannedHit) -> Bucket:
-        """Where the hit's counter is counted in this round."""
+        """The bucket of the hit's counter in this round."""
         bucket = self._buckets.get(hit.bucket)
         if bucket is None:
             bucket = self._buckets[hit.bucket] = Bucket(self.end_s(hit.unit))

@@ -1,4 +1,4 @@
-"""Drafts to a rule set, or the first reason why not (specification, B1 steps 4 and 5).
+"""Builds a rule set from drafts, or gives the first reason why not (B1, steps 4 and 5).
 
 One bad file refuses the whole set. Files are taken in the order of their names, so that the same
 files give the same rules, and blame the same file, every time; the checks of one descriptor come in

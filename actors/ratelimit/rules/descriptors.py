@@ -1,4 +1,4 @@
-"""What a caller asks: a domain and a list of descriptors (specification, B15).
+"""The question of a caller: a domain and a list of descriptors (B15).
 
 Strings are compared as they are: descriptors are case-sensitive and nothing is trimmed.
 """
@@ -15,7 +15,7 @@ REQUEST_BYTES_MAX = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RequestBounds:
-    """What a request may hold (part A, Bounds). Beyond a bound: an error that names it."""
+    """The bounds of a request (part A, Bounds). Beyond a bound: an error that names it."""
 
     descriptors_max: int = DESCRIPTORS_PER_REQUEST_MAX
     entries_max: int = ENTRIES_PER_DESCRIPTOR_MAX

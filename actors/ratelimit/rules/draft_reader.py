@@ -1,4 +1,4 @@
-"""A rule file to a domain draft: known keys, then types (specification, B1 steps 2 and 3).
+"""Reads a rule file into a domain draft: known keys, then types (B1, steps 2 and 3).
 
 The walk over keys does not know where it is: a key that is known anywhere passes everywhere, and is
 ignored where it means nothing (with a remark). Under `metadata` it looks at nothing.

@@ -1,5 +1,5 @@
-"""Rules as they were written, before anything is known of their sense: what rule files and
-configuration servers both turn into, and what `rule_building` makes rules of."""
+"""Drafts: rules as they were written in files or sent by a configuration server, before they are
+checked; `builder` makes rules of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class RuleDraft:
 
     @property
     def has_wildcard(self) -> bool:
-        """Whether the id holds a `*`, in the key too (B2)."""
+        """True when the id holds a `*`, in the key too (B2)."""
         return "*" in self.id
 
 

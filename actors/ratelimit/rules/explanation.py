@@ -1,4 +1,4 @@
-"""Why a descriptor meets the limit it meets, or none: the walk of `matching`, told step by step."""
+"""Explains which limit a descriptor meets, or why none: the walk of `rule_match`, step by step."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ COMPARED_MAX = 1_000  # names compared in search of close ones
 
 
 class MatchOutcome(Enum):
-    """How an explanation ends."""
+    """The ends of an explanation."""
 
     LIMITED = "this limit applies"
     UNLIMITED = "the rule is unlimited: the request passes and is not counted"
@@ -46,7 +46,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class LevelTrace:
-    """What happened to one entry.
+    """The lookups of one entry.
 
     `attempts`: empty where the level has no rules.
     `passed_over`: ids that the entry would have met, had `rule` not been met first.
@@ -160,7 +160,7 @@ def _why_none(
 
 
 def _no_way_back(levels: Iterable[LevelTrace]) -> Iterator[str]:
-    """What might have been expected of the levels above the one that met nothing."""
+    """Remarks on the levels above the one that met nothing: limits that one might expect."""
     for level in levels:
         assert level.rule is not None, "the walk went on after this level"
         if level.rule.limit is not None:
@@ -170,10 +170,10 @@ def _no_way_back(levels: Iterable[LevelTrace]) -> Iterator[str]:
             yield f"there is no way back: '{level.rule.id}' was met first, so not {others}"
 
 
-def _lines(told: Explanation) -> Iterator[str]:
-    asked = ", ".join(f"{key}={value}" for key, value in told.entries)
-    yield f"domain '{told.domain}', descriptor ({asked})"
-    for depth, level in enumerate(told.levels, start=1):
+def _lines(found: Explanation) -> Iterator[str]:
+    asked = ", ".join(f"{key}={value}" for key, value in found.entries)
+    yield f"domain '{found.domain}', descriptor ({asked})"
+    for depth, level in enumerate(found.levels, start=1):
         yield f"  {depth}. {level.key}={level.value}"
         if not level.attempts:
             yield "       no rules at this level"
@@ -181,11 +181,11 @@ def _lines(told: Explanation) -> Iterator[str]:
             yield f"       {_attempt_text(attempt)}"
         if level.close:
             yield f"       close by: {_listed(level.close)}"
-    yield f"  => {told.outcome.value}"
-    for remark in told.remarks:
+    yield f"  => {found.outcome.value}"
+    for remark in found.remarks:
         yield f"     {remark}"
-    if told.match is not None:
-        yield from (f"     {line}" for line in _match_lines(told.match))
+    if found.match is not None:
+        yield from (f"     {line}" for line in _match_lines(found.match))
 
 
 def _attempt_text(attempt: Attempt) -> str:

@@ -1,4 +1,4 @@
-"""A rule file's name and text, and what is said when it cannot be used (specification, B1)."""
+"""A rule file's name and text, and the error for one that cannot be used (B1)."""
 
 from dataclasses import dataclass
 

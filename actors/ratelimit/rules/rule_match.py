@@ -1,4 +1,4 @@
-"""Which limit a descriptor meets, and under which names it is counted (specification, B2 and B3).
+"""Finds the limit that a descriptor meets, and the names it is counted under (B2, B3).
 
 Entry by entry, from the root of the domain, one level of rules each:
 
@@ -23,7 +23,7 @@ from tollgate.actors.ratelimit.rules.rule_set import Level, Limit, LimitRule, Ru
 
 
 class NoMatch(Enum):
-    """Why no limit applies. OVERRIDE_UNIT_UNKNOWN is to be refused, the others pass (B1, B4)."""
+    """The reasons for no limit. OVERRIDE_UNIT_UNKNOWN is refused, the others pass (B1, B4)."""
 
     UNKNOWN_DOMAIN = "no rules for this domain"
     NO_RULE = "no rule with a limit for this descriptor"
@@ -31,7 +31,7 @@ class NoMatch(Enum):
 
 
 class Choice(Enum):
-    """How a rule was met by an entry, in the order of trying."""
+    """The ways an entry meets a rule, in the order of trying."""
 
     EXACT = "exact"
     WILDCARD = "wildcard"
@@ -68,7 +68,7 @@ class MetRule:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all values of the rule's wildcard share one counter here."""
+        """True when all values of the rule's wildcard share one counter here."""
         return self.choice is Choice.WILDCARD and self.rule.shares_threshold
 
 
@@ -146,7 +146,7 @@ def _segments(steps: tuple[MetRule, ...]) -> list[str]:
 
 
 def _detailed_segments(steps: tuple[MetRule, ...]) -> list[str]:
-    """What was asked for at every level, but the pattern where values share a threshold.
+    """The request's text at every level, but the pattern where values share a threshold.
 
     An empty value leaves a trailing `_`, unless a pattern is shown: the reference has two ways.
     """

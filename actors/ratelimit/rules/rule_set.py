@@ -1,4 +1,4 @@
-"""Rules as they are held after loading: an immutable tree per domain (specification, B1 to B3).
+"""A rule set: loaded rules as an immutable tree per domain (B1 to B3).
 
 A level holds sibling rules. Its `exact` table is keyed by composite id (`key` or `key_value`);
 `wildcards` keeps the rules whose id holds a `*`, in the order they were declared, because the first
@@ -15,13 +15,13 @@ REQUESTS_PER_UNIT_MAX = 2**32 - 1
 
 
 def composite_id(key: str, value: str) -> str:
-    """What a rule is looked up by: `key`, or `key_value` when it has a value (B1)."""
+    """The id that a rule is looked up by: `key`, or `key_value` when it has a value (B1)."""
     return f"{key}_{value}" if value else key
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a rule was written: the file as operators name it, and the line, from 1.
+    """The place of a rule: the file as operators name it, and the line, from 1.
 
     `line` None: the rule came from a configuration server, and `file` is its resource.
     """
@@ -92,7 +92,7 @@ class LimitRule:
 
     @property
     def has_wildcard(self) -> bool:
-        """Whether the id holds a `*`, in the key too (B2)."""
+        """True when the id holds a `*`, in the key too (B2)."""
         return "*" in self.id
 
 

@@ -1,4 +1,4 @@
-"""What is legal in a rule file and surely not meant. Nothing here refuses anything."""
+"""Warns of what is legal in a rule file and surely not meant; refuses nothing."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ def _position(finding: RuleFinding) -> int:
 
 
 def _names_by_domain(drafts: Sequence[DomainDraft]) -> dict[str, Counter[str]]:
-    """How often each name is given, by domain: a request has one domain, so names live there."""
+    """Counts the uses of each name, by domain: a request has one domain, so names live there."""
     names: dict[str, Counter[str]] = {}
     for draft in drafts:
         limits = (rule.limit for rule in _all(draft.rules))

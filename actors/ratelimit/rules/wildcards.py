@@ -1,4 +1,4 @@
-"""Wildcard patterns of sibling rules, and which of them a text meets first (specification, B2).
+"""Wildcard patterns of sibling rules, and the first of them that a text meets (B2).
 
 A pattern is split at every `*`: its first literal is a prefix of the text, its last a suffix, the
 others follow each other in what is left between. A `*` stands for any characters, none included.

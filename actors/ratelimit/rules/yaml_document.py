@@ -1,4 +1,4 @@
-"""YAML text to a tree that keeps raw scalars, types and lines (specification, B1 step 1).
+"""Reads YAML text into a tree that keeps raw scalars, types and lines (B1, step 1).
 
 The tree is built from libyaml's events and not with PyYAML's composer: that one recurses in C and
 ends the process on deeply nested text, and it cannot tell a plain `1.5` from a tagged one. The law:
@@ -89,7 +89,7 @@ def _line_and_problem(error: yaml.YAMLError, content: bytes) -> tuple[int, str]:
 
 
 class _DocumentError(Exception):
-    """What is wrong beyond syntax, and the line."""
+    """A fault beyond syntax, and its line."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
@@ -220,5 +220,5 @@ def _pairs_to_merge(source: YamlNode) -> list[tuple[YamlNode, YamlNode]]:
 
 
 def _identity(key: YamlNode) -> object:
-    """What makes two keys of a mapping equal; a collection as a key equals only itself."""
+    """A value that two keys share when they are equal; a collection as a key equals only itself."""
     return (type(key.value), key.value) if isinstance(key, YamlScalar) else id(key)

@@ -1,4 +1,4 @@
-"""What a YAML scalar is worth: the reference's reading of YAML 1.1 (specification, B1).
+"""Reads a YAML scalar as the reference does, after YAML 1.1 (B1).
 
 Booleans include `yes`, `on`, `y` and their opposites; `017` is octal; underscores in numbers are
 ignored. Unlike in YAML 1.1 there are no sexagesimal numbers and no dates: they are strings. A

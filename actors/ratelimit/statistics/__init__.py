@@ -1,1 +1,1 @@
-"""What processes have counted: tallies where it happens, totals over all of them, latencies."""
+"""Statistics: tallies where something happens, totals over all processes, latencies."""

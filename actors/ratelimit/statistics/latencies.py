@@ -1,4 +1,4 @@
-"""How long calls took, as counts per bucket: cheap to add to, to send and to sum.
+"""Latency histograms: calls per bucket, cheap to add to, to send and to sum.
 
 A bucket holds the calls that took at most its bound and more than the bound before; one more bucket
 holds the slower ones. The bounds are the same in every process, so histograms add up by position.

@@ -1,4 +1,4 @@
-"""What one process has counted, kept where the counting happens and handed on as deltas.
+"""Tallies of one process, kept where the counting happens and handed on as deltas.
 
 Adding to a rule's tally takes no lock of this module:
 
@@ -61,7 +61,7 @@ def sanitised(metric_key: str) -> str:
 
 
 class RuleTally:
-    """What was counted for one metric key in this process. The counts only ever grow."""
+    """The counts of one metric key in this process. They only ever grow."""
 
     __slots__ = (
         "__weakref__",
@@ -103,7 +103,7 @@ class RuleTally:
         )
 
     def hand_on(self) -> RuleCounts:
-        """What was added since the last call. For `Tallies.drain` alone."""
+        """The additions since the last call. For `Tallies.drain` alone."""
         counts, before = self.counts(), self._handed_on
         self._handed_on = counts
         return tuple(map(sub, counts, before))
@@ -111,7 +111,7 @@ class RuleTally:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsDelta:
-    """What one process counted since its last drain. `source` names the process.
+    """The counts of one process since its last drain. `source` names the process.
 
     Gauges are absolute, and repeated in every delta. `dynamic_rules` and `unknown_domains` have
     names made of request text, so whoever keeps them has to bound them.

@@ -1,4 +1,4 @@
-"""What every process has counted together, as it is shown on the statistics and metrics pages.
+"""Sums the tallies of all processes, as the statistics and metrics pages show them.
 
 Series of configured rules are kept without limit and for good. Series whose names are made of
 request text are capped: beyond the cap their counts go to one overflow series, and a series that
@@ -163,7 +163,7 @@ class Totals:
         return found
 
     def latencies(self) -> dict[str, Latency]:
-        """How long calls took, by gRPC method."""
+        """Latencies by gRPC method."""
         return {method: tally.value() for method, tally in self._latencies.items()}
 
     def statistics(self) -> Statistics:

@@ -1,1 +1,1 @@
-"""Watching rules: when to load them, what is in force, and who is told."""
+"""The config watcher: loads rules when they change and tells every front."""

@@ -52,7 +52,7 @@ class ConfigWatcher:
         return generation if generation is not None and generation.number != number else None
 
     async def describe(self) -> dict[str, object]:
-        """What is in force, and the error of the last load if it failed (the operator's line)."""
+        """The rules in force, and the error of the last load if it failed (the operator's line)."""
         self._begin()
         generation, error = self._watcher.generation, self._watcher.error
         return {

@@ -1,12 +1,12 @@
-"""When rules are loaded and which are in force (specification, B20; A, Reload).
+"""Decides when rules are loaded and which are in force (B20; part A, Reload).
 
     looks: nothing changed                 -> nothing
            changed since the last look     -> wait until two looks agree (half-written files)
            settled, content as in force    -> nothing
            settled, valid                  -> a new generation replaces the old one as a whole
-           settled, broken                 -> the error is counted and told; the old rules stay
+           settled, broken                 -> the error is counted and logged; the old rules stay
            settled, but not to be read     -> the same, and read again at every look: a disk that
-                                              recovers changes no file; told once per reason
+                                              recovers changes no file; logged once each
 
 The first look loads at once. Generations only grow; a watcher that is restarted in the same run
 goes on from the last good rules that it put away: broken files on disk cannot take them back.
@@ -38,7 +38,7 @@ class GoodRules:
 
 
 class RuleFileSource(Protocol):
-    """Where rule files come from. Both calls raise RuleFileError for what cannot be read."""
+    """A source of rule files. Both calls raise RuleFileError for what cannot be read."""
 
     def signature(self) -> Hashable: ...
 
@@ -75,7 +75,7 @@ class Watcher:
         self.generation: Generation | None = None
         self.error: RuleFileError | None = None
         self.archive_error: OSError | None = None
-        """Why the rules in force could not be put away for a restart."""
+        """The error that kept the rules in force from being put away for a restart."""
         self.loads = 0
         self.failed_loads = 0
         self._recover()

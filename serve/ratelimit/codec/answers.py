@@ -1,4 +1,4 @@
-"""An answer as it goes over the wire: a RateLimitResponse, serialised by hand (B13 to B15).
+"""Serialises a RateLimitResponse by hand (B13 to B15).
 
 Answers are the hot path. Every `*_bytes` function returns a complete, framed protobuf field, and
 protobuf concatenates, so an answer is a join:

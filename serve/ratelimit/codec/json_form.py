@@ -1,4 +1,4 @@
-"""The proto3 JSON forms of question and answer, as the HTTP door takes and gives them (B16)."""
+"""The proto3 JSON forms of question and answer, as the HTTP endpoint takes and gives them (B16)."""
 
 import json
 import re

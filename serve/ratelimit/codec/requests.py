@@ -1,4 +1,4 @@
-"""A question off the wire: a serialised RateLimitRequest as values, within bounds (B14, B15)."""
+"""Reads a serialised RateLimitRequest into values, within bounds (B14, B15)."""
 
 from collections.abc import Sequence
 from typing import Any

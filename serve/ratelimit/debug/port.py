@@ -1,4 +1,4 @@
-"""The debug port: what an operator looks at when something is wrong (B18).
+"""The pages of the debug port: rules, statistics and profiles, for operators (B18).
 
 The index, `/rlconfig` and `/stats` read as the reference's do; any unknown path shows the index.
 `/debug/pprof/…` looks into the processes of this machine, by the names that `processes` gives.

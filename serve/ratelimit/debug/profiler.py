@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 SECONDS_MAX = 60
 _SAMPLES_PER_S = 100
 _STARTING_S = 20
-"""How much longer than asked for the profiler may take: it reads the symbols first."""
+"""The time beyond what was asked for that the profiler may take: it reads the symbols first."""
 
 
 class ProfileFormat(Enum):
-    """What a recording looks like. The value is py-spy's name of the format."""
+    """The formats of a recording. The value is py-spy's name of the format."""
 
     FLAMEGRAPH = "flamegraph"
     SPEEDSCOPE = "speedscope"
@@ -61,7 +61,7 @@ class Profiler:
             return output.read_bytes()
 
     async def stacks(self, pid: int) -> bytes:
-        """What every thread of a process of this machine is doing now, as text."""
+        """The stacks of every thread of a process of this machine, as text."""
         return await self._run(["dump", "--pid", str(pid)], _STARTING_S)
 
     async def _run(self, arguments: list[str], deadline_s: float) -> bytes:

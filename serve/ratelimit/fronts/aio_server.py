@@ -1,6 +1,9 @@
 """A grpcio server in an event loop and thread of its own, for callers that have no loop."""
 
 import asyncio
+import contextlib
+import os
+import socket
 from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack
 from threading import Thread
@@ -10,8 +13,11 @@ import grpc
 import grpc.aio
 import uvloop
 
-from tollgate.serve.ratelimit.fronts.front import STREAMS_PER_CONNECTION_MAX
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, cannot_listen, host_port
+from tollgate.serve.ratelimit.fronts.front import (
+    STREAMS_PER_CONNECTION_MAX,
+    ListenAddress,
+    host_port,
+)
 
 T = TypeVar("T")
 
@@ -20,7 +26,7 @@ MESSAGE_BYTES_MAX = 4 * 1024 * 1024
 
 
 class AioService(Protocol):
-    """What a server offers: added before it starts, and told when it drains."""
+    """A service of a server: added before it starts, and notified when it drains."""
 
     def install(self, server: grpc.aio.Server) -> None:
         """Registers the handlers. Runs in the loop."""
@@ -111,3 +117,31 @@ def _bind(
     except RuntimeError:
         raise cannot_listen(listen) from None
     return listen.target if listen.unix_socket else host_port(listen.host, port)
+
+
+def cannot_listen(listen: ListenAddress) -> OSError:
+    """The error for an address that a gRPC server failed to bind, with the system's reason.
+
+    gRPC libraries do not say why, or each in its own way.
+    """
+    try:
+        _bind_once(listen)
+        code, reason = None, "gRPC refused the address, though the system would have taken it"
+    except OSError as error:
+        code, reason = error.errno, error.strerror or str(error)
+    return OSError(code, f"gRPC cannot listen on {listen.target}: {reason}")
+
+
+def _bind_once(listen: ListenAddress) -> None:
+    if listen.unix_socket:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.bind(listen.unix_socket)
+        with contextlib.suppress(OSError):
+            os.unlink(listen.unix_socket)
+        return
+    flags = socket.AI_PASSIVE
+    addresses = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM, flags=flags)
+    for family, kind, protocol, _, address in addresses:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)

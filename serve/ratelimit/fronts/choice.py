@@ -4,9 +4,8 @@ The native one is an order of magnitude faster, the grpcio one can do everything
 Which of them the settings ask for, they say themselves (`Settings.grpc_front`).
 """
 
-from tollgate.serve.ratelimit.fronts.front import Front, Service
+from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, Service
 from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
 from tollgate.serve.ratelimit.fronts.native import NativeFront, NativeTuning
 from tollgate.serve.settings.choices import GrpcFront
 

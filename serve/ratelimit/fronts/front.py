@@ -63,7 +63,7 @@ class Observe(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a front serves, and whom it tells.
+    """The service behind a front: its decisions, and its observers.
 
     `on_error` is called once per batch for which `decide_batch` raised.
     """
@@ -75,15 +75,54 @@ class Service:
     on_error: Callable[[Exception], None]
 
 
+@dataclass(frozen=True, slots=True)
+class ServerTls:
+    """Paths of PEM files. With `client_ca_file`, clients must show a certificate that it signed;
+    with `client_san` too, one that carries this DNS name."""
+
+    cert_file: str
+    key_file: str
+    client_ca_file: str = ""
+    client_san: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """The address of a front, and how it listens there (B15).
+
+    `unix_socket`, a path, takes the place of host and port. `connection_age_s` and its grace:
+    None for no end. Fronts of several processes share one port when each says
+    `is_port_shared`; the kernel then spreads connections over them.
+    """
+
+    host: str = "0.0.0.0"
+    port: int = 8081
+    unix_socket: str = ""
+    tls: ServerTls | None = None
+    connection_age_s: float | None = None
+    connection_age_grace_s: float | None = None
+    is_port_shared: bool = False
+
+    @property
+    def target(self) -> str:
+        """`host:port`, with an IPv6 host in brackets, or `unix:path`."""
+        return f"unix:{self.unix_socket}" if self.unix_socket else host_port(self.host, self.port)
+
+
+def host_port(host: str, port: int) -> str:
+    """The usual text for a host and a port; an IPv6 address gets its brackets."""
+    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
+
+
 class Front(Protocol):
-    """A gRPC door."""
+    """A listening gRPC server."""
 
     def start(self) -> None:
         """Binds and serves. OSError when the address cannot be bound, TlsError for bad files."""
 
     @property
     def address(self) -> str:
-        """What is bound, with the real port."""
+        """The bound address, with the real port."""
 
     def drain(self, grace_s: float) -> None:
         """Reports unhealthy, lets the calls in flight finish within the grace, then closes."""

@@ -9,9 +9,14 @@ import grpc.aio
 from tollgate.serve.ratelimit.codec.messages import METHOD_NAME, SERVICE_NAME
 from tollgate.serve.ratelimit.fronts.aio_server import AioServer
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
-from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Service, WireReply, unfailing
+from tollgate.serve.ratelimit.fronts.front import (
+    ErrorStatus,
+    ListenAddress,
+    Service,
+    WireReply,
+    unfailing,
+)
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
 from tollgate.serve.ratelimit.fronts.tls import RequireSan, server_credentials
 from tollgate.serve.ratelimit.health import Component
 

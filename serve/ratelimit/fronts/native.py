@@ -22,16 +22,17 @@ from threading import Thread
 from pygrpc_native import NativeGrpcFront
 
 from tollgate.serve.ratelimit.codec.messages import METHOD_NAME, METHOD_PATH
-from tollgate.serve.ratelimit.fronts.aio_server import AioServer
+from tollgate.serve.ratelimit.fronts.aio_server import AioServer, cannot_listen
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
     STREAMS_PER_CONNECTION_MAX,
     ErrorStatus,
+    ListenAddress,
     Service,
+    host_port,
     unfailing,
 )
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, cannot_listen, host_port
 from tollgate.serve.ratelimit.health import Component
 
 QUIET_S = 1.0  # callers that ask for health once a second have heard by then

@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from tollgate.serve.ratelimit.fronts.listen_address import ServerTls
+from tollgate.serve.ratelimit.fronts.front import ServerTls
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class _TlsFiles:
         return grpc.ssl_server_certificate_configuration([(key, certificate)], client_ca)
 
     def load_if_changed(self) -> Any:
-        """What every handshake asks: a new configuration, or None to go on with the last."""
+        """The answer to every handshake: a new configuration, or None to go on with the last."""
         if self._stamp() == self._stamp_read:
             return None
         try:
@@ -111,7 +111,7 @@ def _check_authority(path: str, content: bytes) -> None:
 
 
 def is_named(dns_names: Iterable[str], wanted: str) -> bool:
-    """Whether a certificate with `dns_names` speaks for the host `wanted`.
+    """True when a certificate with `dns_names` speaks for the host `wanted`.
 
     Letter case and a final dot do not count; `*` stands for exactly the leftmost label (RFC 6125).
     """

@@ -1,1 +1,1 @@
-"""Where rules come from: files in a folder, and the archive of the last good ones."""
+"""Sources of rules: files in a folder, and the archive of the last good ones."""

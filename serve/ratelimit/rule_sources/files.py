@@ -52,7 +52,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class RuleDirectory:
-    """Where rule files are. Every call looks at the disk anew."""
+    """A folder of rule files. Every call looks at the disk anew."""
 
     root: Path
     subdirectory: str
@@ -180,7 +180,7 @@ class FileArchive:
         replace_file(self._path, json.dumps(document).encode(), mode=0o644)
 
     def take_out(self) -> GoodRules | None:
-        """What was kept last; None when there is nothing, or nothing that can be read."""
+        """The rules kept last; None when there are none, or none that can be read."""
         try:
             document = json.loads(self._path.read_text())
             files = tuple(

@@ -1,1 +1,1 @@
-"""Where statistics go: Prometheus and JSON lines; what is counted is decided elsewhere."""
+"""Sinks of statistics: Prometheus and JSON lines; what is counted is decided elsewhere."""

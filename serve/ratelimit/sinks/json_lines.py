@@ -1,4 +1,4 @@
-"""Statistics as JSON lines on standard output: what is written when no transport is chosen (B19).
+"""Writes statistics as JSON lines, for standard output when no transport is chosen (B19).
 
 {"name": …, "type": "counter", "value": …}    what was added since the last lines; zeros left out
 {"name": …, "type": "gauge", "value": …}      every time

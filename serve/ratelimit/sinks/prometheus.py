@@ -1,8 +1,8 @@
 """The metrics page: the totals in Prometheus' text format, on a port of its own (B19).
 
 Counters have no `_total` at the end of their names, because the reference's have none and
-dashboards know them. The library appends it to whatever it is told is a counter; so it is told that
-they are untyped, and the type lines are set right in its output.
+dashboards know them. The library appends it to whatever is declared a counter; so they are declared
+untyped, and the type lines are set right in its output.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -121,7 +121,7 @@ def metrics_app(
 
 
 class _Families(Collector):
-    """What the library renders from."""
+    """The families, in the form that the library renders from."""
 
     def __init__(self, families: Iterator[Metric]) -> None:
         self._metrics = families

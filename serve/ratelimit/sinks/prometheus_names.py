@@ -1,4 +1,4 @@
-"""From dotted statistic names to Prometheus families and labels (B19).
+"""Maps dotted statistic names to Prometheus families and labels (B19).
 
     ratelimit.service.rate_limit.<domain>.<key1>[.<key2>…].<stat>, five stats
                                -> ratelimit_service_rate_limit_<stat>  {domain, key1[, key2]}
@@ -44,7 +44,7 @@ class MetricName:
 
 
 def counter_metric(name: str) -> MetricName:
-    """Where a counter goes."""
+    """The family and labels of a counter."""
     if name.startswith(RULES_PREFIX):
         *path, stat = name[len(RULES_PREFIX) :].split(".", 3)
         if len(path) == 3:

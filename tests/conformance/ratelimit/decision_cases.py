@@ -28,8 +28,8 @@ import yaml
 
 from tests.support.ratelimit.engine import entries, rule_stats
 from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.plan import Refusal
 from tollgate.actors.ratelimit.decision.policy import FailureMode, HeaderNames, Policy
-from tollgate.actors.ratelimit.decision.refusals import Refusal
 from tollgate.actors.ratelimit.decision.response import (
     OVER_LIMIT,
     UNLIMITED,

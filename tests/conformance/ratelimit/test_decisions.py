@@ -20,8 +20,8 @@ from tests.conformance.ratelimit.decision_cases import (
     summed,
 )
 from tests.support.ratelimit.engine import Engine, RecordedCounters, rules_from
+from tollgate.actors.ratelimit.decision.plan import Refusal
 from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.decision.refusals import Refusal
 
 CASES = list(cases(Path(__file__).with_name("decisions")))
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ratelimit.grpc_peers import Caller, World, caller
-from tollgate.serve.ratelimit.fronts.front import Front
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
+from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress
 from tollgate.serve.settings.choices import GrpcFront
 
 # Makes a front in a world, listening at a free port unless a door is given.

@@ -21,8 +21,14 @@ from tollgate.serve.ratelimit.codec.answers import (
 )
 from tollgate.serve.ratelimit.codec.messages import ResponseMessage
 from tollgate.serve.ratelimit.codec.requests import decode_request
-from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Front, StatusCode, WireReply
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, ServerTls
+from tollgate.serve.ratelimit.fronts.front import (
+    ErrorStatus,
+    Front,
+    ListenAddress,
+    ServerTls,
+    StatusCode,
+    WireReply,
+)
 from tollgate.serve.settings.choices import GrpcFront
 
 OK, OVER_LIMIT = ResponseMessage.OK, ResponseMessage.OVER_LIMIT

@@ -14,8 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from tests.support.ratelimit.grpc_peers import GRACE_S, PATIENCE_S, Caller, Decisions, World, caller
 from tollgate.serve.ratelimit.codec.messages import SERVICE_NAME
-from tollgate.serve.ratelimit.fronts.front import Front
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
+from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress
 from tollgate.serve.ratelimit.health import Component, Health
 from tollgate.serve.settings.choices import GrpcFront
 

@@ -12,9 +12,8 @@ import trustme
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World, caller
-from tollgate.serve.ratelimit.fronts.front import Front
+from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls
 from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress, ServerTls
 from tollgate.serve.ratelimit.fronts.tls import TlsError
 from tollgate.serve.settings.choices import GrpcFront
 

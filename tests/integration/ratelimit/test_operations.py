@@ -24,8 +24,8 @@ from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S
 from tollgate.actors.ratelimit.watching.actor import start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
-from tollgate.serve.ratelimit.debug.ports import open_ports
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
+from tollgate.serve.ratelimit.wiring import open_ports
 from tollgate.serve.settings import Settings
 
 SETTINGS = {

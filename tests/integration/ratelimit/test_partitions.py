@@ -16,8 +16,8 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.counting.actor import PENDING_CALLS_MAX, PartitionedCounters
 from tollgate.actors.ratelimit.counting.counters import Hits, LocalCounters
 from tollgate.actors.ratelimit.counting.store import Unreachable
+from tollgate.actors.ratelimit.decision.plan import Refusal, RefusalReason
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
-from tollgate.actors.ratelimit.decision.refusals import Refusal, RefusalReason
 from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT, RateLimitDecision
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 

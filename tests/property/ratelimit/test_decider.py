@@ -16,8 +16,8 @@ from tests.support.ratelimit.engine import (
 )
 from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, LocalCounters
 from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.plan import Refusal
 from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.decision.refusals import Refusal
 from tollgate.actors.ratelimit.decision.response import RateLimitDecision
 from tollgate.actors.ratelimit.rules.descriptors import (
     Override,

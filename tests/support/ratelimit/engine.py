@@ -11,9 +11,8 @@ from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, Local
 from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit
+from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit, Refusal
 from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.decision.refusals import Refusal
 from tollgate.actors.ratelimit.decision.response import RateLimitDecision
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.descriptors import Entries, RateLimitRequest

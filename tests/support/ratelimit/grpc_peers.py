@@ -14,8 +14,7 @@ from grpc_health.v1 import health_pb2
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH
 from tollgate.serve.ratelimit.fronts.choice import make_front
-from tollgate.serve.ratelimit.fronts.front import Front, Service, WireReply
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
+from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, Service, WireReply
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
 from tollgate.serve.ratelimit.health import Health
 from tollgate.serve.settings.choices import GrpcFront

@@ -15,13 +15,13 @@ from tests.support.ratelimit.engine import (
 )
 from tollgate.actors.ratelimit.counting.counters import Hits
 from tollgate.actors.ratelimit.decision.decider import BACKEND_ERROR, SERVICE_ERROR
-from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
-from tollgate.actors.ratelimit.decision.refusals import (
+from tollgate.actors.ratelimit.decision.plan import (
     EMPTY_DOMAIN,
     NOT_CONFIGURED,
     Refusal,
     RefusalReason,
 )
+from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
 from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT, RateLimitDecision
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 

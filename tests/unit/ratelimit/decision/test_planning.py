@@ -7,21 +7,19 @@ import pytest
 from tests.support.ratelimit.engine import entries, rendered_limit, rules_from
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.plan import (
+    EMPTY_DOMAIN,
     MEMO_REQUEST_BYTES_MAX,
     MEMO_REQUEST_PARTS_MAX,
+    NO_DESCRIPTORS,
+    UNKNOWN_OVERRIDE_UNIT,
     PlannedHit,
+    Refusal,
+    RefusalReason,
     RequestPlan,
     RequestPlanner,
     Unmet,
 )
 from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.decision.refusals import (
-    EMPTY_DOMAIN,
-    NO_DESCRIPTORS,
-    UNKNOWN_OVERRIDE_UNIT,
-    Refusal,
-    RefusalReason,
-)
 from tollgate.actors.ratelimit.rules.descriptors import (
     Override,
     RateLimitDescriptor,

@@ -6,9 +6,8 @@ import pytest
 
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.serve.ratelimit.fronts.choice import make_front
-from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Service
+from tollgate.serve.ratelimit.fronts.front import ErrorStatus, ListenAddress, Service
 from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront, connection_age_arguments
-from tollgate.serve.ratelimit.fronts.listen_address import ListenAddress
 from tollgate.serve.ratelimit.fronts.native import NativeFront, NativeTuning
 from tollgate.serve.ratelimit.health import Health
 from tollgate.serve.settings.choices import GrpcFront

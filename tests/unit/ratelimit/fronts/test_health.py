@@ -1,8 +1,6 @@
 """Which state of which component turns the overall health (specification B17; F19 to F22)."""
 
-import pytest
-
-from tollgate.serve.ratelimit.health import Component, Health, UnknownComponent, component
+from tollgate.serve.ratelimit.health import Component, Health
 
 BACKEND, CONFIG, SIGTERM = Component.BACKEND, Component.CONFIG, Component.SIGTERM
 
@@ -46,18 +44,6 @@ def test_sigterm_never_comes_back() -> None:
     health.set(SIGTERM, is_healthy=False)
     health.set(SIGTERM, is_healthy=True)
     assert not health.is_healthy
-
-
-@pytest.mark.parametrize("which", Component)
-def test_components_are_known_by_name(which: Component) -> None:
-    assert component(which.value) is which
-
-
-@pytest.mark.parametrize("name", ["", "redis", "Backend"])
-def test_an_unknown_component_is_named(name: str) -> None:
-    with pytest.raises(UnknownComponent) as refusal:
-        component(name)
-    assert str(refusal.value) == f"Invalid component: {name}"
 
 
 def test_listeners_hear_each_turn_and_nothing_else() -> None:
