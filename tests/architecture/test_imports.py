@@ -8,10 +8,14 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.architecture.trees import tree
+
+TEXT = (Path(__file__).resolve().parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+ANYWHERE_BUT = "anywhere but "
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,78 +27,44 @@ class Row:
     law: str
 
 
-ANYWHERE_BELOW = r"(?:\..+)?"
-TABLE = (
-    Row(
-        rf"ray{ANYWHERE_BELOW}",
-        r"(.+/)?(actor|deployment|wiring|cli)\.py|serve/node/\w+\.py",
-        "Ray only in actor.py, deployment.py, wiring.py, cli.py and serve/node/",
-    ),
-    Row(
-        rf"(fastapi|starlette|pydantic){ANYWHERE_BELOW}",
-        r"serve/.+",
-        "web frameworks and pydantic only under serve/",
-    ),
-    Row(
-        rf"(grpc|grpc_health|grpc_reflection|pygrpc_native|.+_pb2(_grpc)?){ANYWHERE_BELOW}",
-        r"serve/ratelimit/(codec|fronts|rule_sources)/\w+\.py|serve/ratelimit/client\.py"
-        r"|serve/commands/client\.py",
-        "gRPC and its messages only in the codec, the fronts, the sources of rules and the client",
-    ),
-    Row(
-        rf"(redis|pymemcache|statsd|datadog|opentelemetry|prometheus_client){ANYWHERE_BELOW}",
-        r"serve/ratelimit/(backends|sinks)/\w+\.py",
-        "clients of other servers' counters and statistics only in backends/ and sinks/",
-    ),
-    Row(
-        rf"(sqlalchemy|alembic|sqlite3|aiosqlite|asyncpg){ANYWHERE_BELOW}",
-        r"actors/ledger/(storage|proof|backup)/.+\.py",
-        "databases only in the ledger's storage, its proof and its backup",
-    ),
-    Row(
-        r"time\.(time|monotonic|perf_counter|process_time)(_ns)?|"
-        r"datetime\.datetime\.(now|utcnow|today)|datetime\.date\.today|"
-        rf"(random|uuid){ANYWHERE_BELOW}|os\.(environb?|getenvb?|putenv)",
-        r"actors/kernel/clock\.py|serve/settings/\w+\.py|serve/wiring\.py",
-        "time, chance and the environment come in through clock.py, settings/ and wiring.py",
-    ),
-    Row(
-        rf"(aiohttp|asyncio\.open_connection|httpx|requests|socket|urllib\.request|urllib3)"
-        rf"{ANYWHERE_BELOW}",
-        r"(?!serve/catalog_auth/).+",
-        "catalog auth opens no sockets: serve/net/ does",
-    ),
-    Row(
-        rf"aiohttp{ANYWHERE_BELOW}",
-        r"serve/net/guarded_client\.py",
-        "addresses that others have told are called by the one guarded client",
-    ),
-    Row(
-        rf"botocore{ANYWHERE_BELOW}",
-        r"serve/catalog_auth/sign/signer\.py",
-        "signatures of object stores are made in sign/signer.py",
-    ),
-    Row(
-        rf"tollgate\.serve{ANYWHERE_BELOW}",
-        r"serve/.+",
-        "actors/ never imports serve/",
-    ),
-    Row(
-        rf"tollgate\.serve\.wiring{ANYWHERE_BELOW}",
-        r"serve/node/process\.py",
-        "the composition root is for entry points alone",
-    ),
-    Row(
-        rf"tollgate\.actors\.ledger{ANYWHERE_BELOW}",
-        r"(?!actors/(ratelimit|kernel)/).+",
-        "the rate limit and the kernel know nothing of the ledger",
-    ),
-    Row(
-        rf"tollgate\.actors\.ratelimit{ANYWHERE_BELOW}",
-        r"(?!actors/(ledger|kernel)/).+",
-        "the ledger and the kernel know nothing of the rate limit",
-    ),
-)
+def read_table(text: str) -> tuple[Row, ...]:
+    """The rows of the table under "Who may import what", in its own notation: a name stands for
+    itself and all below it, `*` for any beginning; a place that ends in `/` for all below it, one
+    without any `/` for each file of that name.
+    """
+    section = text.partition("## Who may import what")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    assert lines[0] == "| what | where |", lines[:1]
+    return tuple(row_of(*(cell.strip() for cell in line.split("|")[1:3])) for line in lines[2:])
+
+
+def row_of(what: str, where: str) -> Row:
+    names = [re.escape(name).replace(r"\*", r".*") for name in items(what)]
+    places = [
+        re.escape(place) + (".+" if place.endswith("/") else "")
+        if "/" in place
+        else f"(.+/)?{re.escape(place)}"
+        for place in items(where.removeprefix(ANYWHERE_BUT))
+    ]
+    allowed = f"({'|'.join(places)})"
+    if where.startswith(ANYWHERE_BUT):
+        allowed = f"(?!{allowed}).+"
+    return Row(
+        rf"({'|'.join(names)})(\..+)?",
+        allowed,
+        f"{', '.join(items(what)[:4])} only {'' if ANYWHERE_BUT in where else 'in '}{where}",
+    )
+
+
+def items(cell: str) -> list[str]:
+    """What stands between backticks, which has to be all but the commas."""
+    found = re.findall(r"`([^`]+)`", cell)
+    assert found, cell
+    assert ", ".join(f"`{item}`" for item in found) == cell.removeprefix(ANYWHERE_BUT), cell
+    return found
+
+
+TABLE = read_table(TEXT)
 
 
 def find_forbidden(path: str, text: str) -> list[str]:
@@ -183,6 +153,31 @@ def test_the_tree_keeps_to_the_table(modules: dict[str, str]) -> None:
         finding for path, text in services.items() for finding in find_forbidden(path, text)
     ]
     assert not findings, "\n".join(findings)
+
+
+def test_the_table_is_read_as_it_is_written() -> None:
+    text = """
+## Who may import what
+
+| what | where |
+|---|---|
+| `ray`, `*_pb2` | `actor.py`, `serve/node/` |
+| `socket` | anywhere but `serve/x/` |
+
+## Next
+
+| what | where |
+"""
+    one, two = read_table(text)
+    assert [bool(re.fullmatch(one.names, name)) for name in NAMES] == [True, True, False, True]
+    assert [bool(re.fullmatch(one.allowed, path)) for path in PATHS] == [True, True, True, False]
+    assert [bool(re.fullmatch(two.allowed, path)) for path in PATHS] == [False, True, True, True]
+    with pytest.raises(AssertionError):
+        row_of("`ray`", "`actor.py` and the like")
+
+
+NAMES = ["ray", "ray.util.metrics", "rayon", "envoy.v3.rls_pb2"]
+PATHS = ["serve/x/actor.py", "actor.py", "serve/node/a/b.py", "serve/nodes.py"]
 
 
 def test_ray_serve_is_never_called_serve(modules: dict[str, str]) -> None:
