@@ -108,7 +108,7 @@ class CatalogSettings:
 
 @dataclass(frozen=True, slots=True)
 class CrawlSettings:
-    """Following the links of a catalog (specification of catalog auth, part D)."""
+    """Following the links of a catalog (docs/catalog-auth.md, part D)."""
 
     is_on: bool = setting("CATALOG_CRAWL", boolean, "false", "follow the links of catalogs")
     allows_http: bool = setting(

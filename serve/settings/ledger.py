@@ -25,7 +25,7 @@ def storage(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
-    """The books of the merchants (specification of payments, part F)."""
+    """The books of the merchants (docs/payments.md, part F)."""
 
     storage: str = setting(
         "TOLLGATE_STORAGE_URL",

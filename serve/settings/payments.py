@@ -69,7 +69,7 @@ class PaymentsSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """Calls to webhooks (specification of payments, part D)."""
+    """Calls to webhooks (docs/payments.md, part D)."""
 
     allows_http: bool = setting(
         "WEBHOOK_ALLOW_HTTP", boolean, "false", "webhooks may be without https"

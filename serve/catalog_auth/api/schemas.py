@@ -110,7 +110,7 @@ class RuleReply(_Shape):
     profiles: dict[str, SeverityWord | Literal["off"]]
     says: str
     why: str
-    source: str = Field(description="The part of the specification, or the RFC, behind it.")
+    source: str = Field(description="The text behind it: an RFC, the extension, catalog-auth.md.")
     repair: str
 
 

@@ -1,4 +1,4 @@
-"""Object-store URLs to provider, bucket and key, and back (part D, "Deriving bucket/key").
+"""Object-store URLs to provider, bucket and key, and back (part D, Object URLs).
 
     s3://b/k                                      uri            the endpoint from storage:schemes
     gs://b/k   az://c/k   abfss://c@account…/k    uri
@@ -8,7 +8,7 @@
     https://storage.googleapis.com/b/k            path           https://b.storage.googleapis.com/k
     https://account.blob.core.windows.net/c/k     path           the container is the bucket
     https://{bucket}.{region}.example.com/k       as `storage:schemes.*.platform` says
-    https://b.example.com/k                       first-label    the requirements' rule: a guess
+    https://b.example.com/k                       first-label    a guess
 
 Percent-escapes are decoded once, after the URL was taken apart: `%252F` is the key's `%2F`, and a
 `+` stays a plus. What follows `?` or `#` belongs to a call, not to the object.
@@ -67,7 +67,7 @@ class ObjectLocation:
 
     @property
     def is_guess(self) -> bool:
-        """Whether only the requirements' rule gave an answer."""
+        """Whether nothing better than the host's first label gave an answer."""
         return self.style is Style.FIRST_LABEL
 
 
@@ -239,7 +239,7 @@ def _from_platform(url: SplitResult, schemes: tuple[StorageScheme, ...]) -> Obje
 
 
 def _from_first_label(url: SplitResult) -> ObjectLocation:
-    """Bucket from the host's first label, key from the path (requirements document, Endpoints)."""
+    """Bucket from the host's first label, key from the path: the guess of clients in use."""
     bucket, _, rest = url.netloc.lower().partition(".")
     if not bucket or not rest or _is_address(url.hostname or ""):
         raise _NoObjectError(Reason.NO_LABELS)

@@ -12,7 +12,7 @@ REGISTERED = frozenset(
     {"access_token", "refresh_token", "id_token", "saml1", "saml2", "jwt", "txn_token", "id-jag"}
 )
 
-# What each type of scheme yields as the input of an exchange (specification, B2).
+# What each type of scheme yields as the input of an exchange (B2).
 YIELDED = {"openIdConnect": ID_TOKEN, "oauth2": ACCESS_TOKEN}
 
 # An absolute URI, roughly: RFC 3986 scheme, and no character that no URI has.

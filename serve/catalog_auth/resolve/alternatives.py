@@ -1,4 +1,4 @@
-"""One chain of schemes made into the steps that lead to the target (part D, "Per type")."""
+"""One chain of schemes made into the steps that lead to the target (part D, Resolving)."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Reading an object with the store's own client: the environment, and what that is for four tools.
 
-The environment is the requirements document's (Authentication 6): `<CLOUD>_ACCESS_KEY_ID` and
+The environment is that of the `s3` scheme (B2): `<CLOUD>_ACCESS_KEY_ID` and
 `<CLOUD>_SECRET_ACCESS_KEY`, or `<CLOUD>_PROFILE` in the file `<CLOUD>_CONFIG_FILE`; and
 `<CLOUD>_NO_SIGN_REQUEST`, which is NO where an `s3` scheme is referenced and YES elsewhere.
 """

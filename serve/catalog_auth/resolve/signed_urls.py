@@ -1,4 +1,4 @@
-"""The request to an API that signs URLs (`signedUrl`, part B2 and the requirements' Endpoints).
+"""The request to an API that signs URLs (`signedUrl`; B2; part D, Resolving).
 
 Values that a client can tell by itself: `bucket` and `key` from the object's URL; `href`, `url` and
 `uri` the target's; `asset`, and the ids of item and collection. A constant of the parameter's

@@ -1,4 +1,4 @@
-"""Keys for signing, from the variables of the requirements document (Authentication 6).
+"""Keys for signing, from the variables of the `s3` scheme (B2).
 
 <CLOUD>_ACCESS_KEY_ID, <CLOUD>_SECRET_ACCESS_KEY   the keys, and <CLOUD>_SESSION_TOKEN if any
 <CLOUD>_PROFILE, <CLOUD>_CONFIG_FILE               or a profile in a file of the AWS tools

@@ -172,8 +172,8 @@ class _AtTime(S3SigV4QueryAuth):  # type: ignore[misc]  # (published without typ
 
 
 def signed_url_scheme(base_url: str) -> dict[str, object]:
-    """The ready-made `signedUrl` scheme for `/sign` below `base_url` (requirements document,
-    "Shapes seen in use"): one flow per shape."""
+    """The ready-made `signedUrl` scheme for `/sign` below `base_url`: one flow for each of
+    its calls (part D, Signing)."""
     api = f"{base_url.rstrip('/')}/sign"
     return {
         "type": "signedUrl",

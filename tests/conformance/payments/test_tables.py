@@ -1,4 +1,4 @@
-"""The tables that Tollgate ships hold what part C of the specification says."""
+"""The tables that Tollgate ships hold what part C says."""
 
 from pathlib import Path
 

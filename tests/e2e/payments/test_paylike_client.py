@@ -16,7 +16,7 @@ HERE = Path(__file__).parent / "paylike"
 CLIENT = Path(__file__).parents[3] / ".cache/paylike"
 TEST_FILE = CLIENT / "node_modules/paylike/test/index.js"
 WITHIN_S = 120
-# A saved card has a `created` (the requirements' table of a card); this file knows none.
+# A saved card has a `created` (docs/payments.md, B); this file knows none.
 NOT_ASKED_FOR = ["returned card"]
 ASSERTIONS = 46
 ASSERTION = re.compile(r"^(ok|not ok) \d+ (.*)$", re.MULTILINE)

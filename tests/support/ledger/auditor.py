@@ -1,6 +1,6 @@
 """An auditor of books who trusts nothing but what was written: documents, postings, entries.
 
-It knows the invariants of the specification (part E), and nothing of how the machine keeps them.
+It knows the invariants (docs/payments.md, part E), and nothing of how the machine keeps them.
 """
 
 from collections import defaultdict

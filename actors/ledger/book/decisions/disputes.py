@@ -19,7 +19,7 @@ from tollgate.actors.ledger.law.events import (
 from tollgate.actors.ledger.law.money import Fee
 from tollgate.actors.ledger.law.outcomes import Refusal, absent, constraint
 
-REASON_MAX = 8  # of a fraud: the table of the requirements goes from 0 to 8
+REASON_MAX = 8  # of a fraud (part B, Fraud report)
 
 
 def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:

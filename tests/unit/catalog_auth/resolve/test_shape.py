@@ -1,4 +1,4 @@
-"""The JSON of a resolution, as the specification prints it (part D)."""
+"""The JSON of a resolution, with every member that it can have (part D, Resolving)."""
 
 from tests.support.catalog_auth.documents import DATA, Json, item, resolved, ways
 from tollgate.serve.catalog_auth.document.document import Ancestors
@@ -32,7 +32,7 @@ SIGNED = {
 EXAMPLE = item({"idp": OIDC, "signed": SIGNED, "o": OIDC}, ["signed", "oo"], "s3://b/k")
 
 
-def test_the_specifications_example_is_answered_as_printed() -> None:
+def test_a_chain_is_answered_member_by_member() -> None:
     document = locate(EXAMPLE)
     path = ("properties", "auth:schemes", "signed", "flows", "sign", "authorizationApi")
     findings = [Finding("G06", Severity.WARNING, path, "it is not https")]

@@ -53,7 +53,7 @@ FOUND: dict[str, tuple[dict[str, str], SigningCredentials | None]] = {
 
 
 @pytest.mark.parametrize(("environment", "found"), FOUND.values(), ids=FOUND.keys())
-def test_the_requirements_variables_give_the_keys(
+def test_the_variables_of_s3_give_the_keys(
     environment: dict[str, str], found: SigningCredentials | None
 ) -> None:
     assert credentials_from_environment(environment, read) == found

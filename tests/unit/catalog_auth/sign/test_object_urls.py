@@ -81,7 +81,7 @@ FORMS: dict[str, Place] = {
     ),
     "https://acct.blob.core.windows.net/c/k": (AZURE, "c", "k", None, ACCOUNT, PATH),
     "https://acct.blob.core.windows.net/$root/k": (AZURE, "$root", "k", None, ACCOUNT, PATH),
-    # The rule of the requirements document: a guess, where nothing better is known.
+    # The host's first label: a guess, where nothing better is known.
     "https://queue.amazonaws.com/k": (
         *(CUSTOM, "queue", "k", None, "https://amazonaws.com", Style.FIRST_LABEL),
     ),
@@ -99,7 +99,7 @@ def test_every_form_is_understood(url: str, place: Place) -> None:
     assert parse_object_url(url) == ObjectLocation(*place)
 
 
-def test_only_the_requirements_rule_is_a_guess() -> None:
+def test_only_the_first_label_is_a_guess() -> None:
     found = {url: parse_object_url(url) for url in FORMS}
     guesses = [
         u for u, place in found.items() if isinstance(place, ObjectLocation) and place.is_guess
