@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.msgpack import Decoder, Encoder
+
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.store import CounterStore
 from tollgate.actors.ratelimit.counting.windows import Unit
@@ -32,9 +34,12 @@ from tollgate.serve.ratelimit.fronts.front import WireReply
 
 DOMAIN = "tollgate.payments"
 _POLICY = Policy(failure_mode=FailureMode.ALLOW, plan_memo_entries_max=16_384)
-_BETWEEN_DESCRIPTORS, _BETWEEN_ENTRIES, _BETWEEN_KEY_AND_VALUE = "\x1d", "\x1e", "\x1f"
-_SEPARATORS = str.maketrans("", "", "\x1d\x1e\x1f")
-_PASSES = b""
+
+# The engine remembers plans by the bytes of their questions.
+_encode_question = _encode_wait = Encoder().encode
+_decode_question = Decoder(tuple[Entries, ...]).decode
+_decode_wait = Decoder(int).decode
+_PASSES = _encode_wait(0)
 
 
 class CallLimits(Protocol):
@@ -58,9 +63,9 @@ class EngineLimits:
     decide: Callable[[bytes], Awaitable[WireReply]]
 
     async def admit(self, *wanted: Entries) -> None:
-        answer = await self.decide(_question(wanted))
-        if isinstance(answer, bytes) and answer != _PASSES:
-            raise TooMany("too many calls, slow down", max(1, int(answer)))
+        answer = await self.decide(_encode_question(wanted))
+        if isinstance(answer, bytes) and (wait_s := _decode_wait(answer)):
+            raise TooMany("too many calls, slow down", wait_s)
 
 
 def per_app(app: str, *, is_test: bool, is_write: bool) -> Entries:
@@ -120,34 +125,16 @@ def _mode_and_kind(*, is_test: bool, is_write: bool) -> Entries:
     return (("mode", mode), ("kind", kind))
 
 
-def _question(wanted: Sequence[Entries]) -> bytes:
-    return _BETWEEN_DESCRIPTORS.join(
-        _BETWEEN_ENTRIES.join(
-            f"{key}{_BETWEEN_KEY_AND_VALUE}{value.translate(_SEPARATORS)}" for key, value in entries
-        )
-        for entries in wanted
-    ).encode()
-
-
 def _decoded(payload: bytes) -> RateLimitRequest:
-    descriptors = tuple(
-        RateLimitDescriptor(tuple(_entry(entry) for entry in descriptor.split(_BETWEEN_ENTRIES)))
-        for descriptor in payload.decode().split(_BETWEEN_DESCRIPTORS)
-    )
-    return RateLimitRequest(DOMAIN, descriptors)
-
-
-def _entry(text: str) -> tuple[str, str]:
-    key, _, value = text.partition(_BETWEEN_KEY_AND_VALUE)
-    return key, value
+    return RateLimitRequest(DOMAIN, tuple(map(RateLimitDescriptor, _decode_question(payload))))
 
 
 def _encoded(decision: RateLimitDecision) -> bytes:
-    """Nothing when the call may go on, else the seconds until it may."""
+    """The seconds until the call may go on; 0: now."""
     if decision.overall != OVER_LIMIT:
         return _PASSES
     waits_s = [status.reset_s for status in decision.statuses if status.code == OVER_LIMIT]
-    return str(max(waits_s, default=1)).encode()
+    return _encode_wait(max(1, *waits_s))
 
 
 def _unrendered(requests_per_unit: int, unit: Unit, name: str) -> bytes:
