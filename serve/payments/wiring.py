@@ -1,4 +1,4 @@
-"""What a process of the payments API is made of, put together: settings in, an application out."""
+"""Composes one process of the payments API from the settings."""
 
 import asyncio
 import os
@@ -141,7 +141,7 @@ def _upkeep(settings: Settings, clock: Clock) -> Upkeep:
 
 
 def _addresses() -> frozenset[str]:
-    """Where Serve's proxies call us from: this machine, and the others of the cluster."""
+    """Addresses of Serve's proxies: this machine, and the others of the cluster."""
     found = ray.nodes()  # type: ignore[no-untyped-call]
     nodes = [str(node["NodeManagerAddress"]) for node in found if node["Alive"]]
     return frozenset({"127.0.0.1", "::1", *nodes})

@@ -1,4 +1,4 @@
-"""Who calls, and whether he may (A1, A2, part G).
+"""Authentication of callers, and their membership of merchants (A1, A2, part G).
 
     Basic credentials -> digest of the key -> its app (401) -> the app's membership (403)
 
@@ -63,7 +63,7 @@ class Authentication:
         )
 
     async def caller(self, authorization: str | None) -> Caller:
-        """Whose key it is. Raises Unauthorised, which does not tell unknown from malformed."""
+        """The owner of the key. Raises Unauthorised, which does not tell unknown from malformed."""
         digest = self._digests.presented(authorization)
         caller = await self._caller(digest)
         self._uses.note(digest)
@@ -80,7 +80,7 @@ class Authentication:
         return caller
 
     async def require_member(self, book: BookId, app: EntityId) -> None:
-        """That the app has access to the merchant. Raises Forbidden."""
+        """Checks that the app has access to the merchant. Raises Forbidden."""
         if self._members.get((book, app)):
             return
         if not await self._store.is_member(book, app):

@@ -51,7 +51,7 @@ def payments_application(dispatcher: Dispatcher, version: str) -> FastAPI:
 
 
 async def _through(dispatcher: Dispatcher, scope: Scope, receive: Receive, send: Send) -> None:
-    """What no route of the document takes; a redirect is no answer for a trailing slash."""
+    """Answers all paths but the document's; a redirect is no answer for a trailing slash."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1000})
         return
@@ -59,7 +59,7 @@ async def _through(dispatcher: Dispatcher, scope: Scope, receive: Receive, send:
 
 
 class DocumentPages:
-    """What is answered beside the dispatcher, with the request id that every reply carries."""
+    """Pages beside the dispatcher's calls, with the request id that every reply carries."""
 
     def __init__(self, dispatcher: Dispatcher, described: dict[str, Any]) -> None:
         self._dispatcher = dispatcher
@@ -84,7 +84,7 @@ class DocumentPages:
         return self._response(internal_error(request.scope, request_id), request_id)
 
     async def refused(self, request: Request, error: Exception) -> Response:
-        """What these pages refuse, in the API's words."""
+        """A refusal of these pages, in the API's words."""
         assert isinstance(error, HTTPException), "the handler of these"
         is_there = error.status_code == 405
         rejection = WrongMethod(["GET", "HEAD"]) if is_there else NotFound("there is no such page")

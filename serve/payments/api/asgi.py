@@ -18,7 +18,7 @@ from tollgate.serve.payments.api.call import (
     Caller,
     CallerGone,
     Headers,
-    address_of,
+    caller_address,
     read_headers,
     request_id_of,
 )
@@ -65,14 +65,14 @@ NOBODY_ELSE = AddressTrust()
 
 @dataclass(frozen=True, slots=True)
 class OperatorKey:
-    """What is known of the operator's key."""
+    """The digest and the last characters of the operator's key."""
 
     digest: str
     last4: str
 
 
 class Dispatcher:
-    """Answers the calls of the API; with the `operator`'s key, his calls and no others.
+    """Answers the calls of the API; with the `operator`'s key, the operator's calls and no others.
     `trust`: who says where calls come from. `adds_request_id`: False where the server around it
     does so, as Serve's does."""
 
@@ -132,7 +132,7 @@ class Dispatcher:
             query=scope["query_string"],
             headers=headers,
             request_id=request_id,
-            address=address_of(scope, headers, self._trust),
+            address=caller_address(scope, headers, self._trust),
             receive=receive,
         )
         return await route.answer(self._context, call)
@@ -142,7 +142,7 @@ class Dispatcher:
             return await self._context.authentication.caller(headers.authorization)
         if route.access is Access.NOBODY:
             return ANYBODY
-        assert self._operator is not None, "his calls are where his key is known"
+        assert self._operator is not None, "the operator's calls are where the key is known"
         digest = self._context.digests.presented(headers.authorization)
         if not is_same_digest(digest, self._operator.digest):
             raise Unauthorised

@@ -117,7 +117,7 @@ class Call:
         return read_body(self.headers.content_type, await self._raw())
 
     def fingerprint(self, body: Body) -> str:
-        """What makes two requests the same for an idempotency key: method, path, fields."""
+        """The identity of a request for an idempotency key: method, path and fields, hashed."""
         text = f"{self.method} {self.path}\n{canonical_json(body.fields)}"
         return sha256(text.encode()).hexdigest()
 
@@ -148,15 +148,15 @@ def request_id_of(headers: Headers, mint: SecretGenerator) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddressTrust:
-    """Whom we believe about where a call came from: `relays`, addresses of Serve's own proxies,
+    """Who is believed about callers' addresses: `relays`, addresses of Serve's own proxies,
     about their peers, and, if `trusts_forwarded`, those peers about theirs."""
 
     relays: frozenset[str] = frozenset()
     trusts_forwarded: bool = False
 
 
-def address_of(scope: Scope, headers: Headers, trust: AddressTrust) -> str:
-    """Where a call came from: the peer, or what is said by those whom we trust. Whatever a header
+def caller_address(scope: Scope, headers: Headers, trust: AddressTrust) -> str:
+    """The address of a caller: the peer's, or the one told by trusted relays. Whatever a header
     held before they wrote into it is the caller's own, and ignored."""
     client = scope.get("client")
     peer: str = client[0] if client else ""

@@ -1,4 +1,4 @@
-"""How often the API may be called, counted by Tollgate's own rate limiter (parts D and G).
+"""Limits of calls to the API, counted by Tollgate's own rate limiter (parts D and G).
 
 Every call asks once, before any side effect, with a descriptor for each thing it counts against:
 app, merchant, address. The rules are `configs/payments/limits.yaml`. One process counts for itself;
@@ -43,7 +43,7 @@ _PASSES = _encode_wait(0)
 
 
 class CallLimits(Protocol):
-    """Whether a call may go on."""
+    """Counts calls, and stops those beyond a limit."""
 
     async def admit(self, *wanted: Entries) -> None:
         """Counts the call against each of these. Raises TooMany."""
@@ -69,22 +69,22 @@ class EngineLimits:
 
 
 def per_app(app: str, *, is_test: bool, is_write: bool) -> Entries:
-    """What a call of an app counts against."""
+    """The descriptor of an app's call."""
     return (("app", app), *_mode_and_kind(is_test=is_test, is_write=is_write))
 
 
 def per_merchant(merchant: str, *, is_test: bool, is_write: bool) -> Entries:
-    """What a call about a merchant counts against."""
+    """The descriptor of a call about a merchant."""
     return (("merchant", merchant), *_mode_and_kind(is_test=is_test, is_write=is_write))
 
 
 def per_address(address: str) -> Entries:
-    """What creating an app counts against."""
+    """The descriptor of creating an app."""
     return (("call", "apps"), ("address", address))
 
 
 def per_public_key(key: str, address: str) -> Entries:
-    """What a payment by a public key counts against."""
+    """The descriptor of a payment by a public key."""
     return (("call", "payments"), ("key", key), ("address", address))
 
 

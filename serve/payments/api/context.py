@@ -1,4 +1,4 @@
-"""What handlers work with, and the way every call takes to them:
+"""The parts that handlers work with, and the way of every call to them:
 
 401 unknown key -> 404 no such thing -> 403 not a member -> 429 too often -> the handler
 """

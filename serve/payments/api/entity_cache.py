@@ -1,4 +1,4 @@
-"""What never changes about merchants and transactions, remembered (part B; T3).
+"""A cache of the properties of merchants and transactions that never change (part B; T3).
 
 A capture needs to know whose transaction it is, in which currency, and what the merchant is funded
 in and pays: all of that is fixed for ever, so it is read once. What does change (amounts, names,
@@ -10,11 +10,11 @@ from msgspec.json import Decoder
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.ledger.book.entities import entity_of_row
+from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId
 from tollgate.actors.ledger.storage.store import ReadStore
-from tollgate.serve.payments.api.bodies.constraints import is_id
 from tollgate.serve.payments.api.rejections import NotFound
 
 MERCHANTS_MAX = 10_000
@@ -86,7 +86,7 @@ class EntityCache:
         self._transactions.put(transaction, facts)
 
     async def row(self, kind: str, entity: str) -> EntityRow:
-        """What is stored of an entity now. Raises NotFound; for what is no id, too."""
+        """The row of an entity as it is stored now. Raises NotFound; for a malformed id, too."""
         row = await self._store.entity(kind, EntityId(entity)) if is_id(entity) else None
         if row is None:
             raise NotFound(f"there is no {kind} {entity[:24]}")

@@ -7,7 +7,7 @@ Idempotency-Key; F4).
     Indefinite   503: it may have been done; the same idempotency key tells
 
 Every order has an operation id of its own, by which the ledger's client asks again; the caller's
-idempotency key is another matter, and belongs to his app and the book.
+idempotency key is another matter, and belongs to their app and the book.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Ledger(Protocol):
     """The way to the books."""
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
-        """What becomes of each order, in order; at the latest at its deadline."""
+        """The outcome of each order, in order; at the latest at its deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class CommandGateway:
         is_checked: bool = False,
         idempotency_key: str | None = None,
     ) -> Done:
-        """What was done. `is_checked`: the state that was read allows it, so that a refusal means
-        a lost race. `idempotency_key`: in place of the caller's. Raises what became of it."""
+        """Executes a command. `is_checked`: the state that was read allows it, so that a refusal
+        means a lost race. `idempotency_key`: in place of the caller's. Raises the refusal."""
         key = call.idempotency_key if idempotency_key is None else idempotency_key
         order = Order(
             operation=self.mint.operation(),
@@ -130,7 +130,7 @@ def attempt_failed(errors: ProcessingErrors, code: int) -> AttemptFailed:
 
 
 def done_reply(done: Done, body: bytes | None = None) -> Reply:
-    """What was done as a reply; `body` in place of its own."""
+    """The reply to a command that was done; `body` in place of its own."""
     return Reply(
         done.status,
         done.body if body is None else body,

@@ -1,4 +1,4 @@
-"""Which part of a list a query asks for (part A, Lists).
+"""Queries of lists: the page that is asked for, and its filters (part A, Lists).
 
     limit              required, 1 to 1000
     before             older than this id, newest first
@@ -14,9 +14,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
-from tollgate.serve.payments.api.bodies.constraints import FieldError, boolean, is_id
+from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
 from tollgate.serve.payments.api.rejections import BadRequest
 
 LIMIT_MAX = 1_000
@@ -104,8 +105,8 @@ def _flag(given: Mapping[str, str], name: str, errors: list[FieldError]) -> bool
     value = given.get(name)
     if value is None:
         return None
-    flag = boolean(value, f"filter.{name}", is_form=True)
-    if isinstance(flag, FieldError):
-        errors.append(flag)
+    found = flag(value, f"filter.{name}", is_form=True)
+    if isinstance(found, FieldError):
+        errors.append(found)
         return None
-    return flag
+    return found

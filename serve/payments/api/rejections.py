@@ -1,4 +1,4 @@
-"""Why a call is not answered with what it asked for: a closed set, with the statuses of part A.
+"""The rejections of a call: a closed set, with the statuses of part A.
 
     400  BadRequest          the caller must change the request: one or more fields, and why
     400  AttemptFailed       a processing error of part C; what was tried may have been stored
@@ -11,7 +11,7 @@
     429  TooMany             by Tollgate's own limits, or the book is busy; before any side effect
     503  Unavailable         not now; the outcome may be unknown, the same key tells
 
-They are raised where they are found, and become bodies in wire_out.py and nowhere else.
+They are raised where they are found, and become bodies in replies.py and nowhere else.
 """
 
 from collections.abc import Sequence

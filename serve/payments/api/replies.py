@@ -102,7 +102,7 @@ def error_reply(
 
 
 def accepts_json(accept: str) -> bool:
-    """Whether an Accept header names JSON; a wildcard does not."""
+    """True if an Accept header names JSON; a wildcard does not."""
     for part in accept.lower().split(","):
         media_type, *parameters = (each.strip() for each in part.split(";"))
         if media_type == "application/json" or media_type.endswith("+json"):

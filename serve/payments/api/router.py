@@ -22,7 +22,7 @@ Handler = Callable[[D, Call], Awaitable[Reply | Stream]]
 
 
 class Access(Enum):
-    """Whose credentials a call takes."""
+    """The kind of credentials that a call takes."""
 
     APP = "an app's key"
     NOBODY = "none"

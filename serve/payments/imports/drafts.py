@@ -1,4 +1,4 @@
-"""What a file of test data says, once it is known to make sense (import_files.py)."""
+"""The content of a file of test data, checked (files.py)."""
 
 from dataclasses import dataclass
 

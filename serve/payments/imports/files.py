@@ -37,6 +37,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import (
     BookId,
     CardBrand,
@@ -193,12 +194,14 @@ class _Reader:
     def _card(self, node: DataNode) -> CardDraft:
         fields = node.fields(("id", "transaction"), ("notes",))
         card = self._new_id(fields["id"])
-        return CardDraft(card, _id(fields["transaction"]), _may(fields, "notes", constraints.text))
+        return CardDraft(
+            card, _id(fields["transaction"]), _may(fields, "notes", constraints.plain_text)
+        )
 
     def _payout(self, node: DataNode) -> PayoutDraft:
         fields = node.fields(("line", "amount"), ("description",))
         line, amount = self._new_id(fields["line"]), _amount(fields["amount"])
-        return PayoutDraft(line, amount, _may(fields, "description", constraints.text))
+        return PayoutDraft(line, amount, _may(fields, "description", constraints.plain_text))
 
     def _each(self, fields: DataFields, name: str, read: Callable[[DataNode], T]) -> tuple[T, ...]:
         node = fields.get(name)
@@ -216,7 +219,7 @@ class _Reader:
 
 def _id(node: DataNode) -> EntityId:
     text = node.text()
-    if not constraints.is_id(text):
+    if not is_id(text):
         node.refuse(f"{text[:40]!r} is no id: 24 hexadecimal digits in lower case")
     return EntityId(text)
 

@@ -44,7 +44,7 @@ OTHER_KINDS = ("dispute", "fraud", "user", "webhook", "event")
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """How many of each are in the books now, because of a file."""
+    """The numbers of entities that are in the books because of a file."""
 
     apps: int = 0
     merchants: int = 0
@@ -174,7 +174,7 @@ class _Importer:
         return await self._context.execute(self._call, book, command, body, idempotency_key=key)
 
     async def _require_free(self, kind: str, book: BookId, given: EntityId) -> None:
-        """That nothing else has the id: of this kind in this book, the book itself says so."""
+        """Checks that nothing else has the id; within its kind and book, the book itself does."""
         async for found_kind, found_book in self._found(given):
             if (found_kind, found_book) != (kind, book):
                 raise _taken(f"the id of a {found_kind}", given)

@@ -193,6 +193,6 @@ def _ascii(domain: str) -> str:
 
 
 def _cleaned(text: str) -> str:
-    cleaned = constraints.text(text, "name")
+    cleaned = constraints.plain_text(text, "name")
     # An encoded word in a header would be decoded, and then hold whatever it likes (RFC 2047).
     return "" if isinstance(cleaned, FieldError) else cleaned.replace(_ENCODED, "= ?")

@@ -40,10 +40,10 @@ class Outbox:
 
 
 def outbox_folder(data: str) -> Path:
-    """Where letters wait; `data` is the value of TOLLGATE_DATA."""
+    """The folder of an installation; `data` is the value of TOLLGATE_DATA."""
     return Path(data) / "outbox"
 
 
 def letters_waiting(data: str) -> int:
-    """How many letters wait to be sent, for `tollgate status`."""
+    """The number of letters that wait to be sent, for `tollgate status`."""
     return sum(1 for _ in Outbox(outbox_folder(data)).waiting())

@@ -25,7 +25,7 @@ _BETWEEN_DIGITS = str.maketrans("", "", " -\u00a0\u202f")
 
 @dataclass(frozen=True, slots=True)
 class CardProblem:
-    """Why card data cannot be used: the processing error's code (part C), and the field."""
+    """A fault of card data: the processing error's code (part C), and the field."""
 
     code: int
     field: str
@@ -55,18 +55,18 @@ class PlainCard:
         self.__reduce__()
 
     def find_in(self, table: Mapping[str, T]) -> T | None:
-        """What a table has for the number."""
+        """The entry of a table for the number."""
         return table.get(self.__number)
 
     @property
     def could_be_real(self) -> bool:
-        """Whether the last digit checks the others (ISO/IEC 7812), as on every real card."""
+        """True if the last digit checks the others (ISO/IEC 7812), as on every real card."""
         digits = [int(each) for each in reversed(self.__number)]
         doubled = sum(sum(divmod(2 * each, 10)) for each in digits[1::2])
         return (sum(digits[::2]) + doubled) % 10 == 0
 
     def summary(self, scheme: CardBrand, network_token: str) -> CardSummary:
-        """What may be kept."""
+        """The part of the card that may be kept."""
         return CardSummary(
             bin=self.__number[:6],
             last4=self.__number[-4:],

@@ -15,7 +15,7 @@ from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a card is to be good for: minor units, with the currency's exponent."""
+    """An amount to be authorised: minor units, with the currency's exponent."""
 
     currency: Currency
     exponent: int
@@ -46,7 +46,7 @@ class CardNetwork(Protocol):
     async def authorise(
         self, card: PlainCard, charge: Charge, test: CardBehaviour
     ) -> Authorisation | PaymentRefused:
-        """A payment that the card's holder makes himself."""
+        """A payment that the card's holder makes in person."""
 
     async def authorise_again(self, card: CardSummary, charge: Charge) -> Authorisation:
         """A payment that a server makes with a card it knows (recurring): by the network's token,

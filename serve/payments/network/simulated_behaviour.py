@@ -16,7 +16,7 @@ from enum import Enum
 from typing import TypeVar
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
-from tollgate.serve.payments.api.bodies.constraints import FieldError, boolean
+from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
 
 EXPONENT_MAX = 4
 _CODE_LENGTH = 3
@@ -68,7 +68,7 @@ class Money:
     value: int
 
     def is_less_than(self, amount: int, exponent: int) -> bool:
-        """Whether it is less than an amount with that exponent, exactly."""
+        """True if it is less than an amount with that exponent, exactly."""
         return bool(self.value * 10**exponent < amount * 10**self.exponent)
 
 
@@ -149,7 +149,7 @@ class _Object:
 
     def flag(self, name: str) -> bool:
         value = self.fields.get(name)
-        found = boolean(value, f"{self.place}.{name}", is_form=self.is_form)
+        found = flag(value, f"{self.place}.{name}", is_form=self.is_form)
         if isinstance(found, FieldError) and value is not None:
             raise _Refused(found.field, found.message)
         return found is True

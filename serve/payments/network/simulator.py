@@ -140,7 +140,7 @@ def _money_error(charge: Charge, limit: Money | None, balance: Money | None) -> 
 
 
 def _token(test: CardBehaviour) -> str:
-    """How the simulator knows the card again: its limit and balance, nothing of its number."""
+    """The simulator's name for a card: its limit and balance, nothing of its number."""
     known = [
         [money.currency, money.exponent, money.value] if money else None
         for money in (test.limit, test.balance)

@@ -1,4 +1,4 @@
-"""Which currencies there are, which can fund a merchant, and their decimals (part C)."""
+"""The table of currencies: their decimals, and those that can fund a merchant (part C)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Currencies:
 
     @property
     def fundable(self) -> tuple[Currency, ...]:
-        """What a merchant's account can be kept in, in alphabetical order."""
+        """The currencies that an account can be kept in, in alphabetical order."""
         return tuple(sorted(each.code for each in self.by_code.values() if each.is_fundable))
 
 

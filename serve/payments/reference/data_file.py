@@ -69,7 +69,7 @@ class DataNode:
         return _BOOLEANS[self.text()]
 
     def value(self) -> object:
-        """What it is in JSON; a plain scalar as YAML understands it."""
+        """The value in JSON; a plain scalar as YAML understands it."""
         if isinstance(self.yaml, YamlMap):
             return {key: node.value() for key, node in self.pairs()}
         if isinstance(self.yaml, YamlList):

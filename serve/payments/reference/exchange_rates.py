@@ -25,7 +25,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class ExchangeRates(Protocol):
-    """Where rates come from."""
+    """The port to a source of rates."""
 
     def rate(self, source: Currency, target: Currency, at_ms: int) -> Rate | None:
         """The rate that holds at that time; None when there is none. A currency is worth itself."""
@@ -33,7 +33,7 @@ class ExchangeRates(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DatedRates:
-    """What one major unit of the base buys from the day `dated` on, UTC."""
+    """The prices of one major unit of the base from the day `dated` on, UTC."""
 
     dated: str
     from_ms: int

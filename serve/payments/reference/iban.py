@@ -8,7 +8,7 @@ _CHECK_MODULUS = 97  # ISO 7064, MOD 97-10
 
 
 def iban_problem(iban: str, lengths: Mapping[str, int]) -> str | None:
-    """What is wrong with an IBAN that is written without spaces, in capitals; None: nothing.
+    """The fault of an IBAN that is written without spaces, in capitals; None: it has none.
     `lengths`: characters of an IBAN by country code."""
     if not _SHAPE.fullmatch(iban):
         return "must be two letters, two digits, then letters and digits"

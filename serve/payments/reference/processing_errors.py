@@ -1,4 +1,4 @@
-"""Why an authorisation fails, by numeric code, and what to do about it (part C)."""
+"""The table of processing errors, by numeric code, with advice (part C)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

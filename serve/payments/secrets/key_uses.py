@@ -1,4 +1,4 @@
-"""When keys were used last (part D, Key rotation), so that one sees whether the old one still is.
+"""Times of the last use of keys (part D, Key rotation): they show if an old one is still needed.
 
 Uses are noted in memory and written down together, at most once a minute and key: to know the
 minute is enough, and a call must not wait for it. What was noted and not written when a process is
@@ -44,7 +44,7 @@ class KeyUses:
         return found
 
     async def write_down(self) -> None:
-        """What was noted since the last time."""
+        """Stores the uses that were noted since the last time."""
         noted, self._noted = self._noted, {}
         if noted:
             await self._store.note(noted)

@@ -44,7 +44,7 @@ def derived_app_key(seed: bytes) -> str:
 
 
 def has_checksum(key: str) -> bool:
-    """Whether a text was made by `new_app_key`, as far as one can tell without asking."""
+    """True if a text has the form and checksum of a key of `new_app_key`."""
     random, checksum = key[len(_PREFIX) : -_CHECKSUM_LENGTH], key[-_CHECKSUM_LENGTH:]
     is_long_enough = len(random) == _RANDOM_LENGTH
     return key.startswith(_PREFIX) and is_long_enough and _checksum(random) == checksum
@@ -66,7 +66,7 @@ def _checksum(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """What is kept of an app's key."""
+    """The digest and the last characters of an app's key."""
 
     digest: str
     last4: str
@@ -83,7 +83,7 @@ class KeyDigests:
         self.__mac = hmac.new(secret.key_for("app keys"), digestmod="sha256")
 
     def stored(self, key: str) -> StoredKey:
-        """What to keep of a new or an imported key."""
+        """The stored form of a new or an imported key."""
         assert _KEY.fullmatch(key), "whoever hands in a key has checked it"
         return StoredKey(self._digest(key), key[-4:])
 
@@ -99,12 +99,12 @@ class KeyDigests:
 
 
 def is_same_digest(digest: str, other: str) -> bool:
-    """Whether two digests are the same, in the same time whatever they are."""
+    """True if two digests are the same, in the same time whatever they are."""
     return hmac.compare_digest(digest.encode(), other.encode())
 
 
 def is_key(text: str) -> bool:
-    """Whether a text can be a key: 1 to 256 printable characters without blanks."""
+    """True if a text can be a key: 1 to 256 printable characters without blanks."""
     return _KEY.fullmatch(text) is not None
 
 

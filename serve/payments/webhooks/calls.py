@@ -71,7 +71,7 @@ def replaced(
 
 
 def live(known: Sequence[WebhookSecret], now_ms: int) -> list[str]:
-    """What a call is signed with at that time."""
+    """The secrets that sign a call at that time."""
     return [each.secret for each in known if each.until_ms is None or now_ms < each.until_ms]
 
 
@@ -82,7 +82,7 @@ def signature(body: bytes, signing: Sequence[str], at_s: int) -> str:
 
 
 def is_signed(header: str, body: bytes, secret: str, now_s: int) -> bool:
-    """Whether a call is from whoever knows the secret, and not an old one sent again: what
+    """True if a call is from a holder of the secret, and not an old one sent again: what
     receivers do, in the words of this house."""
     if len(header) > SIGNATURE_LENGTH_MAX:
         return False

@@ -15,7 +15,7 @@ class WebhookSecretSealer:
         self._sealer = secret.sealer("webhooks")
 
     def seal(self, known: Sequence[WebhookSecret], book: BookId) -> str:
-        """What an `AddWebhook` carries."""
+        """The secrets as an `AddWebhook` carries them."""
         return self._sealer.seal(
             canonical_json([[each.secret, each.until_ms] for each in known]), book
         )

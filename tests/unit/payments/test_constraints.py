@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
@@ -77,14 +78,14 @@ def test_an_amount_beyond_every_float_is_refused() -> None:
 
 @pytest.mark.parametrize(("value", "is_meant"), [("yes", True), ("no", False), ("1", True)])
 def test_a_boolean_of_a_form(value: str, is_meant: bool) -> None:
-    assert constraints.boolean(value, "test", is_form=True) is is_meant
-    assert field_of(constraints.boolean(value, "test")) == "test"
+    assert constraints.flag(value, "test", is_form=True) is is_meant
+    assert field_of(constraints.flag(value, "test")) == "test"
 
 
 @pytest.mark.parametrize("value", [True, False])
 def test_a_boolean_of_json(value: bool) -> None:
-    assert constraints.boolean(value, "test") is value
-    assert field_of(constraints.boolean(int(value), "test")) == "test"
+    assert constraints.flag(value, "test") is value
+    assert field_of(constraints.flag(int(value), "test")) == "test"
 
 
 @pytest.mark.parametrize("value", ["Coffee & Cake", "", "x" * 22, "~ !\"#'"])
@@ -226,4 +227,4 @@ def test_custom_data_has_bounds() -> None:
     ],
 )
 def test_the_shape_of_an_id(text: str, is_one: bool) -> None:
-    assert constraints.is_id(text) is is_one
+    assert is_id(text) is is_one

@@ -5,7 +5,7 @@ import pytest
 from tollgate.serve.payments.api.call import (
     ADDRESS_LENGTH_MAX,
     AddressTrust,
-    address_of,
+    caller_address,
     read_headers,
 )
 
@@ -56,7 +56,7 @@ def found(trust: AddressTrust, client: str, headers: list[tuple[str, str]]) -> s
         "client": (client, 4711),
         "headers": [(name.encode(), value.encode()) for name, value in headers],
     }
-    return address_of(scope, read_headers(scope), trust)
+    return caller_address(scope, read_headers(scope), trust)
 
 
 def test_an_address_has_an_end() -> None:
@@ -65,4 +65,4 @@ def test_an_address_has_an_end() -> None:
 
 def test_a_socket_without_an_address_has_none() -> None:
     scope: dict[str, object] = {"client": None, "headers": []}
-    assert address_of(scope, read_headers(scope), OURS) == ""
+    assert caller_address(scope, read_headers(scope), OURS) == ""

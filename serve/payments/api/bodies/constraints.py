@@ -1,4 +1,4 @@
-"""What a field of a request may hold (parts A, B and G): each function gives the value as it is
+"""Constraints on the fields of requests (parts A, B and G): each function gives the value as it is
 kept, or a `FieldError` that names the field. They are pure; what is absent is the caller's matter.
 """
 
@@ -23,7 +23,6 @@ TEXT_LENGTH_MAX = 1_024
 CUSTOM_BYTES_MAX = 50 * 1024
 CUSTOM_DEPTH_MAX = 32
 
-_ID = re.compile(r"[0-9a-f]{24}")
 _AMOUNT = re.compile(r"[0-9]{1,16}")
 _HOST = re.compile(r"(?!-)[\w-]{1,63}(?<!-)(\.(?!-)[\w-]{1,63}(?<!-))*\.?")
 _COMPANY_NUMBER = re.compile(r"[\w./ -]{1,64}")
@@ -40,11 +39,6 @@ class FieldError:
 
     field: str
     message: str
-
-
-def is_id(text: str) -> bool:
-    """Whether a text has the shape of an id; what has not is not found (part A, Ids)."""
-    return _ID.fullmatch(text) is not None
 
 
 def amount(value: object, field: str = "amount", *, is_form: bool = False) -> int | FieldError:
@@ -66,7 +60,7 @@ def amount(value: object, field: str = "amount", *, is_form: bool = False) -> in
     return number if 1 <= number <= AMOUNT_MAX else error
 
 
-def boolean(value: object, field: str, *, is_form: bool = False) -> bool | FieldError:
+def flag(value: object, field: str, *, is_form: bool = False) -> bool | FieldError:
     """A JSON boolean; in forms `yes` or `no`, or what filters take too."""
     if isinstance(value, bool):
         return value
@@ -75,7 +69,7 @@ def boolean(value: object, field: str, *, is_form: bool = False) -> bool | Field
     return FieldError(field, "must be yes or no" if is_form else "must be true or false")
 
 
-def text(value: object, field: str, length_max: int = TEXT_LENGTH_MAX) -> str | FieldError:
+def plain_text(value: object, field: str, length_max: int = TEXT_LENGTH_MAX) -> str | FieldError:
     """A text for people without control characters, line breaks and turns of direction, which are
     taken out; blanks around it as well."""
     if not isinstance(value, str):
@@ -88,11 +82,11 @@ def text(value: object, field: str, length_max: int = TEXT_LENGTH_MAX) -> str | 
 
 def name(value: object, field: str = "name") -> str | FieldError:
     """The name of an app or a merchant."""
-    return text(value, field, NAME_LENGTH_MAX)
+    return plain_text(value, field, NAME_LENGTH_MAX)
 
 
 def descriptor(value: object, field: str = "descriptor") -> str | FieldError:
-    """What stands on bank statements: printable ASCII, at most 22 characters."""
+    """The text on bank statements: printable ASCII, at most 22 characters."""
     if not isinstance(value, str):
         return FieldError(field, "must be a text")
     if len(value) > DESCRIPTOR_LENGTH_MAX:
@@ -138,7 +132,7 @@ def country(
 
 
 def company_number(value: object, field: str = "company.number") -> str | FieldError:
-    """How a register calls a company; countries write it as they like."""
+    """A company's number in its register; countries write it as they like."""
     if not isinstance(value, str) or not _COMPANY_NUMBER.fullmatch(value):
         return FieldError(field, "must be letters, digits, blanks or ./- (at most 64)")
     return value

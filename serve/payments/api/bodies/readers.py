@@ -53,7 +53,7 @@ def read_body(content_type: str, raw: bytes) -> Body:
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a media type, in lower case and without parameters, is JSON or based on it."""
+    """True if a media type, in lower case and without parameters, is JSON or based on it."""
     return media_type == "application/json" or media_type.endswith("+json")
 
 

@@ -47,7 +47,7 @@ def canonical_json(value: object) -> str:
 
 
 def depth_of(value: object) -> int:
-    """How many objects and arrays are inside one another; 0 for a scalar."""
+    """The number of objects and arrays inside one another; 0 for a scalar."""
     depth, level = 0, _containers([value])
     while level:
         depth += 1

@@ -32,17 +32,17 @@ _DIGITS_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What checks are told beside a value. `is_form`: values are texts."""
+    """The circumstances that checks know of. `is_form`: values are texts."""
 
     reference: ReferenceData
     targets: TargetPolicy
     is_form: bool
 
 
-Check = Callable[[object, Reading], object]
+FieldCheck = Callable[[object, Reading], object]
 
 
-def _checked(check: Check) -> PlainValidator:
+def _checked(check: FieldCheck) -> PlainValidator:
     def validate(value: object, info: ValidationInfo) -> object:
         assert isinstance(info.context, Reading), "bodies are read with one"
         found = check(value, info.context)
@@ -58,8 +58,8 @@ def refusal(error: FieldError) -> PydanticCustomError:
     return PydanticCustomError("refused", "{why}", {"why": error.message, "field": error.field})
 
 
-def _text(length_max: int) -> Check:
-    return lambda value, _: constraints.text(value, "", length_max)
+def _text(length_max: int) -> FieldCheck:
+    return lambda value, _: constraints.plain_text(value, "", length_max)
 
 
 def _id(value: object, reading: Reading) -> EntityId | FieldError:
@@ -86,7 +86,7 @@ def _any_currency(value: object, reading: Reading) -> Currency | FieldError:
     return Currency(value)
 
 
-def _whole(highest: int) -> Check:
+def _whole(highest: int) -> FieldCheck:
     def check(value: object, reading: Reading) -> int | FieldError:
         """In forms, digits."""
         del reading
@@ -132,7 +132,7 @@ Amount = Annotated[
 ]
 Flag = Annotated[
     bool,
-    _checked(lambda value, reading: constraints.boolean(value, "", is_form=reading.is_form)),
+    _checked(lambda value, reading: constraints.flag(value, "", is_form=reading.is_form)),
     _schema("boolean"),
 ]
 CurrencyCode = Annotated[Currency, _checked(_any_currency), _CURRENCY_SCHEMA]

@@ -22,7 +22,7 @@ CustomData = Annotated[dict[str, Any], Field(description="any data, at most 50 K
 
 
 class ReplyBody(BaseModel):
-    """What is answered: these fields and no others."""
+    """The fields of a reply: these and no others."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -32,7 +32,7 @@ class ReplyBody(BaseModel):
 
 
 class FieldProblemSchema(ReplyBody):
-    """What is wrong with one field. `field`: its dotted path, or empty."""
+    """A refused field. `field`: its dotted path, or empty."""
 
     field: str
     message: str
@@ -47,7 +47,7 @@ class AttemptStoredSchema(ReplyBody):
 
 
 class ProcessingProblemSchema(ReplyBody):
-    """Why a payment failed, by the numeric codes of the documentation. `response` names the failed
+    """The reason why a payment failed, by the codes of part C. `response` names the failed
     attempt, when it was stored."""
 
     code: int
@@ -213,7 +213,7 @@ class StoredProblemSchema(ReplyBody):
 
 
 class RetryAdviceSchema(ReplyBody):
-    """Whether a failed payment of a server should be tried again, and not before when."""
+    """Advice whether to try a failed payment of a server again, and not before when."""
 
     retry: bool
     attempts: int

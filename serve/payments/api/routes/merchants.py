@@ -13,8 +13,9 @@ from tollgate.actors.ledger.law.commands import (
     RevokeApp,
     RevokeUser,
 )
+from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId, Pricing
-from tollgate.serve.payments.api.bodies.constraints import FieldError, boolean, is_id
+from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
 from tollgate.serve.payments.api.bodies.requests import (
     AppAdd,
     MerchantChange,
@@ -39,7 +40,7 @@ class _Named(Struct):
 async def create_merchant(context: ApiContext, call: Call) -> Reply:
     """Its id, and so its book, is reserved first; the same request gets the same one."""
     body = await call.body()
-    is_test = boolean(body.fields.get("test"), "test", is_form=body.is_form) is True
+    is_test = flag(body.fields.get("test"), "test", is_form=body.is_form) is True
     await context.count_call(call, is_test=is_test)
     creator = await _app(context, call.caller.app)
     wanted = context.read(body, MerchantCreate)

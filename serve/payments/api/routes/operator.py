@@ -1,4 +1,4 @@
-"""What only the operator may do, at a port of its own and with a key of its own (part G)."""
+"""Calls of the operator, at a port of its own and with a key of its own (part G)."""
 
 from tollgate.actors.ledger.law.commands import PayOut
 from tollgate.serve.payments.api.bodies.constraints import FieldError

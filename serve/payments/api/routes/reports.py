@@ -1,4 +1,4 @@
-"""What the card network reports: disputes and frauds (part A)."""
+"""Reports of the card network: disputes and frauds (part A)."""
 
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.model_reader import REQUIRED

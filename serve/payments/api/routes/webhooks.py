@@ -6,10 +6,10 @@ from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
 from tollgate.actors.ledger.delivery.schedule import DeadLetter, DeliveriesDown
 from tollgate.actors.ledger.law.commands import AddWebhook, RemoveWebhook, ReplaceWebhookSecret
+from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import EntityId
-from tollgate.serve.payments.api.bodies.constraints import is_id
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.bodies.requests import ReplayCreate, WebhookCreate
 from tollgate.serve.payments.api.call import Call
