@@ -149,7 +149,7 @@ def rows(order: Order, step: OrderEffect) -> Commit:
         app=order.origin.app,
         key=order.idempotency_key,
         fingerprint=order.fingerprint,
-        status=step.reply.status,
+        done=step.reply.kind,
         body=step.reply.body,
         at_ms=step.at_ms,
     )

@@ -1,7 +1,7 @@
-"""What a door answers once a command is done (the table of part A).
+"""The documents that answer a command once it is done (the table of part A).
 
 A document in a reply is the very text of the row that the next read returns (T9). Apps are answered
-without their key, which the books never see: the door that made it adds it.
+without their key, which the books never see: the API, which made it, adds it.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from tollgate.actors.ledger.law.commands import (
     Void,
 )
 from tollgate.actors.ledger.law.events import CardSaved, Event, MerchantReserved, TransactionCreated
-from tollgate.actors.ledger.law.outcomes import Done
+from tollgate.actors.ledger.law.outcomes import Done, DoneKind
 from tollgate.actors.ledger.law.rows import EntityRow
 
 EMPTY = b""
@@ -44,31 +44,31 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
     """The reply to a command that led to `events` and `rows`; to none, when all was so already."""
     match command:
         case Capture() | Refund() | Void():
-            return Done(201, _document_in(rows, "transaction"))
+            return Done(DoneKind.MADE, _document_in(rows, "transaction"))
         case Authorise():
             return _authorised(events)
         case CreateApp() | RotateKey():
-            return Done(201, _document_in(rows, "app"))
+            return Done(DoneKind.MADE, _document_in(rows, "app"))
         case OpenMerchant():
-            return Done(201, _document_in(rows, "merchant"))
+            return Done(DoneKind.MADE, _document_in(rows, "merchant"))
         case OpenDispute() | DecideDispute():
-            return Done(201, _document_in(rows, "dispute"))
+            return Done(DoneKind.MADE, _document_in(rows, "dispute"))
         case ReportFraud():
-            return Done(201, _document_in(rows, "fraud"))
+            return Done(DoneKind.MADE, _document_in(rows, "fraud"))
         case PayOut():
-            return Done(201, _document_in(rows, "line"))
+            return Done(DoneKind.MADE, _document_in(rows, "line"))
         case AddWebhook() | ReplaceWebhookSecret():
-            return Done(201, _document_in(rows, "webhook"))
+            return Done(DoneKind.MADE, _document_in(rows, "webhook"))
         case SaveCard() | ReserveMerchant():
-            return Done(201, _id_in(events))
+            return Done(DoneKind.MADE, _id_in(events))
         case InviteUser():
-            return Done(201, _body({"isMember": not events}))
+            return Done(DoneKind.MADE, _body({"isMember": not events}))
         case AddApp():
-            return Done(201, EMPTY)
+            return Done(DoneKind.MADE, EMPTY)
         case Import():
             return reply_to(command.command, events, rows)
         case ChangeMerchant() | RevokeApp() | RevokeUser() | RemoveWebhook():
-            return Done(204, EMPTY)
+            return Done(DoneKind.CHANGED, EMPTY)
         case _:
             assert_never(command)
 
@@ -95,5 +95,5 @@ def _authorised(events: Sequence[Event]) -> Done:
     (event,) = events
     assert isinstance(event, TransactionCreated)
     if event.error is None:
-        return Done(201, _body({"transaction": {"id": event.transaction}}))
-    return Done(400, _body(processing_document(event.transaction, event.error)))
+        return Done(DoneKind.MADE, _body({"transaction": {"id": event.transaction}}))
+    return Done(DoneKind.ATTEMPT_FAILED, _body(processing_document(event.transaction, event.error)))

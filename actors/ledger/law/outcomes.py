@@ -11,7 +11,7 @@ from enum import Enum, IntEnum
 
 
 class RefusalReason(Enum):
-    """Why a valid command is refused; doors turn it into their statuses (part A)."""
+    """Why a valid command is refused; the API makes statuses of it (part A)."""
 
     CONSTRAINT = "the state of the book does not allow it"
     LOST_RACE = "it was allowed when it was checked, and another command came first"
@@ -22,11 +22,20 @@ class RefusalReason(Enum):
     PROCESSING = "a processing error of part C, before anything was stored"
 
 
+class DoneKind(IntEnum):
+    """What an order came to. The numbers are those of stored operations and of shipped segments
+    since the first version; they mean nothing else here."""
+
+    MADE = 201
+    CHANGED = 204
+    ATTEMPT_FAILED = 400
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
-    """`status` and `body` are what the door answers, byte for byte, now and at every replay."""
+    """`body` is the reply's document, byte for byte, now and at every replay."""
 
-    status: int
+    kind: DoneKind
     body: bytes
     is_replay: bool = False
 

@@ -7,6 +7,10 @@ wire: a list is answered by joining them.
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
 
@@ -80,16 +84,18 @@ class HeadRow:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRow:
-    """What became of an operation, kept for idempotency (F5). `key`: the caller's, or empty."""
+class OperationRow(Struct, frozen=True):
+    """What became of an operation, kept for idempotency (F5). `key`: the caller's, or empty.
+
+    `done` is called `status` in the tables and in segments, as in their first version.
+    """
 
     operation: str
     book: BookId
     app: EntityId
     key: str
     fingerprint: str
-    status: int
+    done: DoneKind = struct_field(name="status")
     body: bytes
     at_ms: int
 

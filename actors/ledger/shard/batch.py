@@ -65,7 +65,7 @@ class SpeculativeState:
                 RefusalReason.KEY_REUSED,
                 "the idempotency key was used for another request: take a new one for this one",
             )
-        return Done(row.status, row.body, is_replay=row.operation != order.operation)
+        return Done(row.done, row.body, is_replay=row.operation != order.operation)
 
     def _row(self, order: Order) -> OperationRow | None:
         row = self._operations.get(order.operation)

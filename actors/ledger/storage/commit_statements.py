@@ -122,7 +122,7 @@ def _operation(row: OperationRow) -> RowValues:
         row.app,
         row.key,
         row.fingerprint,
-        row.status,
+        int(row.done),
         row.body,
         row.at_ms,
     )

@@ -1,7 +1,7 @@
 """From a command to a reply: the order, what became of it, and what that is over HTTP (part D,
 Idempotency-Key; F4).
 
-    Done         its status and body, as they are; Idempotency-Replayed when it was done before
+    Done         the status of its kind (statuses.py), its body; Idempotency-Replayed if a replay
     Refusal      400, or what its kind says
     TurnedAway   503: nothing was done
     Indefinite   503: it may have been done; the same idempotency key tells
@@ -39,6 +39,7 @@ from tollgate.serve.payments.api.rejections import (
     Unavailable,
 )
 from tollgate.serve.payments.api.replies import Header, Reply
+from tollgate.serve.payments.api.statuses import STATUS_OF
 from tollgate.serve.payments.reference.processing_errors import ProcessingErrors
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 
@@ -132,7 +133,7 @@ def attempt_failed(errors: ProcessingErrors, code: int) -> AttemptFailed:
 def done_reply(done: Done, body: bytes | None = None) -> Reply:
     """The reply to a command that was done; `body` in place of its own."""
     return Reply(
-        done.status,
+        STATUS_OF[done.kind],
         done.body if body is None else body,
         headers=REPLAYED if done.is_replay else (),
     )

@@ -14,6 +14,7 @@ from tests.support.ledger.stored_story import story, write
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
 from tollgate.actors.ledger.backup.segments import BrokenSegment, SegmentRecord, SegmentText
 from tollgate.actors.ledger.book.chain import BrokenJournal
+from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.storage.errors import StorageError
 
@@ -41,7 +42,7 @@ def change_entry(lines: list[str]) -> None:
 
 def change_operation(lines: list[str]) -> None:
     number = first(lines, "operation")
-    lines[number] = changed(lines[number], '"status":', '"status":1')
+    lines[number] = changed(lines[number], '"status":201', '"status":400')
 
 
 def drop_last_entries(lines: list[str]) -> None:
@@ -162,3 +163,15 @@ def test_of_what_is_shipped_whole_the_last_segment_holds(
     restored(there, archive)
     assert tables_of(there) == tables_of(ledger_url)
     assert tables_of(there)["webhook_cursors"][0][1] == "later"
+
+
+def test_a_shipped_operation_is_read_and_written_as_ever() -> None:
+    """Segments of earlier versions are restored: a line of theirs, to the byte."""
+    line = (
+        b'{"operation":{"operation":"op","book":"b","app":"a","key":"","fingerprint":"",'
+        b'"status":204,"body":"","at_ms":5}}\n'
+    )
+    record = decode(line, type=SegmentRecord)
+    assert record.operation is not None
+    assert record.operation.done is DoneKind.CHANGED
+    assert SegmentText().line(record) == line

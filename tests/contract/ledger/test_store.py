@@ -112,24 +112,6 @@ def test_rows_change_and_go(run: Run) -> None:
     run(scenario)
 
 
-def test_operations_are_found_by_the_idempotency_key_of_their_app_and_book(run: Run) -> None:
-    async def scenario(storage: Storage) -> None:
-        store = await storage.store()
-        other = EntityId("7" * 24)
-        kept = [operation_row(BOOK, f"op-{key}", 5, key) for key in ("a", "b", "ключ'\"\\")]
-        kept += [operation_row(BOOK, "keyless", 5), operation_row(BOOK, "keyless too", 5)]
-        await store.append(Commit(operations=kept))
-        assert await store.operations([], [(APP, BOOK, "b")]) == [kept[1]]
-        assert await store.operations([], [(APP, BOOK, "ключ'\"\\")]) == [kept[2]]
-        found = await store.operations(["op-a"], [(APP, BOOK, "a"), (APP, BOOK, "b")])
-        assert sorted(row.operation for row in found) == ["op-a", "op-b"]
-        nowhere = [(other, BOOK, "a"), (APP, book_id(2), "a"), (APP, BOOK, ""), (APP, BOOK, "c")]
-        assert await store.operations([], nowhere) == []
-        assert await store.operations([], []) == []
-
-    run(scenario)
-
-
 def test_entries_come_in_order_in_pieces_of_one_book_or_of_all(run: Run) -> None:
     async def scenario(storage: Storage) -> None:
         store, reads = await storage.store(), await storage.reads()

@@ -123,7 +123,7 @@ def test_of_a_hundred_full_captures_one_is_done(desk: Desk) -> None:
 def test_a_hundred_orders_with_one_key_are_one_effect(desk: Desk) -> None:
     orders = [desk.order(authorise(500), key="one key") for _ in range(CALLERS)]
     answers = desk.give(*orders)
-    bodies = {(a.status, a.body) for a in answers if isinstance(a, Done)}
+    bodies = {(a.kind, a.body) for a in answers if isinstance(a, Done)}
     assert len(bodies) == 1
     assert sum(isinstance(a, Done) and not a.is_replay for a in answers) == 1
     assert sum(isinstance(a, Done) and a.is_replay for a in answers) == CALLERS - 1

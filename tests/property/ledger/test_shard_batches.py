@@ -116,7 +116,7 @@ def _check(writer: Writer, sent: Sequence[Order], answers: Sequence[OrderOutcome
         by_operation.setdefault(order.operation, set()).add(type(answer))
         if isinstance(answer, Done):
             request = (order.idempotency_key or order.operation, order.fingerprint)
-            by_request.setdefault(request, set()).add((answer.status, answer.body))
+            by_request.setdefault(request, set()).add((answer.kind, answer.body))
     assert all(len(bodies) == 1 for bodies in by_request.values()), "byte for byte"
     # A key that a refusal left free may do it later; of an operation, what was told stays.
     assert all(len(kinds) == 1 for kinds in by_operation.values()), "told once, told for ever"

@@ -93,8 +93,8 @@ def _check_keys(tables: MemoryTables, deeds: Iterable[Deed]) -> None:
         order, answer = deed.order, deed.answer
         if isinstance(answer, Done) and order.idempotency_key:
             request = (order.origin.app, order.book, order.idempotency_key, order.fingerprint)
-            told = bodies.setdefault(request, (answer.status, answer.body))
-            assert told == (answer.status, answer.body), f"C2: two answers for {request}"
+            told = bodies.setdefault(request, (answer.kind, answer.body))
+            assert told == (answer.kind, answer.body), f"C2: two answers for {request}"
 
 
 def _check_told(deed: Deed, tables: MemoryTables, book: BookAuditor, *, is_last: bool) -> None:
@@ -107,7 +107,7 @@ def _check_told(deed: Deed, tables: MemoryTables, book: BookAuditor, *, is_last:
                 row = tables.by_key.get((order.origin.app, order.book, order.idempotency_key))
                 assert answer.is_replay, f"C2: {order.operation} was done by another, unmarked"
             assert row is not None, f"C4: {order.operation} was told and is lost"
-            assert (answer.status, answer.body) == (row.status, row.body), "C2: byte for byte"
+            assert (answer.kind, answer.body) == (row.done, row.body), "C2: byte for byte"
         case Refusal(kind=RefusalReason.KEY_REUSED):
             key = (order.origin.app, order.book, order.idempotency_key)
             assert tables.by_key[key].fingerprint != order.fingerprint, "C2: it was the same one"

@@ -30,7 +30,7 @@ from tollgate.actors.ledger.law.commands import (
     ReportFraud,
     ReserveMerchant,
 )
-from tollgate.actors.ledger.law.outcomes import Done, Indefinite, OrderOutcome, TurnedAway
+from tollgate.actors.ledger.law.outcomes import Done, DoneKind, Indefinite, OrderOutcome, TurnedAway
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId
 from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient
 from tollgate.actors.ledger.shard.routing import ShardMap
@@ -245,7 +245,7 @@ class World:
 
 
 def _learn(shop: Shop, order: Order, answer: OrderOutcome | None) -> None:
-    if not isinstance(answer, Done) or answer.status != 201:
+    if not isinstance(answer, Done) or answer.kind is not DoneKind.MADE:
         return
     match order.command:
         case Authorise(currency=currency, amount=amount):

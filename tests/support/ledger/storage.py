@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from sqlalchemy import delete
 
+from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, OperationRow, Posting
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage import delivery_tables
@@ -156,7 +157,9 @@ class Book:
 
 
 def operation_row(book: BookId, operation: str, at_ms: int, key: str = "") -> OperationRow:
-    return OperationRow(operation, book, APP, key, "fingerprint", 201, b'{"ok":true}', at_ms)
+    return OperationRow(
+        operation, book, APP, key, "fingerprint", DoneKind.MADE, b'{"ok":true}', at_ms
+    )
 
 
 def move(amount: int, currency: str = "EUR", account: str = "merchant") -> tuple[Posting, ...]:

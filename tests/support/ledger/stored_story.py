@@ -7,6 +7,8 @@ from functools import lru_cache
 from itertools import count
 from unittest.mock import patch
 
+from msgspec import structs
+
 from tests.support.ledger import books as memory_books
 from tests.support.ledger.books import EUR, FREE, Books, open_shop
 from tests.support.ledger.story import tell
@@ -44,7 +46,7 @@ def _recorded() -> Iterator[list[Commit]]:
     keep, opening, keys = Books.commit, memory_books.opening, count(1)
 
     def recorded(books: Books, commit: Commit) -> None:
-        operations = [replace(row, key="") for row in commit.operations]
+        operations = [structs.replace(row, key="") for row in commit.operations]
         commits.append(replace(commit, operations=operations))
         keep(books, commit)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.rows import EntityRow, Entry, HeadRow, OperationRow, Posting
 from tollgate.actors.ledger.storage.tables import entities
 
@@ -48,7 +49,8 @@ def head_row(row: Columns) -> HeadRow:
 
 
 def operation_row(row: Columns) -> OperationRow:
-    return OperationRow(*row)
+    operation, book, app, key, fingerprint, done, body, at_ms = row
+    return OperationRow(operation, book, app, key, fingerprint, DoneKind(done), body, at_ms)
 
 
 def entry(row: Columns, legs: Iterable[Columns]) -> Entry:

@@ -15,6 +15,7 @@ from tollgate.actors.ledger.law.commands import (
     PayOut,
     ReportFraud,
 )
+from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import FieldError
@@ -62,7 +63,7 @@ async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
     # The fingerprint is made of what is ordered: of the card that is its summary.
     shown = Body({"key": body.fields.get("key"), "order": repr(command)})
     done = await context.execute(call, merchant.id, command, shown)
-    if done.status == 201:
+    if done.kind is DoneKind.MADE:
         made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
         context.entities.learn(made, CachedTransaction(merchant.id, currency.code))
     return done_reply(done)

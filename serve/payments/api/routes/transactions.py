@@ -4,6 +4,7 @@ from msgspec.json import decode
 
 from tollgate.actors.ledger.book.entities import SavedCard, entity_of_row
 from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund, SaveCard, Void
+from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import CardSummary, EntityId
 from tollgate.serve.payments.api.bodies.constraints import FieldError
@@ -55,7 +56,7 @@ async def create_transaction(context: ApiContext, call: Call) -> Reply:
         is_source_card=is_card,
     )
     done = await context.execute(call, merchant.id, command, body)
-    if done.status == 201:
+    if done.kind is DoneKind.MADE:
         made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
         context.entities.learn(made, CachedTransaction(merchant.id, currency.code))
     return done_reply(done)

@@ -38,7 +38,7 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalReason
+from tollgate.actors.ledger.law.outcomes import DoneKind, RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
 
 STRANGER = EntityId("a" * 24)
@@ -93,7 +93,7 @@ def test_a_refusal_says_who_may() -> None:
 
 @pytest.mark.parametrize("app", [NOBODY, STRANGER, OPERATOR])
 def test_anybody_may_create_an_app(app: EntityId) -> None:
-    assert Books().do(DIRECTORY, CreateApp("", "digest", "ab12"), app).reply.status == 201
+    assert Books().do(DIRECTORY, CreateApp("", "digest", "ab12"), app).reply.kind == DoneKind.MADE
 
 
 def test_an_app_rotates_its_own_key_only() -> None:

@@ -33,7 +33,7 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import ErrorCode, RefusalReason
+from tollgate.actors.ledger.law.outcomes import DoneKind, ErrorCode, RefusalReason
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.law.values import (
     OPERATOR,
@@ -111,7 +111,7 @@ def test_what_a_commit_writes(shop: Shop) -> None:
         shop.book,
     )
     assert (operation.key, operation.fingerprint) == ("key", "print")
-    assert (operation.status, operation.body, operation.at_ms) == (
+    assert (operation.done, operation.body, operation.at_ms) == (
         201,
         step.reply.body,
         entry.at_ms,
@@ -126,7 +126,7 @@ def test_what_was_so_already_writes_its_operation_only(shop: Shop) -> None:
     commit = rows(order, step)
     (operation,) = commit.operations
     assert commit == Commit(operations=[operation])
-    assert (operation.status, operation.body) == (201, b'{"isMember":true}')
+    assert (operation.done, operation.body) == (DoneKind.MADE, b'{"isMember":true}')
 
 
 def test_a_reply_is_the_next_read(shop: Shop) -> None:
@@ -137,7 +137,7 @@ def test_a_reply_is_the_next_read(shop: Shop) -> None:
         Void(transaction, 100),
     ):
         step = shop.do(command)
-        assert step.reply.status == 201
+        assert step.reply.kind == DoneKind.MADE
         (row,) = (row for row in shop.books.tables.values() if row.id == transaction)
         assert step.reply.body.decode() == f'{{"transaction":{row.document}}}'
 
@@ -157,7 +157,7 @@ def test_what_is_made_is_answered_with_201(shop: Shop) -> None:
     ]
     for command, name in commands:
         reply = shop.do(command, OPERATOR).reply
-        assert (reply.status, reply.is_replay) == (201, False)
+        assert (reply.kind, reply.is_replay) == (DoneKind.MADE, False)
         assert json.loads(reply.body).keys() == {name}
 
 
@@ -165,7 +165,7 @@ def test_an_opened_merchant_is_answered_with_its_document() -> None:
     shop = open_shop()
     books = Books()
     step = books.do(shop.book, opening(shop.app, EUR, FREE, is_test=True), shop.app)
-    assert step.reply.status == 201
+    assert step.reply.kind == DoneKind.MADE
     document = books.document("merchant", shop.book)
     assert json.loads(step.reply.body) == {"merchant": document}
 
@@ -286,14 +286,16 @@ def test_an_expired_card_is_not_charged_again(shop: Shop) -> None:
     refused = shop.refusal(authorise(1, source=original))  # a millisecond later
     assert (refused.kind, refused.code) == (RefusalReason.PROCESSING, ErrorCode.CARD_EXPIRED)
     expired = ProcessingError(6, "Card expired", True, False)
-    assert shop.do(authorise(1, source=original, error=expired)).reply.status == 400
+    assert (
+        shop.do(authorise(1, source=original, error=expired)).reply.kind == DoneKind.ATTEMPT_FAILED
+    )
 
 
 def test_a_failed_attempt_is_stored_and_answered_with_its_error(shop: Shop) -> None:
     error = ProcessingError(8, "Declined", True, False, text="Ask your bank.")
     step = shop.do(authorise(300, error=error), shop.app)
     (transaction,) = step.entities
-    assert step.reply.status == 400
+    assert step.reply.kind == DoneKind.ATTEMPT_FAILED
     assert json.loads(step.reply.body) == {
         "code": 8,
         "message": "Declined",

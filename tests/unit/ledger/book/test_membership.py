@@ -32,7 +32,7 @@ from tollgate.actors.ledger.law.commands import (
     RevokeUser,
     RotateKey,
 )
-from tollgate.actors.ledger.law.outcomes import RefusalReason
+from tollgate.actors.ledger.law.outcomes import DoneKind, RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
 
 SECOND = EntityId("a" * 24)
@@ -78,7 +78,7 @@ def test_merchants_ids_rise_and_are_reserved_once() -> None:
 
 def test_name_email_and_descriptor_can_change(shop: Shop) -> None:
     step = shop.do(ChangeMerchant(name="Shop", email="new@example.com", descriptor="NEW"))
-    assert (step.reply.status, step.reply.body) == (204, b"")
+    assert (step.reply.kind, step.reply.body) == (DoneKind.CHANGED, b"")
     document = shop.books.document("merchant", shop.book)
     assert [document[name] for name in ("name", "email", "descriptor")] == [
         "Shop",
@@ -94,14 +94,14 @@ def test_name_email_and_descriptor_can_change(shop: Shop) -> None:
 def test_changing_nothing_is_no_event(shop: Shop, command: ChangeMerchant) -> None:
     before = shop.books.head(shop.book)
     step = shop.do(command)
-    assert (step.reply.status, step.events, step.head) == (204, (), before)
+    assert (step.reply.kind, step.events, step.head) == (DoneKind.CHANGED, (), before)
 
 
 def test_an_app_is_added_once(shop: Shop) -> None:
     first = shop.do(AddApp(SECOND, "Second", NOW_MS))
     head = shop.books.head(shop.book)
     again = shop.do(AddApp(SECOND, "Other name", NOW_MS + 1))
-    assert (first.reply.status, first.reply.body) == (201, b"")
+    assert (first.reply.kind, first.reply.body) == (DoneKind.MADE, b"")
     assert first.reply == again.reply
     assert shop.books.head(shop.book) == head
     assert shop.books.documents("membership", shop.book) == [
@@ -118,7 +118,7 @@ def test_only_apps_are_added(shop: Shop, app: EntityId) -> None:
 def test_a_revoked_app_is_out(shop: Shop) -> None:
     shop.do(AddApp(SECOND, "Second", NOW_MS))
     step = shop.do(RevokeApp(SECOND))
-    assert (step.reply.status, step.reply.body) == (204, b"")
+    assert (step.reply.kind, step.reply.body) == (DoneKind.CHANGED, b"")
     assert [app["id"] for app in shop.books.documents("membership", shop.book)] == [shop.app]
     assert shop.refusal(RevokeApp(SECOND)).kind is RefusalReason.NOT_FOUND
 
@@ -135,7 +135,7 @@ def test_a_user_is_invited_once(shop: Shop) -> None:
         "created": "2026-01-01T00:00:00.001Z",
     }
     step = shop.do(RevokeUser(EntityId(user["id"])))
-    assert (step.reply.status, step.reply.body) == (204, b"")
+    assert (step.reply.kind, step.reply.body) == (DoneKind.CHANGED, b"")
     assert shop.books.documents("user", shop.book) == []
     assert shop.refusal(RevokeUser(EntityId(user["id"]))).kind is RefusalReason.NOT_FOUND
     assert shop.do(InviteUser("ann@example.com")).reply.body == b'{"isMember":false}'
@@ -151,7 +151,7 @@ def test_a_webhook_comes_and_goes(shop: Shop) -> None:
     assert isinstance(webhook, Webhook)
     assert webhook.secret == "sealed secret"
     step = shop.do(RemoveWebhook(document["id"]))
-    assert (step.reply.status, step.entities) == (204, {document["id"]: None})
+    assert (step.reply.kind, step.entities) == (DoneKind.CHANGED, {document["id"]: None})
     assert shop.books.documents("webhook") == []
     assert shop.refusal(RemoveWebhook(document["id"])).kind is RefusalReason.NOT_FOUND
     assert "sealed" not in json.dumps(shop.books.documents("event"))
@@ -205,7 +205,7 @@ def test_an_app_has_an_identity_and_a_key() -> None:
     books = Books()
     step = books.do(DIRECTORY, CreateApp("Kasse 1 ☂", "digest-1", "ab12"))
     (app,) = step.entities
-    assert step.reply.status == 201
+    assert step.reply.kind == DoneKind.MADE
     assert json.loads(step.reply.body) == {"app": books.document("app", app)}
     assert books.document("app", app) == {
         "id": app,

@@ -10,6 +10,7 @@ from tests.support.virtual_loop import VirtualLoop
 from tollgate.actors.ledger.law.commands import CreateApp, Order
 from tollgate.actors.ledger.law.outcomes import (
     Done,
+    DoneKind,
     Indefinite,
     OrderOutcome,
     Refusal,
@@ -20,7 +21,7 @@ from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, Origin
 from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient, NotSent, Unanswered
 from tollgate.actors.ledger.shard.routing import ShardMap
 
-DONE = Done(201, b"{}")
+DONE = Done(DoneKind.MADE, b"{}")
 REFUSED = Refusal(RefusalReason.CONSTRAINT, "no")
 LOST, UNSENT = Unanswered("lost"), NotSent("full")
 DEADLINE_S = 10.0

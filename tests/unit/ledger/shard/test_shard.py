@@ -20,7 +20,7 @@ def test_what_is_told_is_durable() -> None:
         (answer,) = await writer.ask(order)
         assert isinstance(answer, Done)
         stored = writer.tables.operations[order.operation]
-        assert (answer.status, answer.body) == (stored.status, stored.body)
+        assert (answer.kind, answer.body) == (stored.done, stored.body)
 
     run(scenario)
 
