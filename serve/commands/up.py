@@ -12,9 +12,9 @@ import click
 from tollgate.actors.kernel.clock import Clock, SystemClock
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
-from tollgate.serve.node.environment import merged, node_environment
-from tollgate.serve.node.orphan_processes import end_leftovers
-from tollgate.serve.node.ports import free_port, taken
+from tollgate.serve.node.environment import completed_environment, node_environment
+from tollgate.serve.node.orphan_processes import end_orphans
+from tollgate.serve.node.ports import free_port, port_conflicts
 from tollgate.serve.node.run_record import RunRecord, running
 from tollgate.serve.payments.secrets.operator_key import OperatorKeyError, load_operator_key
 from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
@@ -29,7 +29,7 @@ LOOK_EVERY_S = 0.1
 def up(detach: bool) -> None:
     """Start Tollgate on this machine; Ctrl-C drains and stops it."""
     settings = checked_settings(process_environment())
-    environment = merged(process_environment(), node_environment(settings))
+    environment = completed_environment(process_environment(), node_environment(settings))
     if settings.http.port == 0:
         environment["PORT"] = str(free_port())
     command = [sys.executable, "-m", "tollgate.serve.node.process"]
@@ -57,14 +57,14 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
                 "stop it with `tollgate down`, or set another TOLLGATE_DATA"
             ]
         )
-    end_leftovers(settings, SystemClock())
+    end_orphans(settings, SystemClock())
     problems = [
         *settings.unbuilt(),
         *_bad_rules(settings),
         *_bad_certificates(settings),
         *_bad_operator_key(settings),
         *_bad_catalog(settings),
-        *taken(settings),
+        *port_conflicts(settings),
     ]
     if problems:
         _refuse(problems)

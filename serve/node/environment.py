@@ -1,6 +1,6 @@
-"""The environment that Ray and Serve want before they are imported: flags are read at import.
+"""The environment of Ray and Serve, which read their flags when they are imported.
 
-Everything that they write goes below the data folder, and what they listen with is named here.
+All that they write goes below the data folder; the ports that they bind are settings.
 """
 
 import secrets
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tollgate.actors.kernel.atomic_file import create_file
 from tollgate.serve.node.haproxy import write_program
-from tollgate.serve.node.socket_folder import short_path
+from tollgate.serve.node.socket_folder import socket_folder
 from tollgate.serve.settings import Settings
 
 LATENCY_BUCKETS_MS = "0.25,0.5,1,2,5,10,25,50,100,500,2000"
@@ -23,7 +23,7 @@ def node_environment(settings: Settings) -> dict[str, str]:
     """The variables for a node with these settings, to be added to the process environment."""
     process = settings.process
     data = Path(process.data).resolve()
-    haproxy = short_path(process.data) / "haproxy"
+    haproxy = socket_folder(process.data) / "haproxy"
     haproxy.mkdir(mode=0o700, exist_ok=True)
     return {
         "TOLLGATE_DATA": str(data),
@@ -62,8 +62,10 @@ def node_environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def merged(environment: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
-    """`environment` with what was added, except what the operator set himself."""
+def completed_environment(
+    environment: Mapping[str, str], added: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment with these variables added, except those that the operator has set."""
     own = {name: value for name, value in environment.items() if name in added}
     own.pop("TOLLGATE_DATA", None)
     return {**environment, **added, **own}

@@ -1,7 +1,7 @@
-"""The HAProxy that Serve starts: its own, behind one change to the configuration that Serve wrote.
+"""The patch of HAProxy's configuration: the program that Serve starts in HAProxy's place.
 
 While no application is there yet, Serve's HAProxy answers 404. A caller who repeats a payment after
-a crash would take that for "there is no such merchant": it must be 503, for him to ask again. Serve
+a crash would take that for "there is no such merchant": 503 tells them to ask again. Serve
 has a setting for the program, none for the answer; so the program is a script that changes the line
 and becomes HAProxy, at the start and at every reload.
 """

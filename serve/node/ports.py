@@ -1,4 +1,4 @@
-"""The ports of a node: which there are, which are taken, which are free."""
+"""The ports of a node, the settings that choose them, and whatever keeps one from being bound."""
 
 import errno
 import os
@@ -47,17 +47,17 @@ def port_uses(settings: Settings) -> Iterator[PortUse]:
     return (use for use in uses if use.port)
 
 
-def taken(settings: Settings) -> Iterator[str]:
+def port_conflicts(settings: Settings) -> Iterator[str]:
     """One line for each port, or unix socket, that cannot be bound."""
     for use in port_uses(settings):
-        reason = _why_not(use.host, use.port)
+        reason = _port_conflict(use.host, use.port)
         if reason:
             yield (
                 f"{settings.spelled(use.setting)}: cannot listen on {use.host or '0.0.0.0'}:"
                 f"{use.port}: {reason}; free it, or set another"
             )
     path = settings.grpc.uds
-    if path and (reason := _why_not_at(path)):
+    if path and (reason := _unix_socket_conflict(path)):
         yield f"{settings.spelled('GRPC_UDS')}: cannot listen on {path}: {reason}; set another path"
 
 
@@ -68,7 +68,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _why_not(host: str, port: int) -> str:
+def _port_conflict(host: str, port: int) -> str:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.create_server((host, port), family=family):
@@ -77,7 +77,7 @@ def _why_not(host: str, port: int) -> str:
         return (error.strerror or str(error)).partition(" (while")[0]
 
 
-def _why_not_at(path: str) -> str:
+def _unix_socket_conflict(path: str) -> str:
     try:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.bind(path)
@@ -85,12 +85,12 @@ def _why_not_at(path: str) -> str:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             return error.strerror or str(error)
-        return _who_has(path)
+        return _socket_holder(path)
     return ""
 
 
-def _who_has(path: str) -> str:
-    """gRPC takes the place of a socket that is there already, so nobody may be listening on it."""
+def _socket_holder(path: str) -> str:
+    """Says who is in the way of a socket. One that nobody listens on is not: gRPC replaces it."""
     if not Path(path).is_socket():
         return "there is another file of this name"
     try:

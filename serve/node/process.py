@@ -28,7 +28,7 @@ from tollgate.actors.ratelimit.statistics.totals import Statistics
 from tollgate.serve.catalog_auth import deployment as catalog_deployment
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.run_record import OPERATOR, RunRecord, remove_record, write_record
-from tollgate.serve.node.socket_folder import remove_short_path, short_path
+from tollgate.serve.node.socket_folder import remove_socket_folder, socket_folder
 from tollgate.serve.payments import deployment as payments_deployment
 from tollgate.serve.ratelimit.sinks.json_lines import NO_STATISTICS, json_lines
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, rate_limit_actors
@@ -92,7 +92,7 @@ class Node:
             logging_level=logging.WARNING,
             # Serve talks much at its start; the processes' logs are files below the data folder.
             log_to_driver=False,
-            _temp_dir=str(short_path(process.data) / "ray"),
+            _temp_dir=str(socket_folder(process.data) / "ray"),
         )
 
     def _deploy(self) -> tuple[RateLimitActors, DeploymentHandle[Any]]:
@@ -187,7 +187,7 @@ class Node:
             ray_serve.shutdown()  # type: ignore[no-untyped-call]
             ray.shutdown()
         remove_record(self._settings.process.data)
-        remove_short_path(self._settings.process.data)
+        remove_socket_folder(self._settings.process.data)
 
 
 class NotOpenedError(Exception):

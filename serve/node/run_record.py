@@ -1,4 +1,4 @@
-"""What a running Tollgate writes down about itself, for `tollgate status` and `tollgate down`."""
+"""The record of a running Tollgate, for `tollgate status` and `tollgate down`."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class RunRecord:
 
 
 def record_path(data: str) -> Path:
-    """Where the record of the run with this data folder stands."""
+    """The path of the record of the run with this data folder."""
     return Path(data) / "run.json"
 
 

@@ -12,7 +12,7 @@ from tollgate.actors.kernel.hashing import digest
 LINKS = Path("/tmp")
 
 
-def short_path(data: str) -> Path:
+def socket_folder(data: str) -> Path:
     """A link to the data folder, made if it is not there yet. OSError when somebody else's file
     has its name."""
     folder = Path(data).resolve()
@@ -24,7 +24,7 @@ def short_path(data: str) -> Path:
     return link
 
 
-def remove_short_path(data: str) -> None:
+def remove_socket_folder(data: str) -> None:
     """Forget the link; the folder stays."""
     _link(Path(data).resolve()).unlink(missing_ok=True)
 

@@ -19,7 +19,7 @@ from tollgate.actors.ratelimit.watching.actor import start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.socket_folder import short_path
+from tollgate.serve.node.socket_folder import socket_folder
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.debug.port import DebugPort
 from tollgate.serve.ratelimit.fronts.choice import make_front
@@ -199,7 +199,7 @@ def _front(settings: Settings, service: Service) -> Front:
     if settings.needs_of_grpcio and grpc.front is GrpcFront.AUTO:
         names = " and ".join(map(settings.spelled, settings.needs_of_grpcio))
         LOG.warning("gRPC is served by grpcio, at a tenth of the speed, because of %s", names)
-    sockets = short_path(settings.process.data) / "sockets"
+    sockets = socket_folder(settings.process.data) / "sockets"
     sockets.mkdir(mode=0o700, exist_ok=True)
     tuning = NativeTuning(socket_dir=sockets, io_threads=grpc.io_threads)
     return make_front(settings.grpc_front, listen, service, tuning)

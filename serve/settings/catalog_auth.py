@@ -55,7 +55,7 @@ def signing_keys(value: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """What every process of the catalog-auth service needs."""
+    """The processes of the catalog-auth service, their bounds and their rules."""
 
     is_on: bool = setting("CATALOG_ENABLED", boolean, "true", "serve catalog auth")
     replicas: int = setting(

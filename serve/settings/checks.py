@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tollgate.serve.settings.choices import GrpcFront, SmtpTls, Transport
-from tollgate.serve.settings.rows import Problem
+from tollgate.serve.settings.rows import SettingProblem
 from tollgate.serve.settings.table import Groups
 
 
-def problems(settings: Groups) -> Iterator[Problem]:
+def problems(settings: Groups) -> Iterator[SettingProblem]:
     """Everything that is wrong together; nothing stops at the first."""
     yield from _grpc_tls(settings)
     yield from _grpc_front(settings)
@@ -33,7 +33,7 @@ def needs_of_grpcio(settings: Groups) -> tuple[str, ...]:
     return tuple(name for name, is_asked in asked.items() if is_asked)
 
 
-def _grpc_tls(settings: Groups) -> Iterator[Problem]:
+def _grpc_tls(settings: Groups) -> Iterator[SettingProblem]:
     grpc = settings.grpc
     if grpc.has_tls and not grpc.tls_cert:
         yield _missing(settings, "GRPC_SERVER_TLS_CERT", "GRPC_SERVER_USE_TLS")
@@ -45,20 +45,20 @@ def _grpc_tls(settings: Groups) -> Iterator[Problem]:
         yield _missing(settings, "GRPC_CLIENT_TLS_CACERT", "GRPC_CLIENT_TLS_SAN")
 
 
-def _missing(settings: Groups, needed: str, by: str) -> Problem:
+def _missing(settings: Groups, needed: str, by: str) -> SettingProblem:
     line = f"{settings.spelled(needed)}: is not set, but {settings.spelled(by)} needs it"
-    return Problem((needed, by), line)
+    return SettingProblem((needed, by), line)
 
 
-def _grpc_front(settings: Groups) -> Iterator[Problem]:
+def _grpc_front(settings: Groups) -> Iterator[SettingProblem]:
     if settings.grpc.front is not GrpcFront.NATIVE:
         return
     for name in needs_of_grpcio(settings):
         line = f"GRPC_FRONT: the native front cannot honour {name}: set GRPC_FRONT=auto"
-        yield Problem(("GRPC_FRONT", name), line)
+        yield SettingProblem(("GRPC_FRONT", name), line)
 
 
-def _transports(settings: Groups) -> Iterator[Problem]:
+def _transports(settings: Groups) -> Iterator[SettingProblem]:
     """At most one transport of statistics (H14)."""
     if settings.statistics.transport is Transport.DISABLED:
         return
@@ -71,10 +71,10 @@ def _transports(settings: Groups) -> Iterator[Problem]:
     if len(names) > 1:
         spelled = " and ".join(map(settings.spelled, names))
         line = f"{spelled}: only one transport of statistics can be chosen: leave one true"
-        yield Problem(names, line)
+        yield SettingProblem(names, line)
 
 
-def _ports(settings: Groups) -> Iterator[Problem]:
+def _ports(settings: Groups) -> Iterator[SettingProblem]:
     """Every port that is opened on this machine is another one; 0 is a free one."""
     process = settings.process
     ports = {
@@ -93,18 +93,20 @@ def _ports(settings: Groups) -> Iterator[Problem]:
         if port and count > 1:
             names = tuple(name for name in ports if ports[name] == port)
             spelled = " and ".join(map(settings.spelled, names))
-            yield Problem(names, f"{spelled}: cannot all be port {port}: change one")
+            yield SettingProblem(names, f"{spelled}: cannot all be port {port}: change one")
     ends = ("SERVE_REPLICA_PORT_MIN", "SERVE_REPLICA_PORT_MAX")
     lowest, highest = process.replica_port_min, process.replica_port_max
     if lowest > highest:
-        yield Problem(ends, f"SERVE_REPLICA_PORT_MIN: {lowest} is above the maximum, {highest}")
+        yield SettingProblem(
+            ends, f"SERVE_REPLICA_PORT_MIN: {lowest} is above the maximum, {highest}"
+        )
     for name, port in ports.items():
         if lowest <= port <= highest:
             line = f"{settings.spelled(name)}: {port} is a replica's port ({lowest} to {highest})"
-            yield Problem((name, *ends), line)
+            yield SettingProblem((name, *ends), line)
 
 
-def _mail(settings: Groups) -> Iterator[Problem]:
+def _mail(settings: Groups) -> Iterator[SettingProblem]:
     mail = settings.mail
     if mail.host and not mail.sender:
         yield _missing(settings, "MAIL_FROM", "SMTP_HOST")
@@ -117,14 +119,14 @@ def _mail(settings: Groups) -> Iterator[Problem]:
             f"{settings.spelled('SMTP_TLS')}: none would send SMTP_PASSWORD for everybody on the "
             "way to read: set starttls or tls"
         )
-        yield Problem(("SMTP_TLS", "SMTP_PASSWORD"), line)
+        yield SettingProblem(("SMTP_TLS", "SMTP_PASSWORD"), line)
 
 
-def _ledger(settings: Groups) -> Iterator[Problem]:
+def _ledger(settings: Groups) -> Iterator[SettingProblem]:
     ledger = settings.ledger
     if ledger.shards > 1 and not ledger.storage.startswith("postgresql://"):
         line = (
             f"{settings.spelled('LEDGER_SHARDS')}: {ledger.shards} shards cannot share an SQLite "
             "file: set TOLLGATE_STORAGE_URL to a PostgreSQL database, or use 1"
         )
-        yield Problem(("LEDGER_SHARDS", "TOLLGATE_STORAGE_URL"), line)
+        yield SettingProblem(("LEDGER_SHARDS", "TOLLGATE_STORAGE_URL"), line)

@@ -7,7 +7,7 @@ from tollgate.serve.settings.values import one_of
 
 
 class GrpcFront(Enum):
-    """Which implementation listens for gRPC; AUTO leaves it to what else is configured."""
+    """The implementation that listens for gRPC; AUTO leaves it to the other settings."""
 
     AUTO = "auto"
     NATIVE = "native"
@@ -27,28 +27,28 @@ class LogLevel(IntEnum):
 
 
 class LogFormat(Enum):
-    """How a line of the log looks."""
+    """The layout of a line of the log."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class RuleSource(Enum):
-    """Where rules come from (B20)."""
+    """The source of rules (B20)."""
 
     FILE = "FILE"
     XDS = "GRPC_XDS_SOTW"
 
 
 class ErrorStatusCodes(Enum):
-    """Which statuses errors have on the wire (part A, "Errors on the wire")."""
+    """The statuses of errors on the wire (part A, "Errors on the wire")."""
 
     COMPATIBLE = "compatible"
     PRECISE = "precise"
 
 
 class Backend(Enum):
-    """Who counts (part A, "Backends")."""
+    """The owner of the counters (part A, "Backends")."""
 
     ACTORS = "actors"
     KVSTORE = "kvstore"
@@ -56,7 +56,7 @@ class Backend(Enum):
 
 
 class Transport(Enum):
-    """Where statistics are sent (B19); the debug port shows them in any case but DISABLED."""
+    """The destination of statistics (B19); only DISABLED hides them from the debug port."""
 
     DISABLED = "disabled"
     STATSD = "statsd"
@@ -66,7 +66,7 @@ class Transport(Enum):
 
 
 class SmtpTls(Enum):
-    """When TLS begins on the way to the mail server."""
+    """The point at which TLS begins on the way to the mail server."""
 
     NONE = "none"
     STARTTLS = "starttls"

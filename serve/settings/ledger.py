@@ -1,4 +1,4 @@
-"""The rows about the ledger: where its books are kept, and by how many writers."""
+"""The rows about the ledger: the storage of its books, and their writers."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tollgate.serve.settings.rows import Problem, Row, neutral_spelling
+from tollgate.serve.settings.rows import Row, SettingProblem, neutral_spelling
 from tollgate.serve.settings.values import BadValueError, Pairs, pairs, text
 
 PREFIX = "AGENT_STATSD_MOGRIFIER_"
@@ -36,10 +36,10 @@ def mogrifier_rows(variables: Iterable[str]) -> Iterator[Row]:
 
 def mogrifiers(
     names: Iterable[str], values: Mapping[str, object]
-) -> tuple[tuple[Mogrifier, ...], tuple[Problem, ...]]:
+) -> tuple[tuple[Mogrifier, ...], tuple[SettingProblem, ...]]:
     """The mogrifiers of these names, from values by canonical name, and what is wrong with them."""
     built: list[Mogrifier] = []
-    problems: list[Problem] = []
+    problems: list[SettingProblem] = []
     for name in names:
         stem = f"{PREFIX}{name.upper()}"
         pattern, replacement, tags = (
@@ -57,22 +57,24 @@ def mogrifiers(
     return tuple(built), tuple(problems)
 
 
-def _required(variable: str, value: str, name: str) -> Iterator[Problem]:
+def _required(variable: str, value: str, name: str) -> Iterator[SettingProblem]:
     if not value:
-        yield Problem((variable,), f"{variable}: is not set, but the mogrifier {name!r} needs it")
+        yield SettingProblem(
+            (variable,), f"{variable}: is not set, but the mogrifier {name!r} needs it"
+        )
 
 
-def _pattern_problems(variable: str, value: str) -> Iterator[Problem]:
+def _pattern_problems(variable: str, value: str) -> Iterator[SettingProblem]:
     try:
         re.compile(value)
     except re.error as error:
         line = f"{variable}: {value!r} is not a regular expression: {error}"
-        yield Problem((variable,), line)
+        yield SettingProblem((variable,), line)
 
 
-def _tag_problems(variable: str, value: str) -> Iterator[Problem]:
+def _tag_problems(variable: str, value: str) -> Iterator[SettingProblem]:
     try:
         if not all(content for _, content in pairs(":")(value)):
-            yield Problem((variable,), f"{variable}: {value!r} has a tag without a value")
+            yield SettingProblem((variable,), f"{variable}: {value!r} has a tag without a value")
     except BadValueError as error:
-        yield Problem((variable,), f"{variable}: {value!r} {error}")
+        yield SettingProblem((variable,), f"{variable}: {value!r} {error}")

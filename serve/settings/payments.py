@@ -22,7 +22,7 @@ from tollgate.serve.settings.values import (
 
 @dataclass(frozen=True, slots=True)
 class PaymentsSettings:
-    """What every process of the payments service needs."""
+    """The processes of the payments service: their files, their number, the operator's port."""
 
     secret_file: str = setting(
         "PAYMENTS_SECRET_FILE",
@@ -58,7 +58,7 @@ class PaymentsSettings:
     )
 
     def secret_path(self, data: str) -> Path:
-        """Where the secret is; `data` is the value of TOLLGATE_DATA."""
+        """The file of the secret; `data` is the value of TOLLGATE_DATA."""
         return Path(self.secret_file) if self.secret_file else Path(data) / "payments" / "secret"
 
     @property
@@ -92,7 +92,7 @@ class MailSettings:
     host: str = setting("SMTP_HOST", text, "", "mail server; empty: mail is kept as files")
     port: int = setting("SMTP_PORT", whole_number(1, PORT_MAX), "587", "port of the mail server")
     user: str = setting("SMTP_USER", text, "", "user at the mail server")
-    password: str = setting("SMTP_PASSWORD", text, "", "his password", show=hidden)
+    password: str = setting("SMTP_PASSWORD", text, "", "password of that user", show=hidden)
     tls: choices.SmtpTls = setting(
         "SMTP_TLS", choices.smtp_tls, "starttls", "when TLS begins, if at all"
     )

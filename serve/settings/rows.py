@@ -1,8 +1,8 @@
 """A row of the table of settings, and the dataclass field that carries it.
 
 A row has one canonical name in the neutral words (`KVSTORE_URL`); the product spelling of each of
-its names (`REDIS_URL`) follows from the words below and is never written down (specification,
-part A, "Names of settings").
+its names (`REDIS_URL`) follows from the words below and is never written down (part A,
+"Names of settings").
 """
 
 import re
@@ -21,7 +21,7 @@ MASK = "*****"
 
 
 def hidden(value: str) -> str:
-    """Nothing of a secret is shown, but whether there is one."""
+    """Stars in place of a secret; empty when there is none."""
     return MASK if value else ""
 
 
@@ -39,12 +39,12 @@ def _mask_element(element: str) -> str:
 
 
 def as_is(value: str) -> str:
-    """What is no secret is shown."""
+    """The text unchanged: it is no secret."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SettingProblem:
     """Values that are good alone and wrong together: the settings involved, and one line."""
 
     names: tuple[str, ...]

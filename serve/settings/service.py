@@ -1,7 +1,7 @@
 """The rows about the service itself: its doors, processes, rules, decisions, bounds, statistics.
 
 A field is a row of the table (`serve/settings/__init__.py` says how to add one). Defaults are the
-reference's (specification, B22) unless part A decides otherwise.
+reference's (B22) unless part A decides otherwise.
 """
 # ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
 
@@ -125,7 +125,7 @@ class ProcessSettings:
 
 @dataclass(frozen=True, slots=True)
 class RuleSettings:
-    """Where rules are read and when they are read again (B20)."""
+    """The place of the rules, and the times at which they are read again (B20)."""
 
     source: choices.RuleSource = setting(
         "CONFIG_TYPE", choices.rule_source, "FILE", "files, or an xDS server"
@@ -155,7 +155,7 @@ class RuleSettings:
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
-    """What a decision says (B7, B12 to B14)."""
+    """The content of a decision (B7, B12 to B14)."""
 
     near_limit_ratio: float = setting(
         "NEAR_LIMIT_RATIO", ratio_float32, "0.8", "share of a limit from which a hit is near it"
@@ -223,7 +223,7 @@ class BoundSettings:
 
 @dataclass(frozen=True, slots=True)
 class CountingSettings:
-    """Who counts, and how (part A, "Backends"; B6, B8, B9)."""
+    """The counters and their owners (part A, "Backends"; B6, B8, B9)."""
 
     backend: choices.Backend = setting("BACKEND_TYPE", choices.backend, "actors", "who counts")
     partitions: int = setting(
@@ -259,7 +259,7 @@ class CountingSettings:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSettings:
-    """Where statistics go (part A, "Statistics transports"; B19)."""
+    """Statistics and their destination (part A, "Statistics transports"; B19)."""
 
     is_disabled: bool = setting("DISABLE_STATS", boolean, "false", "no statistics at all")
     uses_statsd: bool = setting("USE_STATSD", boolean, "true", "send to a statsd server")
@@ -294,7 +294,7 @@ class StatisticsSettings:
 
     @property
     def transport(self) -> choices.Transport:
-        """Where statistics go; two transports at once are refused at the start (H14)."""
+        """The one transport of statistics; two at once are refused at the start (H14)."""
         if self.is_disabled:
             return choices.Transport.DISABLED
         if self.uses_agent_statsd:

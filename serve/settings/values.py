@@ -1,7 +1,7 @@
-"""Values from text: a parser takes a variable's text, and returns its value or refuses it.
+"""Parsers of settings: the text of a variable in, its value out or a refusal.
 
 The message of the `BadValueError` continues the sentence `NAME: 'text' ...`. The syntax is the
-reference's (specification, B22) with the additions of part A: durations may also be plain seconds.
+reference's (B22) with the additions of part A: durations may also be plain seconds.
 Nothing here echoes the text, because it may be a secret.
 """
 
@@ -221,7 +221,7 @@ def mail_sender(value: str) -> str:
 
 
 def waiting_pool(value: str) -> str:
-    """What a pool does when it has run dry: it waits, whatever else is said (I04)."""
+    """The behaviour of an empty pool: it waits, and no other can be chosen (I04)."""
     if value.upper() in ("CREATE", "ERROR"):
         raise BadValueError(
             "is not supported: an empty pool always waits; use WAIT or a larger pool"

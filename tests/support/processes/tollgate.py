@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from tollgate.serve.node.socket_folder import remove_short_path
+from tollgate.serve.node.socket_folder import remove_socket_folder
 
 COMMAND = Path(sys.executable).parent / "tollgate"
 COMMAND_WITHIN_S = 330.0  # longer than `tollgate up` waits by itself
@@ -161,7 +161,7 @@ class TollgateProcess:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()  # (psutil sees to it that the pid is still the same process's)
             psutil.wait_procs(self._processes, timeout=10)
-            remove_short_path(str(self.data))
+            remove_socket_folder(str(self.data))
 
     def output(self) -> str:
         """The end of what the node and its processes have written."""

