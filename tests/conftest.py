@@ -7,6 +7,10 @@ sockets, processes, Ray and the clocks fail it, with a message that names this r
     clocks, sleep, Ray           replaced where they live and where our modules keep them
 
 Imports, the test tools themselves and an event loop's own pair of sockets stay free.
+
+A run shows every claim; `--thorough` shows it more often. What merely repeats (a seed, a mutation,
+an example, a larger document, the other storage) is left to that option: counts ask `repetitions`,
+and parameters bear the mark `repetition`. No claim is made by a repetition alone.
 """
 
 import datetime as dt
@@ -15,6 +19,7 @@ import os
 import sys
 import sysconfig
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,9 +76,25 @@ _OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("src/tollgate", "tests"))
 # The pure tier that is being held to its price at this moment, for the audit hook below.
 _held_tier: str | None = None
 
+# Of repetitions, a run without `--thorough` makes one in so many.
+REPETITIONS_PER_RUN = 10
+# Examples of a property, thorough and otherwise. A property that asks for more multiplies these.
+EXAMPLES, EXAMPLES_PER_RUN = 100, 40
+
 hypothesis.settings.register_profile("local", database=InMemoryExampleDatabase(), deadline=None)
 hypothesis.settings.register_profile("ci", database=None, deadline=None, derandomize=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="all repetitions, not one in ten")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "repetition: of a claim that another parameter shows too")
+    profile = hypothesis.settings.get_profile("ci" if os.environ.get("CI") else "local")
+    count = EXAMPLES if config.getoption("thorough") else EXAMPLES_PER_RUN
+    hypothesis.settings.register_profile("tollgate", profile, max_examples=count)
+    hypothesis.settings.load_profile("tollgate")
 
 
 def tier_of(path: Path) -> str:
@@ -86,9 +107,46 @@ def tier_of(path: Path) -> str:
     return folder
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Cheap tiers first: they say soonest what is wrong, and Ray is not yet in the process."""
     items.sort(key=lambda item: TIERS.index(tier_of(item.path)))
+    if not config.getoption("thorough"):
+        repeated = [item for item in items if is_repetition(item)]
+        items[:] = [item for item in items if not is_repetition(item)]
+        config.hook.pytest_deselected(items=repeated)
+
+
+def is_repetition(item: pytest.Item) -> bool:
+    """Whether another parameter of the same test shows as much."""
+    if item.get_closest_marker("repetition") is None:
+        return False
+    if not hasattr(item, "callspec") or "repetition" in {mark.name for mark in marks_of(item)}:
+        raise pytest.UsageError(f"{item.nodeid}: only parameters are repetitions, never a test")
+    return True
+
+
+def marks_of(item: pytest.Item) -> list[pytest.Mark]:
+    """The marks of a test itself, whatever its parameters are."""
+    return list(getattr(getattr(item, "function", None), "pytestmark", ()))
+
+
+@pytest.fixture(scope="session")
+def repetitions(pytestconfig: pytest.Config) -> Callable[[int], int]:
+    """How many of so many repetitions this run makes."""
+    share = 1 if pytestconfig.getoption("thorough") else REPETITIONS_PER_RUN
+    return lambda count: -(-count // share)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Seconds by tier, when there were several."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.split("/")[1]] += report.duration
+    if len(seconds) > 1:
+        parts = ", ".join(f"{tier} {seconds[tier]:.0f}" for tier in TIERS if tier in seconds)
+        terminalreporter.write_line(f"seconds by tier: {parts}")
 
 
 @pytest.fixture(autouse=True)

@@ -27,6 +27,8 @@ from hypothesis import strategies as st
 
 from tollgate.actors.kernel.clock import SystemClock
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture
 def tiers(pytestconfig: pytest.Config) -> ModuleType:
@@ -165,8 +167,42 @@ def test_cheap_tiers_run_first(tiers: ModuleType) -> None:
         SimpleNamespace(path=tests / folder / "test_x.py", nr=nr)
         for nr, folder in enumerate(folders)
     ]
-    tiers.pytest_collection_modifyitems(items)
+    tiers.pytest_collection_modifyitems(SimpleNamespace(getoption=lambda _: True), items)
     assert [item.nr for item in items] == [3, 1, 4, 2, 0]
+
+
+REPEATED = """
+import pytest
+
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.repetition)])
+def test_a(n, repetitions):
+    assert repetitions(101) == {made}
+"""
+
+
+def run_apart(folder: Path, text: str, *options: str) -> str:
+    """All that pytest prints of a tree with our conftest.py and one unit test."""
+    unit = folder / "tests/unit"
+    unit.mkdir(parents=True)
+    (unit / "test_a.py").write_text(text)
+    (folder / "tests/conftest.py").write_bytes((ROOT / "tests/conftest.py").read_bytes())
+    command = [sys.executable, "-m", "pytest", "--strict-markers", "tests", *options]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # (loading them takes long)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_repetitions_are_made_by_thorough_runs(tmp_path: Path) -> None:
+    usual = run_apart(tmp_path / "a", REPEATED.format(made=11))
+    assert "1 passed, 1 deselected in" in usual
+    assert "2 passed in" in run_apart(tmp_path / "b", REPEATED.format(made=101), "--thorough")
+
+
+def test_a_whole_test_is_no_repetition(tmp_path: Path) -> None:
+    text = "import pytest\n\n@pytest.mark.repetition\ndef test_a(): ..."
+    assert "test_a: only parameters are repetitions, never a test" in run_apart(tmp_path, text)
 
 
 def test_property_runs_are_repeatable_in_ci() -> None:

@@ -5,7 +5,7 @@ targets are resolved, and what comes out can be done, step by step, or says why 
 import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 from tests.support.catalog_auth.data import own_cases, public_documents, specified_cases
@@ -42,9 +42,9 @@ def test_all_targets_are_resolved() -> None:
     assert len(targets) >= len(RULES)
 
 
-def test_no_broken_document_breaks_the_resolver() -> None:
+def test_no_broken_document_breaks_the_resolver(repetitions: Callable[[int], int]) -> None:
     small = [root for root in documents() if len(json.dumps(root)) < 4_000]
-    for seed in range(MUTATIONS):
+    for seed in range(repetitions(MUTATIONS)):
         random = Random(seed)
         root = mutated(copy.deepcopy(random.choice(small)), random)
         if isinstance(root, dict):

@@ -58,7 +58,11 @@ def judged_apart(name: str, size: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("name", "megabytes"),
-    [*((name, 1) for name in DOCUMENTS), ("many_holders", 10), ("schema_in_the_deep", 10)],
+    [
+        *((name, 1) for name in DOCUMENTS),
+        pytest.param("many_holders", 10, marks=pytest.mark.repetition),
+        pytest.param("schema_in_the_deep", 10, marks=pytest.mark.repetition),
+    ],
 )
 def test_a_hostile_document_costs_bounded_time_and_memory(name: str, megabytes: int) -> None:
     answer = judged_apart(name, megabytes * MEGABYTE)

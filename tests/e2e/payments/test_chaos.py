@@ -36,7 +36,9 @@ PAGE = 1_000
 SHARD, REPLICA = "ray::LedgerShard", "ray::ServeReplica:payments:Payments"
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.repetition)]
+)
 def storage(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """The setting of a new storage."""
     if request.param == "sqlite":

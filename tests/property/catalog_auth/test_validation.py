@@ -93,7 +93,7 @@ def test_every_finding_has_a_place_in_the_text(document: Any) -> None:
 
 
 @given(documents(), st.sampled_from([Version.V1_1_0, Version.V1_2_0]))
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_whatever_the_official_schema_rejects_is_explained(document: Any, version: Version) -> None:
     """The profile `schema` has an error wherever the schema has one (it has others besides)."""
     if not isinstance(document, dict) or locate(document).kind is Kind.ITEM_COLLECTION:

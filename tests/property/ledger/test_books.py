@@ -322,5 +322,5 @@ def fraction(of: Rate | None) -> Fraction:
     return Fraction(1) if of is None else Fraction(of.numerator, of.denominator)
 
 
-Trade.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+Trade.TestCase.settings = settings(stateful_step_count=40)
 TestTrade = Trade.TestCase

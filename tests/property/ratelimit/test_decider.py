@@ -164,7 +164,7 @@ def without_cache_hits(
     return rules, others[0], others[1]
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(traffic(), POLICIES, PARTITIONS)
 def test_a_batch_is_its_requests_one_by_one(
     requests: Traffic, policy: Policy, partitions: int
@@ -176,7 +176,7 @@ def test_a_batch_is_its_requests_one_by_one(
     assert batched.counts() == single.counts()
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(traffic(is_plain=True), POLICIES, PARTITIONS, st.sampled_from([500, 65_536]))
 def test_a_local_cache_changes_no_decision(
     requests: Traffic, policy: Policy, partitions: int, cache_bytes: int

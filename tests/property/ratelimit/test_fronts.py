@@ -170,7 +170,7 @@ LAGS = st.lists(st.integers(0, EXPIRY_GRACE_S), min_size=FRONTS, max_size=FRONTS
 ORDERS = st.lists(st.integers(0, FRONTS - 1), min_size=1, max_size=30)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.lists(SCENES, min_size=1, max_size=4),
     st.booleans(),
