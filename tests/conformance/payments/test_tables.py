@@ -36,7 +36,7 @@ def reference() -> ReferenceData:
     return load_reference(FOLDER)
 
 
-def test_currencies(reference: ReferenceData) -> None:
+def test_shipped_currencies_are_those_of_part_c(reference: ReferenceData) -> None:
     table = reference.currencies.by_code
     assert len(table) == 157
     assert list(reference.currencies.fundable) == FUNDABLE.split()
@@ -47,7 +47,7 @@ def test_currencies(reference: ReferenceData) -> None:
     assert {table[code].exponent for code in rest} == {2}
 
 
-def test_processing_errors(reference: ReferenceData) -> None:
+def test_shipped_processing_errors_are_those_of_part_c(reference: ReferenceData) -> None:
     table = {code: facts.error for code, facts in reference.errors.by_code.items()}
     assert {code for code in table if table[code].is_client} == CLIENT | BOTH
     assert {code for code in table if table[code].is_merchant} == MERCHANT | BOTH
@@ -72,13 +72,13 @@ def test_every_currency_of_today_can_be_exchanged(reference: ReferenceData) -> N
         assert reference.rates.rate(Currency(gone), Currency("EUR"), NOW_MS) is None
 
 
-def test_countries_and_ibans(reference: ReferenceData) -> None:
+def test_shipped_countries_and_ibans_are_those_of_part_c(reference: ReferenceData) -> None:
     assert len(reference.countries) == 250
     assert reference.iban_lengths.keys() <= reference.countries
     assert [each for each in IBANS.split() if iban_problem(each, reference.iban_lengths)] == []
 
 
-def test_fees(reference: ReferenceData) -> None:
+def test_shipped_fees_are_in_fundable_currencies(reference: ReferenceData) -> None:
     assert reference.pricing.rate_ppm < 1_000_000
     for price in (reference.pricing.flat, reference.pricing.dispute):
         assert price.currency in reference.currencies.fundable

@@ -29,7 +29,7 @@ def cases(name: str) -> list[Case]:
 
 
 @pytest.mark.parametrize("case", cases("bodies.yaml"), ids=lambda case: case["name"])
-def test_bodies(case: Case) -> None:
+def test_bodies_are_read_or_refused_by_field(case: Case) -> None:
     raw = case["body"].encode()
     if "refused" in case:
         with pytest.raises(BadRequest) as refused:
@@ -40,7 +40,7 @@ def test_bodies(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", cases("queries.yaml"), ids=lambda case: case["query"] or "empty")
-def test_queries(case: Case) -> None:
+def test_queries_are_read_or_refused_by_field(case: Case) -> None:
     query = case["query"].encode()
     if "refused" in case:
         with pytest.raises(BadRequest) as refused:

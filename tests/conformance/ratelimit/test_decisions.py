@@ -83,7 +83,7 @@ class Run:
 
 @pytest.mark.parametrize("partitions", [1, 3], ids=["1 partition", "3 partitions"])
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_case(case: Case, partitions: int) -> None:
+def test_answers_are_those_of_the_case(case: Case, partitions: int) -> None:
     run = Run(case, partitions)
     for step in case.steps:
         run.step(step)
@@ -109,6 +109,6 @@ descriptors:
     assert rules == before
 
 
-def test_ids_are_unique() -> None:
+def test_no_two_cases_have_one_id() -> None:
     ids = [case.id for case in CASES]
     assert sorted(set(ids)) == sorted(ids)

@@ -57,7 +57,7 @@ def test_every_case_is_here_once() -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTANCE, ids=named)
-def test_acceptance(case: Case) -> None:
+def test_files_are_accepted_or_refused_in_these_words(case: Case) -> None:
     files = [RuleFile(name, text) for name, text in case["files"].items()]
     if "meets" not in case:
         with pytest.raises(RuleFileError) as refusal:
@@ -78,7 +78,7 @@ def test_acceptance(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", MATCHING, ids=named)
-def test_matching(case: Case) -> None:
+def test_descriptors_meet_the_rules_of_the_case(case: Case) -> None:
     rules = load_rules([RuleFile("basic.yaml", case["rules"])], merge_domains=False)
     domain = case.get("domain", "d")
     counters = []

@@ -16,15 +16,15 @@ BY_NAME = {name: row for row in TABLE.values() for name in row.names}
 
 
 @pytest.mark.parametrize(("name", "default"), DEFAULTS.items())
-def test_default(name: str, default: str) -> None:
+def test_a_default_is_the_documented_one(name: str, default: str) -> None:
     assert BY_NAME[name].default == default
 
 
 @pytest.mark.parametrize("name", DOCUMENTS["requirements"])
-def test_required_name(name: str) -> None:
+def test_a_required_name_is_known(name: str) -> None:
     assert name in BY_NAME
 
 
-def test_nothing_else() -> None:
+def test_there_are_no_undocumented_settings() -> None:
     documented = {BY_NAME[name].name for name in (*DEFAULTS, *DOCUMENTS["requirements"])}
     assert documented == set(TABLE)

@@ -17,7 +17,7 @@ def rules_of(reply: Any) -> list[str]:
     return [finding["rule"] for finding in reply["findings"]]
 
 
-def test_a_good_document() -> None:
+def test_a_good_document_has_no_findings() -> None:
     reply = api.post("/validate", item())
     assert reply.status_code == 200
     assert reply.headers["content-type"] == "application/json"
@@ -136,7 +136,7 @@ def test_text_for_people() -> None:
     assert reply.text.endswith("1 error, 1 warning, 1 note)\n")
 
 
-def test_sarif() -> None:
+def test_sarif_is_given_to_those_who_accept_it() -> None:
     reply = api.post("/validate", DANGLING, headers={"accept": "application/sarif+json"})
     assert reply.headers["content-type"] == "application/sarif+json"
     (run,) = reply.json()["runs"]
@@ -252,7 +252,7 @@ def test_every_rule_finds_its_example_and_repairs_it() -> None:
         assert (told["repaired"] is not None) == has_fix, rule["id"]
 
 
-def test_repairs() -> None:
+def test_a_fix_returns_patch_document_and_repairs() -> None:
     reply = api.post("/fix", DANGLING).json()
     assert reply["patch"] == [
         {"op": "replace", "path": "/assets/data/auth:refs/0", "value": "login"}
@@ -264,7 +264,7 @@ def test_repairs() -> None:
     assert api.post("/fix?only=E01", DANGLING).json()["patch"] == []
 
 
-def test_another_version() -> None:
+def test_a_migration_declares_the_other_version() -> None:
     reply = api.post("/migrate?to=v1.2.0", item()).json()
     assert reply["version"] == "v1.2.0"
     (declared,) = reply["document"]["stac_extensions"]
@@ -281,7 +281,7 @@ def test_another_version_that_cannot_be() -> None:
     problem(api.post("/migrate", item()), 422, "unprocessable")
 
 
-def test_resolving() -> None:
+def test_resolving_says_the_way_and_what_is_missing() -> None:
     body = {"document": item(), "target": {"pointer": "/assets/data"}, "recipes": True}
     reply = api.post("/resolve", body).json()
     (way,) = reply["alternatives"]

@@ -82,7 +82,7 @@ def test_patterns_and_several_names(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["-"]])
-def test_the_standard_input(names: list[str]) -> None:
+def test_a_dash_is_the_standard_input(names: list[str]) -> None:
     result = run("validate", *names, stdin=json.dumps(DANGLING))
     assert result.exit_code == 1
     assert "<stdin>:1:" in result.stdout
@@ -117,7 +117,7 @@ def test_an_empty_folder(tmp_path: Path) -> None:
     assert result.stderr == f"{tmp_path}: holds no files *.json or *.geojson\n"
 
 
-def test_options(tmp_path: Path) -> None:
+def test_options_change_severities_and_profile(tmp_path: Path) -> None:
     file = write(tmp_path / "a.json", DANGLING)
     assert run("validate", file, "--rule", "R01=off").exit_code == 0
     assert run("validate", file, "--rule", "R01=off", "--fail-on", "warning").exit_code == 1
@@ -198,7 +198,7 @@ def test_there_is_no_way(tmp_path: Path) -> None:
     assert run("resolve", tmp_path / "nowhere").exit_code == 2
 
 
-def test_rules() -> None:
+def test_rules_are_listed_and_explained() -> None:
     listed = run("rules")
     assert listed.exit_code == 0
     assert any(

@@ -70,7 +70,7 @@ def test_a_call_under_way_is_answered_before_the_stop() -> None:
     asyncio.run(main())
 
 
-def test_every_address() -> None:
+def test_no_host_means_every_address() -> None:
     async def main() -> None:
         async with await listen(HELLO, "", 0, what="metrics") as listener:
             assert listener.host == "0.0.0.0"

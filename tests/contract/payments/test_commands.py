@@ -200,7 +200,7 @@ def test_a_key_file_that_cannot_be_used_is_said(
 
 
 @pytest.mark.parametrize("command", ["demo", "import", "make-operator-key"])
-def test_help(tmp_path: Path, command: str) -> None:
+def test_every_command_has_a_help_text(tmp_path: Path, command: str) -> None:
     result = tollgate(tmp_path, command, "--help")
     assert result.returncode == 0
     assert "Usage:" in result.stdout

@@ -129,7 +129,7 @@ def _code(code: int) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_case(case: Case, world: World, peer: Caller) -> None:
+def test_answers_on_the_wire_are_those_of_the_case(case: Case, world: World, peer: Caller) -> None:
     run = WireRun(case, world, peer)
     for step in case.steps:
         run.step(step)

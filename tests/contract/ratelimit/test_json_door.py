@@ -209,7 +209,7 @@ def test_health_follows_its_components() -> None:
     assert ask("GET", "/healthcheck").status_code == 500
 
 
-def test_unknown_paths() -> None:
+def test_unknown_paths_are_404() -> None:
     for path in ("/", "/jsonx", "/json/", "/healthcheck/x"):
         answer = door()("GET", path)
         assert (answer.status_code, answer.text) == (404, "404 page not found\n")

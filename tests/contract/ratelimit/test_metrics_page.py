@@ -51,7 +51,7 @@ def fetch(text: MetricsText, path: str, asked: str, **headers: str) -> httpx.Res
     return asyncio.run(main())
 
 
-def test_a_scrape() -> None:
+def test_a_scrape_is_prometheus_text_with_types_and_tags() -> None:
     answer = fetch(MetricsText({"zone": "eu"}), "/metrics", "/metrics")
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -79,7 +79,7 @@ def test_a_scraper_that_would_rather_have_openmetrics_gets_names_without_total()
     assert 'ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 9.0\n' in answer.text
 
 
-def test_another_path() -> None:
+def test_only_the_path_that_was_set_answers() -> None:
     assert fetch(MetricsText(), "/prometheus", "/prometheus").status_code == 200
     assert fetch(MetricsText(), "/prometheus", "/metrics").status_code == 404
 

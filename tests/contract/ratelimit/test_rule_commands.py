@@ -25,7 +25,7 @@ def ask(*arguments: object) -> Result:
     return CliRunner().invoke(explain, [str(each) for each in arguments])
 
 
-def test_good_files(tmp_path: Path) -> None:
+def test_good_files_are_checked_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.yaml").write_text(GOOD.format("a"))
     (tmp_path / "sub" / "b.yml").write_text(GOOD.format("b"))
@@ -57,7 +57,7 @@ def test_the_first_error_of_every_bad_file(tmp_path: Path) -> None:
     ]
 
 
-def test_merging_domains(tmp_path: Path) -> None:
+def test_one_domain_in_two_files_needs_the_option(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(GOOD.format("d"))
     (tmp_path / "b.yaml").write_text(GOOD.format("d").replace("key: k", "key: l"))
     assert check(tmp_path).exit_code == 1
@@ -69,7 +69,7 @@ def test_merging_domains(tmp_path: Path) -> None:
     assert result.stderr.splitlines() == [text]
 
 
-def test_warnings(tmp_path: Path) -> None:
+def test_warnings_name_file_and_line(tmp_path: Path) -> None:
     text = (
         "domain: d\ndescriptors:\n- key: k\n  rate_limit:\n    shadow_mode: true\n    unit: day\n"
     )
@@ -99,7 +99,7 @@ def test_nothing_to_check(tmp_path: Path) -> None:
     assert result.stderr == "error: a.yaml: cannot be read: No such file or directory\n"
 
 
-def test_usage(tmp_path: Path) -> None:
+def test_wrong_usage_is_exit_status_2(tmp_path: Path) -> None:
     result = check(tmp_path / "nowhere")
     assert result.exit_code == 2
     assert result.stderr == f"{tmp_path}/nowhere: not a directory\n"
@@ -183,11 +183,11 @@ def test_a_malformed_descriptor(question: str) -> None:
     assert "write key=value" in result.stderr
 
 
-def test_entries() -> None:
+def test_entries_are_split_at_the_first_equals_sign() -> None:
     assert parse_entries("path=/a?b=c,user=") == (("path", "/a?b=c"), ("user", ""))
 
 
-def test_no_directory(tmp_path: Path) -> None:
+def test_rules_that_are_not_there_are_one_clear_line(tmp_path: Path) -> None:
     result = ask("edge", "k=v", "--config", tmp_path / "nowhere")
     assert result.exit_code == 2
     assert result.stderr == f"{tmp_path}/nowhere: cannot be read: No such file or directory\n"

@@ -76,7 +76,7 @@ def test_an_application_directory_of_several_levels(tree: Path) -> None:
     assert "ratelimit.other.x.yaml" not in names(directory)
 
 
-def test_dot_files(tmp_path: Path) -> None:
+def test_dot_files_count_unless_they_are_ignored(tmp_path: Path) -> None:
     config = tmp_path / "ratelimit" / "config"
     write(config / ".hidden.yaml")
     write(config / ".hidden" / "a.yaml")
@@ -124,7 +124,9 @@ def test_linked_directories_are_followed_but_not_in_circles(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("layout", [watching_root, watching_directory])
-def test_no_directory(tmp_path: Path, layout: type[RuleDirectory]) -> None:
+def test_a_directory_that_is_not_there_is_refused_by_name(
+    tmp_path: Path, layout: type[RuleDirectory]
+) -> None:
     directory = layout(tmp_path, ignores_dot_files=False)
     error = refusal(directory)
     assert error.file == str(directory.base)
@@ -168,7 +170,9 @@ def test_a_name_that_is_not_text(tmp_path: Path) -> None:
     directory.signature()
 
 
-def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_one_byte_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directory = watching_directory(tmp_path)
     large = write(directory.base / "large.yaml")
     with large.open("wb") as file:

@@ -14,7 +14,7 @@ def run(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], *arguments: st
     return CliRunner().invoke(command.settings, arguments)
 
 
-def test_aligned_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_setting_is_a_line_under_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run(monkeypatch, {"REDIS_POOL_SIZE": "20"})
     head, *lines = result.stdout.splitlines()
     assert result.exit_code == 0
@@ -27,7 +27,7 @@ def test_aligned_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line.endswith(" REDIS_POOL_SIZE")
 
 
-def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_every_setting_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run(monkeypatch, {"REDIS_AUTH": "s3cret"}, "--json")
     items = {item["name"]: item for item in json.loads(result.stdout)}
     assert items.keys() == TABLE.keys()

@@ -132,7 +132,7 @@ def test_http_health_and_unknown_paths(http: httpx.Client) -> None:
     assert (unknown.status_code, unknown.text) == (404, "404 page not found\n")
 
 
-def test_grpc_health(tollgate: TollgateProcess) -> None:
+def test_grpc_health_serves_checks_and_watches(tollgate: TollgateProcess) -> None:
     serving = health_pb2.HealthCheckResponse.SERVING
     with own_connection(tollgate.grpc_address) as channel:
         health = health_pb2_grpc.HealthStub(channel)

@@ -31,7 +31,7 @@ def is_match(pattern: str, text: str) -> bool:
 
 
 @given(st.lists(patterns_with_star, max_size=8), texts)
-def test_wildcards(declared: list[str], text: str) -> None:
+def test_the_first_pattern_that_matches_is_met(declared: list[str], text: str) -> None:
     found = [each for each, pattern in enumerate(declared) if is_match(pattern, text)]
     assert Wildcards.of(declared).first_match(text) == (found[0] if found else None)
 

@@ -29,7 +29,7 @@ def written(nanoseconds: int) -> str:
 
 
 @given(st.integers(0, 2**63 - 1))
-def test_round_trip(nanoseconds: int) -> None:
+def test_a_written_duration_is_read_back(nanoseconds: int) -> None:
     assert duration_ns(written(nanoseconds)) == nanoseconds
     assert duration_ns(f"-{written(nanoseconds)}") == -nanoseconds
 

@@ -25,14 +25,14 @@ def test_loopback_in_any_clothes(host: str) -> None:
         *("nas", "db.internal", "printer.local", "x.home.arpa", "a.corp"),
     ],
 )
-def test_private_hosts(host: str) -> None:
+def test_private_hosts_are_told_apart(host: str) -> None:
     assert exposure_of(host) is Exposure.PRIVATE
 
 
 @pytest.mark.parametrize(
     "host", ["169.254.169.254", "metadata.google.internal", "fd00:ec2::254", "100.100.100.200"]
 )
-def test_metadata_services(host: str) -> None:
+def test_metadata_services_are_told_apart(host: str) -> None:
     assert exposure_of(host) is Exposure.METADATA
 
 
@@ -44,7 +44,7 @@ def test_metadata_services(host: str) -> None:
         "999999999999999.example",
     ],
 )
-def test_public_hosts(host: str) -> None:
+def test_public_hosts_expose_nothing(host: str) -> None:
     expected = Exposure.PRIVATE if host == "9" * 300 else None  # (one label, whatever it is)
     assert exposure_of(host) is expected
 

@@ -44,7 +44,7 @@ def test_bounds_and_order(query: str, page: PageBounds) -> None:
         ("limit=5&filter=", ListFilter()),
     ],
 )
-def test_filters(query: str, wanted: ListFilter) -> None:
+def test_filters_are_read_from_the_query(query: str, wanted: ListFilter) -> None:
     assert asked(query).wanted == wanted
 
 

@@ -45,7 +45,7 @@ BEHIND_A_PROXY = AddressTrust(frozenset({RELAY}), trusts_forwarded=True)
         (BEHIND_A_PROXY, RELAY, [("x-tollgate-peer", "192.0.2.1")], "192.0.2.1"),
     ],
 )
-def test_an_address(
+def test_an_address_is_believed_of_trusted_proxies_alone(
     trust: AddressTrust, client: str, headers: list[tuple[str, str]], address: str
 ) -> None:
     assert found(trust, client, headers) == address

@@ -55,7 +55,7 @@ def rate(source: str, target: str, at_ms: int) -> Rate | None:
     return rates().rate(Currency(source), Currency(target), at_ms)
 
 
-def test_currencies() -> None:
+def test_a_currency_is_found_with_its_exponent() -> None:
     table = currencies()
     assert table.fundable == ("DKK", "EUR")
     found = table.find("BHD")
@@ -218,6 +218,6 @@ def test_the_country_no_is_a_text() -> None:
     assert read_iban_lengths(root("version: 1\nlengths: {NO: 15}")) == {"NO": 15}
 
 
-def test_fees() -> None:
+def test_fees_are_read_exactly() -> None:
     pricing = read_fees(root(f"{FEES}{{currency: DKK, amount: 7}}"))
     assert "Pricing(rate_ppm=5" in repr(pricing)

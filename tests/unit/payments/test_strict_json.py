@@ -51,7 +51,7 @@ def test_what_is_good_is_read() -> None:
     ("value", "depth"),
     [(1, 0), ("x", 0), ([], 1), ({}, 1), ([[[]]], 3), ({"a": {"b": 1}, "c": [[1]]}, 3)],
 )
-def test_depth(value: object, depth: int) -> None:
+def test_depth_is_counted_through_all_containers(value: object, depth: int) -> None:
     assert depth_of(value) == depth
 
 

@@ -99,7 +99,9 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
         ),
     ],
 )
-def test_wrong_together(environ: dict[str, str], lines: tuple[str, ...]) -> None:
+def test_settings_that_are_wrong_together_are_refused(
+    environ: dict[str, str], lines: tuple[str, ...]
+) -> None:
     assert errors_of(environ) == lines
 
 
@@ -118,7 +120,7 @@ def test_wrong_together(environ: dict[str, str], lines: tuple[str, ...]) -> None
         {"MEMCACHE_SRV_REFRESH": "30", "MEMCACHE_SRV": "_m._tcp.example.com"},
     ],
 )
-def test_right_together(environ: dict[str, str]) -> None:
+def test_settings_that_fit_raise_no_warning(environ: dict[str, str]) -> None:
     assert Settings.from_environment(environ).warnings == ()
 
 
@@ -171,7 +173,7 @@ def test_the_default_of_a_bad_value_is_not_blamed() -> None:
         ),
     ],
 )
-def test_unbuilt(environ: dict[str, str], line: str) -> None:
+def test_settings_of_what_is_not_built_are_told(environ: dict[str, str], line: str) -> None:
     assert Settings.from_environment(environ).unbuilt() == (line,)
 
 
@@ -229,7 +231,7 @@ def test_mogrifiers_in_their_order() -> None:
         ("TAGS", "a:", "TAGS: 'a:' has a tag without a value"),
     ],
 )
-def test_bad_mogrifiers(part: str, value: str, line: str) -> None:
+def test_a_bad_mogrifier_is_refused_by_its_part(part: str, value: str, line: str) -> None:
     (error,) = errors_of(MOGRIFIER | {f"DOG_STATSD_MOGRIFIER_FOO_{part}": value})
     assert error.startswith(f"AGENT_STATSD_MOGRIFIER_FOO_{line}")
 

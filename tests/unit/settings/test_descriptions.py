@@ -20,7 +20,7 @@ def described(environ: dict[str, str], name: str) -> Description:
         ("KVSTORE_URLS", "KVSTORE_URL"),
     ],
 )
-def test_near_misses(name: str, meant: str) -> None:
+def test_a_near_miss_is_told_what_was_meant(name: str, meant: str) -> None:
     assert Settings.from_environment({name: "1"}).warnings == (
         f"{name}: is not a setting and has no effect; meant {meant}?",
     )
@@ -38,7 +38,7 @@ def test_near_misses(name: str, meant: str) -> None:
         "RAY_PORT",
     ],
 )
-def test_no_near_misses(name: str) -> None:
+def test_names_of_others_are_left_alone(name: str) -> None:
     assert Settings.from_environment({name: "1"}).warnings == ()
 
 

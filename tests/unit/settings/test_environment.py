@@ -84,7 +84,7 @@ def test_settings_travel_to_other_processes() -> None:
         ("AGENT_STATSD_MOGRIFIERS", "USE_DOG_STATSD_MOGRIFIERS"),
     ],
 )
-def test_other_spellings(neutral: str, product: str) -> None:
+def test_a_product_s_spelling_is_another_name(neutral: str, product: str) -> None:
     assert TABLE[neutral].names[0] == neutral
     assert product in TABLE[neutral].names
 
@@ -172,7 +172,7 @@ def test_an_error_prints_one_line_for_each() -> None:
         ("REQUEST_BYTES_MAX", ""),
     ],
 )
-def test_bad_values(name: str, value: str) -> None:
+def test_a_bad_value_is_refused_by_its_name(name: str, value: str) -> None:
     (error,) = errors_of({name: value})
     assert error.startswith(f"{name}: {value!r} ")
 
@@ -215,7 +215,9 @@ def test_a_store_url_selects_nothing_when_empty_or_overruled() -> None:
         ({"DISABLE_STATS": "true", "USE_STATSD": "true"}, Transport.DISABLED),
     ],
 )
-def test_transport(environ: dict[str, str], transport: Transport) -> None:
+def test_the_transport_of_statistics_follows_from_its_switches(
+    environ: dict[str, str], transport: Transport
+) -> None:
     assert Settings.from_environment(environ).statistics.transport is transport
 
 

@@ -33,17 +33,17 @@ from tollgate.serve.settings.values import (
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
-def test_true(text: str) -> None:
+def test_these_are_true(text: str) -> None:
     assert boolean(text) is True
 
 
 @pytest.mark.parametrize("text", ["0", "f", "F", "FALSE", "false", "False"])
-def test_false(text: str) -> None:
+def test_these_are_false(text: str) -> None:
     assert boolean(text) is False
 
 
 @pytest.mark.parametrize("text", ["", "yes", "no", "on", "tRUE", "fALSE", "2", " true", "true "])
-def test_no_boolean(text: str) -> None:
+def test_other_words_are_no_boolean(text: str) -> None:
     with pytest.raises(BadValueError, match="neither true nor false"):
         boolean(text)
 
@@ -71,7 +71,7 @@ def test_no_boolean(text: str) -> None:
         ("9223372036854775807ns", 2**63 - 1),
     ],
 )
-def test_duration(text: str, nanoseconds: int) -> None:
+def test_durations_are_read_in_gos_units(text: str, nanoseconds: int) -> None:
     assert duration_ns(text) == nanoseconds
 
 
@@ -95,7 +95,7 @@ def test_duration(text: str, nanoseconds: int) -> None:
         "٣s",
     ],
 )
-def test_no_duration(text: str) -> None:
+def test_other_texts_are_no_duration(text: str) -> None:
     with pytest.raises(BadValueError, match="is not a duration such as"):
         duration_ns(text)
 
@@ -121,25 +121,25 @@ def test_negative_durations_are_refused_by_default() -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("0", 0), ("65535", 65535), ("+7", 7), ("-0", 0)])
-def test_whole_number(text: str, value: int) -> None:
+def test_whole_numbers_are_read_within_their_bounds(text: str, value: int) -> None:
     assert whole_number(0, 65_535)(text) == value
 
 
 @pytest.mark.parametrize(
     "text", ["", "abc", "65536", "-1", "1.0", "1_000", " 1", "0x10", "010", "٣", "1" * 5000]
 )
-def test_no_whole_number(text: str) -> None:
+def test_whole_numbers_out_of_bounds_are_refused(text: str) -> None:
     with pytest.raises(BadValueError, match="is not a whole number between 0 and 65535"):
         whole_number(0, 65_535)(text)
 
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", "-0.1", "1.01", "1_0", "0,5", " 1", "1e9999"])
-def test_no_number(text: str) -> None:
+def test_numbers_out_of_bounds_are_refused(text: str) -> None:
     with pytest.raises(BadValueError, match="is not a number between 0 and 1"):
         number(0, 1)(text)
 
 
-def test_number() -> None:
+def test_fractions_are_read_in_every_notation() -> None:
     assert [number(0, 1)(text) for text in ("0", "1", ".25", "5e-1", "0.1")] == [
         0,
         1,
@@ -161,7 +161,7 @@ def test_ratio_is_the_nearest_float32() -> None:
     ("text", "value"),
     [("", ()), ("a", ("a",)), ("a,b", ("a", "b")), (" a , b ,", ("a", "b")), (",,", ())],
 )
-def test_words(text: str, value: tuple[str, ...]) -> None:
+def test_words_are_split_at_commas(text: str, value: tuple[str, ...]) -> None:
     assert words(text) == value
 
 
@@ -175,7 +175,9 @@ def test_words(text: str, value: tuple[str, ...]) -> None:
         (" a : 1 , b:", (("a", "1"), ("b", ""))),
     ],
 )
-def test_pairs(text: str, value: tuple[tuple[str, str], ...]) -> None:
+def test_pairs_are_split_at_their_first_separator(
+    text: str, value: tuple[tuple[str, str], ...]
+) -> None:
     assert pairs(":")(text) == value
 
 
@@ -199,25 +201,25 @@ def test_no_pairs_say_which_item_and_never_what_it_holds() -> None:
         ("[::1]:9090", Address("::1", 9090)),
     ],
 )
-def test_address(text: str, value: Address) -> None:
+def test_addresses_have_host_and_port(text: str, value: Address) -> None:
     assert address(text) == value
 
 
 @pytest.mark.parametrize(
     "text", ["", "9090", "host", "::1:80", "a b:80", "host:", "host:http", "host:65536", "host:-1"]
 )
-def test_no_address(text: str) -> None:
+def test_what_lacks_a_port_is_no_address(text: str) -> None:
     with pytest.raises(BadValueError, match=r"is not an address|has a port that is not"):
         address(text)
 
 
-def test_peers() -> None:
+def test_peers_are_addresses_in_their_order() -> None:
     assert peers("a:1,b:2") == (Address("a", 1), Address("b", 2))
     assert peers("") == ()
 
 
 @pytest.mark.parametrize("text", ["a:1,:2", "a:0", "a:1,b"])
-def test_no_peers(text: str) -> None:
+def test_one_bad_peer_refuses_all(text: str) -> None:
     with pytest.raises(BadValueError):
         peers(text)
 
@@ -239,7 +241,7 @@ def test_no_peers(text: str) -> None:
         (waiting_pool, "", "Error"),
     ],
 )
-def test_shaped_text(parse: Parser[str], good: str, bad: str) -> None:
+def test_text_keeps_its_shape_or_is_refused(parse: Parser[str], good: str, bad: str) -> None:
     assert parse(good) == good
     with pytest.raises(BadValueError):
         parse(bad)

@@ -22,7 +22,7 @@ from tollgate.serve.catalog_auth.document.urls import (
     "text",
     ["https://e.org", "http://e.org:80/a?b#c", "HTTPS://E.ORG/", "https://[::1]/", "https://ü.de/"],
 )
-def test_absolute_urls(text: str) -> None:
+def test_absolute_urls_have_a_host(text: str) -> None:
     url = http_url(text)
     assert url is not None
     assert url.hostname

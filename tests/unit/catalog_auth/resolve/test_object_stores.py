@@ -168,12 +168,12 @@ GDAL = {
 
 
 @pytest.mark.parametrize(("store", "options"), GDAL.items(), ids=GDAL.keys())
-def test_gdals_form(store: str, options: Json) -> None:
+def test_gdal_gets_its_variables_and_a_vsis3_path(store: str, options: Json) -> None:
     form = environment_of(way(S3, href="s3://b/k l", **stored(store)))["forms"]["gdal"]
     assert form == {"environment": options, "path": "/vsis3/b/k l"}
 
 
-def test_rclones_form() -> None:
+def test_rclone_gets_a_remote_in_its_variables() -> None:
     form = environment_of(way(S3, href="s3://b/k", **stored("own")))["forms"]["rclone"]
     prefix = "RCLONE_CONFIG_CATALOG_"
     assert form == {
@@ -210,7 +210,7 @@ def test_the_aws_commands_form_is_quoted() -> None:
     assert "--no-sign-request" in environment_of(public)["forms"]["awsCli"]["command"]
 
 
-def test_obstores_form() -> None:
+def test_obstore_gets_the_arguments_of_a_store() -> None:
     def form(**more: Any) -> Json:
         found: Json = environment_of(way(S3, href="s3://b/k", **more))["forms"]["obstore"]
         return found

@@ -40,7 +40,7 @@ def test_a_public_file() -> None:
     )
 
 
-def test_a_token() -> None:
+def test_a_token_is_asked_for_and_sent_as_a_header() -> None:
     found = of({"type": "http", "scheme": "bearer"})
     ask = '# FETCH_TOKEN is "s.token".\n: "${FETCH_TOKEN:?}"\n'
     header = "'Authorization: Bearer '\"$FETCH_TOKEN\""
@@ -65,7 +65,7 @@ def test_a_key_in_the_query_is_encoded() -> None:
     assert f"'{HREF}?k=' + quote(fetch_key, safe=\"\")" in found[Tool.PYTHON]
 
 
-def test_digest() -> None:
+def test_digest_is_left_to_each_tool() -> None:
     found = of({"type": "http", "scheme": "digest"})
     assert '--digest --user "$FETCH_USERNAME:$FETCH_PASSWORD"' in found[Tool.CURL]
     assert "auth=requests.auth.HTTPDigestAuth(fetch_username, fetch_password)" in found[Tool.PYTHON]

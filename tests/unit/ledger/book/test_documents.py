@@ -72,11 +72,11 @@ def after(shop: Shop, milliseconds: int) -> str:
         (4_102_444_799_999, "2099-12-31T23:59:59.999Z"),
     ],
 )
-def test_a_moment(at_ms: int, expected: str) -> None:
+def test_moments_are_written_in_milliseconds(at_ms: int, expected: str) -> None:
     assert moment(at_ms) == expected
 
 
-def test_a_merchant() -> None:
+def test_a_merchant_s_document_is_whole() -> None:
     shop = open_shop(DKK)
     document = shop.books.document("merchant", shop.book)
     assert document == {
@@ -242,7 +242,7 @@ def test_a_server_is_advised_whether_to_try_again(shop: Shop) -> None:
     assert advice(never) == {"retry": False, "attempts": 2, "text": "Never."}
 
 
-def test_lines(shop: Shop) -> None:
+def test_every_kind_of_line_has_its_document(shop: Shop) -> None:
     transaction = shop.captured(10_000)
     shop.do(Refund(transaction, 1_000, ""))
     opened = shop.disputed(transaction, 100)
@@ -299,7 +299,7 @@ def test_a_line_in_another_currency_keeps_its_conversion() -> None:
     }
 
 
-def test_a_card(shop: Shop) -> None:
+def test_a_card_s_document_has_notes_if_it_has_any(shop: Shop) -> None:
     transaction = shop.authorised(300)
     documents = []
     for notes in ("Ann's", ""):
@@ -319,7 +319,7 @@ def test_a_card(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("is_won", "outcome"), [(True, {"won": True}), (False, {"lost": True})])
-def test_a_dispute(shop: Shop, is_won: bool, outcome: dict[str, bool]) -> None:
+def test_a_dispute_s_document_is_whole(shop: Shop, is_won: bool, outcome: dict[str, bool]) -> None:
     transaction = shop.captured(300)
     command = OpenDispute(transaction, 200, 4837, "No authorisation", NOW_MS + 500, None)
     step = shop.do(command, OPERATOR)
@@ -338,7 +338,7 @@ def test_a_dispute(shop: Shop, is_won: bool, outcome: dict[str, bool]) -> None:
     assert json.loads(step.reply.body)["dispute"] == decided == document | outcome
 
 
-def test_a_fraud(shop: Shop) -> None:
+def test_a_fraud_report_s_document_has_what_was_told(shop: Shop) -> None:
     transaction = shop.authorised(300)
     shop.do(ReportFraud(transaction, NOW_MS + 7, 3))
     shop.do(ReportFraud(transaction, None, None))
@@ -354,7 +354,7 @@ def test_a_fraud(shop: Shop) -> None:
     assert second == {**plain, "id": second["id"], "created": after(shop, 3)}
 
 
-def test_an_event(shop: Shop) -> None:
+def test_an_event_s_document_is_whole(shop: Shop) -> None:
     transaction = shop.captured(1_000)
     (line,) = shop.lines
     event = shop.books.documents("event", shop.book)[-1]

@@ -23,7 +23,7 @@ BOOK = "695db080000000002a000000"
         (DIRECTORY, 0x695DB080 * 1000, "695db0800000000000000000"),
     ],
 )
-def test_the_next_id(last: str, at_ms: int, expected: str) -> None:
+def test_the_next_id_is_above_the_last(last: str, at_ms: int, expected: str) -> None:
     assert next_id(last, at_ms) == expected
     assert expected > last
 

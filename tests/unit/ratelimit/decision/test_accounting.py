@@ -35,7 +35,9 @@ RATIO = 0.8
         pytest.param(2**70, 1, 2**32 - 1, (True, 0, 1, 0, 0), id="a huge count"),
     ],
 )
-def test_judge(before: int, addend: int, limit: int, expected: Account) -> None:
+def test_a_count_is_split_at_the_limit_and_the_threshold(
+    before: int, addend: int, limit: int, expected: Account
+) -> None:
     near = near_threshold(limit, RATIO)
     assert judge_count(before + addend, addend, limit, near) == expected
 
@@ -61,7 +63,7 @@ def test_judge_hits_that_were_held_back(after: int, addend: int, expected: Accou
     [(7, 5, 2), (8, 1, 1), (6, 6, 1), (6, 7, 7), (6, 0, 0)],
     ids=["E05", "over before", "from nothing", "held back", "looking"],
 )
-def test_shadowed_hits(after: int, addend: int, expected: int) -> None:
+def test_hits_beyond_the_limit_are_shadowed(after: int, addend: int, expected: int) -> None:
     assert shadowed_hits(after, addend, 5) == expected
 
 
@@ -80,7 +82,7 @@ def test_shadowed_hits(after: int, addend: int, expected: int) -> None:
         pytest.param(2**32 - 1, 1.0, 2**32 - 1, id="never beyond the limit"),
     ],
 )
-def test_near_threshold(limit: int, ratio: float, expected: int) -> None:
+def test_the_near_threshold_is_counted_in_float32(limit: int, ratio: float, expected: int) -> None:
     assert near_threshold(limit, ratio) == expected
 
 

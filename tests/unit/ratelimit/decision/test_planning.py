@@ -102,7 +102,9 @@ def test_a_hit_has_what_its_rule_says() -> None:
     ("of_descriptor", "of_request", "expected"),
     [(None, 0, 1), (None, 3, 3), (0, 3, 0), (5, 3, 5), (2**64 - 1, 0, 2**64 - 1)],
 )
-def test_addends(of_descriptor: int | None, of_request: int, expected: int) -> None:
+def test_a_descriptor_s_addend_goes_before_the_request_s(
+    of_descriptor: int | None, of_request: int, expected: int
+) -> None:
     descriptor = RateLimitDescriptor(entries("k=v"), hits_addend=of_descriptor)
     refund = RateLimitDescriptor(entries("k=v"), hits_addend=of_descriptor, is_negative_hits=True)
     hit, given_back = Plans().hits(RateLimitRequest("d", (descriptor, refund), of_request))

@@ -60,7 +60,9 @@ QUOTA_FINE, QUOTA_OVER = status(is_quota=True), status(OVER_LIMIT, 0, is_quota=T
         ([UNLIMITED], 0, OK),
     ],
 )
-def test_overall_code(statuses: list[Status], passing_quotas: int, expected: int) -> None:
+def test_quotas_excuse_each_other_and_nothing_else(
+    statuses: list[Status], passing_quotas: int, expected: int
+) -> None:
     assert overall_code(plan_with(passing_quotas), statuses) == expected
 
 

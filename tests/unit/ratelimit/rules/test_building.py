@@ -69,21 +69,21 @@ def test_wildcards_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize("written", ["second", "SECOND", "Second", "week", "Month", "yEaR", "day"])
-def test_units(written: str) -> None:
+def test_units_are_read_in_any_case(written: str) -> None:
     limit = build(limited("k", unit=written)).domains["d"].exact["k"].limit
     assert limit is not None
     assert limit.unit is Unit[written.upper()]
 
 
 @pytest.mark.parametrize("written", ["", "foo", "UNKNOWN", "minutes", " minute"])
-def test_unknown_units(written: str) -> None:
+def test_an_unknown_unit_is_refused_with_its_line(written: str) -> None:
     error = refusal(limited("k", unit=written))
     assert str(error) == f"f.yaml: invalid rate limit unit '{written}'"
     assert error.located == f"f.yaml:7: invalid rate limit unit '{written}'"
 
 
 @pytest.mark.parametrize("unit", ["", "foo"])
-def test_unlimited(unit: str) -> None:
+def test_unlimited_rules_forget_number_and_unit(unit: str) -> None:
     rules = build(limited("k", unit=unit, is_unlimited=True, requests_per_unit=7, name="n"))
     assert rules.domains["d"].exact["k"].limit == Limit(0, None, "n")
 
@@ -132,7 +132,9 @@ def test_unlimited(unit: str) -> None:
         ([RuleDraft("k", metadata_problem="why", line=5)], 5, "error parsing metadata: why"),
     ],
 )
-def test_refusals(rules: list[RuleDraft], line: int, reason: str) -> None:
+def test_what_cannot_be_is_refused_with_its_line(
+    rules: list[RuleDraft], line: int, reason: str
+) -> None:
     error = refusal(*rules)
     assert (error.file, error.line, error.reason) == ("f.yaml", line, reason)
     assert str(error) == f"f.yaml: {reason}"

@@ -8,12 +8,12 @@ def dumped(text: str) -> str:
     return dump(load_rules([RuleFile("f", text)], merge_domains=False))
 
 
-def test_nothing() -> None:
+def test_rules_without_limits_dump_nothing() -> None:
     assert dump(RuleSet({})) == ""
     assert dumped("domain: d\ndescriptors: [{key: k}]") == ""
 
 
-def test_one_limit() -> None:
+def test_a_limit_is_one_line() -> None:
     text = (
         "domain: foo\n"
         "descriptors: [{key: k1, value: v1, rate_limit: {unit: minute, requests_per_unit: 3}}]"
@@ -22,7 +22,7 @@ def test_one_limit() -> None:
     assert dumped(text) == line
 
 
-def test_unlimited() -> None:
+def test_an_unlimited_rule_has_an_unknown_unit() -> None:
     text = "domain: foo\ndescriptors: [{key: k, rate_limit: {unlimited: true}}]"
     line = "foo.k: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false\n"
     assert dumped(text) == line

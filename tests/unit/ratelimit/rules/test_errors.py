@@ -23,6 +23,6 @@ def test_the_operators_line_is_one_line() -> None:
     assert long.endswith("x…")
 
 
-def test_content() -> None:
+def test_a_file_s_content_is_its_bytes() -> None:
     assert RuleFile("f", b"\xff").content() == b"\xff"
     assert RuleFile("f", "é\udcff").content() == b"\xc3\xa9\xed\xb3\xbf"

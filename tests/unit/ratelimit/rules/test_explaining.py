@@ -69,7 +69,7 @@ def told(*entries: tuple[str, str], domain: str = "edge") -> Explanation:
         ((("path", "/x"), ("method", "GET")), MatchOutcome.LIMITED),
     ],
 )
-def test_outcomes(entries: Entries, outcome: MatchOutcome) -> None:
+def test_every_outcome_is_told(entries: Entries, outcome: MatchOutcome) -> None:
     assert told(*entries).outcome is outcome
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_tried_after_a_hit() -> None:
     assert told(("path", "/bb")).levels[0].passed_over == ("path_/bb*", "path")
 
 
-def test_unknown_domain() -> None:
+def test_an_unknown_domain_is_told_with_near_misses() -> None:
     assert told(domain="egde").lines() == (
         "domain 'egde', descriptor ()",
         "  => no rules for this domain: the request passes",
@@ -99,7 +99,7 @@ def test_unknown_domain() -> None:
     assert told(domain="zzz").remarks == ("known domains: 'edge'",)
 
 
-def test_overrides() -> None:
+def test_an_override_is_told_before_any_rule() -> None:
     question = RateLimitDescriptor((("k", "v"),), Override(4, Unit.DAY))
     explanation = explain_match(RULES, "edge", question)
     assert explanation.outcome is MatchOutcome.OVERRIDDEN

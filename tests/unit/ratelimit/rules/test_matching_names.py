@@ -78,7 +78,7 @@ def test_there_is_no_way_back() -> None:
 @pytest.mark.parametrize(
     "entries", [(), (("k", "v"), ("x", "y")), (("other", "v"),), (("p", "v"),)]
 )
-def test_no_rule(entries: Entries) -> None:
+def test_a_descriptor_may_meet_no_rule(entries: Entries) -> None:
     assert outcome(entries, rule("k"), parent("p", "", rule("c"))) is NoMatch.NO_RULE
 
 
@@ -111,7 +111,7 @@ def test_flags_are_those_of_the_last_rule() -> None:
         ([("k", "w1")], {"has_detailed_metric": True, "shares_threshold": True}, "d.k_w*", False),
     ],
 )
-def test_metric_keys(
+def test_metric_keys_follow_the_flags_of_the_rule(
     entries: list[tuple[str, str]], flags: dict[str, bool], metric_key: str, is_dynamic: bool
 ) -> None:
     shared = {name: flag for name, flag in flags.items() if name != "shares_threshold"}
@@ -135,7 +135,7 @@ def test_a_detailed_metric_ignores_value_to_metric() -> None:
     assert met((("a", "x"), ("b", "y")), parent("a", "", leaf)).metric_key == "d.a_x.b_y"
 
 
-def test_an_override() -> None:
+def test_an_override_takes_nothing_from_the_rules() -> None:
     shared = rule(
         "k", "f*", is_shadow=True, is_quota=True, shares_threshold=True, metadata={"a": 1}
     )
@@ -153,7 +153,7 @@ def test_an_override() -> None:
     )
 
 
-def test_rules_travel() -> None:
+def test_pickled_rules_match_as_before() -> None:
     rules = RuleSet({"d": Level.of((parent("a", "x*", rule("b"), metadata={"m": [1]}),))}, "name")
     copy = pickle.loads(pickle.dumps(rules))
     assert copy == rules

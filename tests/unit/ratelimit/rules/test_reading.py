@@ -44,7 +44,7 @@ def refusal(text: str) -> RuleFileError:
     return raised.value
 
 
-def test_every_field() -> None:
+def test_every_field_of_a_file_is_read() -> None:
     child = RuleDraft("child", limit=LimitDraft(is_unlimited=True, line=22), line=20)
     rule = RuleDraft(
         key="k",
@@ -63,7 +63,7 @@ def test_every_field() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "~", "# nothing", "{}", "domain:", "domain: ''"])
-def test_no_domain(text: str) -> None:
+def test_a_missing_domain_reads_as_empty(text: str) -> None:
     assert read(text).domain == ""
 
 
@@ -161,7 +161,7 @@ def test_the_key_walk_comes_before_types() -> None:
         ),
     ],
 )
-def test_types(text: str, problem: str) -> None:
+def test_wrong_types_are_refused_in_the_references_words(text: str, problem: str) -> None:
     reason = f"error loading config file: yaml: unmarshal errors: {problem}"
     assert str(refusal(text)) == f"f.yaml: {reason}"
 
@@ -197,7 +197,7 @@ def test_under_metadata_nothing_is_checked() -> None:
     assert not math.isnan(rule.metadata["f"])
 
 
-def test_remarks() -> None:
+def test_keys_out_of_place_are_remarked_on() -> None:
     draft = read(
         "domain: d\n"
         "unit: minute\n"

@@ -55,7 +55,7 @@ def test_rules_that_deserve_none() -> None:
         ),
     ],
 )
-def test_limits(limit: LimitDraft, expected: list[str]) -> None:
+def test_limits_that_cannot_be_meant_are_warned_of(limit: LimitDraft, expected: list[str]) -> None:
     assert warnings(RuleDraft("k", "", limit, line=1)) == expected
     nested = RuleDraft("k", "v", children=(RuleDraft("k", "", limit, line=1),))
     assert warnings(nested) == expected

@@ -35,7 +35,7 @@ from tollgate.actors.ratelimit.rules.wildcards import Pattern, Wildcards
         ("[a]*", "a", False),
     ],
 )
-def test_a_pattern(pattern: str, text: str, is_match: bool) -> None:
+def test_a_pattern_matches_these_texts_alone(pattern: str, text: str, is_match: bool) -> None:
     assert Pattern.parse(pattern).matches(text) is is_match
 
 

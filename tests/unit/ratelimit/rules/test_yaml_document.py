@@ -57,7 +57,7 @@ def refusal(text: bytes | str) -> RuleFileError:
         (b"\xef\xbb\xbfa: \xc3\xa9", {"a": "é"}),
     ],
 )
-def test_trees(text: bytes | str, tree: object) -> None:
+def test_documents_are_read_as_the_reference_reads_them(text: bytes | str, tree: object) -> None:
     found = read(text)
     assert found == tree
     assert repr(found) == repr(tree)
@@ -112,7 +112,9 @@ def test_what_is_left_out_is_remembered() -> None:
     ],
     ids=lambda value: value[:20] if isinstance(value, (str, bytes)) else str(value),
 )
-def test_refusals(text: bytes | str, line: int | None, problem: str) -> None:
+def test_what_is_no_yaml_is_refused_with_its_line(
+    text: bytes | str, line: int | None, problem: str
+) -> None:
     error = refusal(text)
     assert str(error) == f"f.yaml: error loading config file: yaml: {problem}"
     assert error.line == line

@@ -54,7 +54,7 @@ from tollgate.actors.ratelimit.rules.yaml_scalars import plain_value, tagged_val
         ("text", "text"),
     ],
 )
-def test_plain(text: str, value: object) -> None:
+def test_plain_scalars_have_the_references_values(text: str, value: object) -> None:
     found = plain_value(text)
     assert found == value
     assert type(found) is type(value)
@@ -78,7 +78,7 @@ def test_not_a_number() -> None:
         ("!", "5", "5"),
     ],
 )
-def test_tagged(tag: str, text: str, value: object) -> None:
+def test_tagged_scalars_have_the_references_values(tag: str, text: str, value: object) -> None:
     found = tagged_value(text, tag)
     assert found == value
     assert type(found) is type(value)

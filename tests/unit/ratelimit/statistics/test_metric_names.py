@@ -24,7 +24,7 @@ from tollgate.serve.ratelimit.sinks.prometheus_names import (
         ("_overflow.dynamic_series", {"domain": "_overflow", "key1": "dynamic_series"}),
     ],
 )
-def test_rule_stats(stat: str, path: str, labels: dict[str, str]) -> None:
+def test_names_of_rules_become_labels(stat: str, path: str, labels: dict[str, str]) -> None:
     metric = counter_metric(f"ratelimit.service.rate_limit.{path}.{stat}")
     assert metric.family == f"ratelimit_service_rate_limit_{stat}"
     assert dict(metric.labels) == labels
@@ -61,7 +61,9 @@ def test_rule_stats(stat: str, path: str, labels: dict[str, str]) -> None:
         ("ratelimit.service.config_load_error", "ratelimit_service_config_load_error", {}),
     ],
 )
-def test_service_stats(name: str, family: str, labels: dict[str, str]) -> None:
+def test_names_of_the_service_become_families(
+    name: str, family: str, labels: dict[str, str]
+) -> None:
     metric = counter_metric(name)
     assert metric.family == family
     assert dict(metric.labels) == labels
@@ -101,7 +103,7 @@ def test_what_is_not_mapped_keeps_its_name(name: str, family: str) -> None:
         ("already_fine:1", "already_fine:1"),
     ],
 )
-def test_escaping(name: str, allowed: str) -> None:
+def test_what_a_name_may_not_hold_is_escaped(name: str, allowed: str) -> None:
     assert escaped(name) == allowed
 
 
