@@ -23,7 +23,7 @@ from tollgate.serve.payments.api.call import (
     request_id_of,
 )
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.rejections import Rejection, Unauthorised
+from tollgate.serve.payments.api.rejections import Forbidden, NotFound, Rejection, Unauthorised
 from tollgate.serve.payments.api.replies import (
     Reply,
     Stream,
@@ -134,8 +134,15 @@ class Dispatcher:
             request_id=request_id,
             address=caller_address(scope, headers, self._trust),
             receive=receive,
+            body_bytes_max=route.body_bytes_max,
         )
-        return await route.answer(self._context, call)
+        try:
+            return await route.answer(self._context, call)
+        except (NotFound, Forbidden):
+            # Ids cannot be tried out for nothing.
+            if route.access is Access.APP:
+                await self._context.count_call(call)
+            raise
 
     async def _caller(self, route: Route[ApiContext], headers: Headers) -> Caller:
         if route.access is Access.APP:

@@ -7,7 +7,13 @@ from starlette.types import Receive, Scope
 
 from tollgate.actors.ledger.law.values import NOBODY, EntityId
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.readers import BODY_BYTES_MAX, NO_BODY, Body, read_body
+from tollgate.serve.payments.api.bodies.readers import (
+    BODY_BYTES_MAX,
+    NO_BODY,
+    Body,
+    read_body,
+    too_large,
+)
 from tollgate.serve.payments.api.bodies.strict_json import canonical_json
 from tollgate.serve.payments.api.rejections import BadRequest, Rejection
 from tollgate.serve.payments.secrets.generator import SecretGenerator
@@ -90,6 +96,7 @@ class Call:
     request_id: str
     address: str
     receive: Receive
+    body_bytes_max: int = BODY_BYTES_MAX
 
     @property
     def is_write(self) -> bool:
@@ -114,7 +121,7 @@ class Call:
             return NO_BODY
         if self.headers.content_encoding.lower() not in ("", "identity"):
             raise BadRequest(FieldError("", "a compressed body is not taken"))
-        return read_body(self.headers.content_type, await self._raw())
+        return read_body(self.headers.content_type, await self._raw(), self.body_bytes_max)
 
     def fingerprint(self, body: Body) -> str:
         """The identity of a request for an idempotency key: method, path and fields, hashed."""
@@ -123,18 +130,17 @@ class Call:
 
     async def _raw(self) -> bytes:
         """The body, read no further than its bound."""
-        too_large = FieldError("", f"the body is larger than {BODY_BYTES_MAX} bytes")
         length = self.headers.content_length
-        if length.isdecimal() and (len(length) > 10 or int(length) > BODY_BYTES_MAX):
-            raise BadRequest(too_large)
+        if length.isdecimal() and (len(length) > 10 or int(length) > self.body_bytes_max):
+            raise too_large(self.body_bytes_max)
         raw = bytearray()
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise CallerGone("the caller went away")
             raw += message.get("body", b"")
-            if len(raw) > BODY_BYTES_MAX:
-                raise BadRequest(too_large)
+            if len(raw) > self.body_bytes_max:
+                raise too_large(self.body_bytes_max)
             if not message.get("more_body", False):
                 return bytes(raw)
 

@@ -88,6 +88,11 @@ def per_public_key(key: str, address: str) -> Entries:
     return (("call", "payments"), ("key", key), ("address", address))
 
 
+def payments_per_address(address: str) -> Entries:
+    """The descriptor of payments by whatever key, counted before their bodies are read."""
+    return (("call", "payments"), ("address", address))
+
+
 def load_limits(file: Path) -> RuleSet:
     """The rules of the file. Raises RuleFileError, OSError."""
     return load_rules([RuleFile(file.name, file.read_bytes())], merge_domains=False)

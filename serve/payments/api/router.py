@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
+from tollgate.serve.payments.api.bodies.readers import BODY_BYTES_MAX
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
 from tollgate.serve.payments.api.replies import Reply, Stream
@@ -53,6 +54,7 @@ class Route(Generic[D]):
     query: tuple[tuple[str, str], ...] = ()
     takes_key: bool = True
     access: Access = Access.APP
+    body_bytes_max: int = BODY_BYTES_MAX
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ In a query the brackets of `filter[…]` mean the same. What is there twice is r
 would be lost. Names and values in refusals are the caller's own, and cut short.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
 
@@ -21,6 +21,7 @@ from tollgate.serve.payments.api.rejections import BadRequest
 BODY_BYTES_MAX = 1024 * 1024
 FORM_FIELDS_MAX = 1_000
 QUERY_FIELDS_MAX = 50
+FORM_NAME_LENGTH_MAX = 1_024
 NAME_SHOWN_MAX = 100
 FORM = "application/x-www-form-urlencoded"
 
@@ -36,12 +37,12 @@ class Body:
 NO_BODY = Body()
 
 
-def read_body(content_type: str, raw: bytes) -> Body:
-    """The fields of a body. Raises BadRequest."""
+def read_body(content_type: str, raw: bytes, bytes_max: int = BODY_BYTES_MAX) -> Body:
+    """The fields of a body of at most `bytes_max`. Raises BadRequest."""
     if not raw:
         return NO_BODY
-    if len(raw) > BODY_BYTES_MAX:
-        raise BadRequest(FieldError("", f"the body is larger than {BODY_BYTES_MAX} bytes"))
+    if len(raw) > bytes_max:
+        raise too_large(bytes_max)
     media_type = content_type.partition(";")[0].strip().lower()
     if is_json(media_type):
         return _json_body(raw)
@@ -50,6 +51,11 @@ def read_body(content_type: str, raw: bytes) -> Body:
     raise BadRequest(
         FieldError("", f"the Content-Type of a body must be application/json or {FORM}")
     )
+
+
+def too_large(bytes_max: int) -> BadRequest:
+    """The refusal of a body above its bound."""
+    return BadRequest(FieldError("", f"the body is larger than {bytes_max} bytes"))
 
 
 def is_json(media_type: str) -> bool:
@@ -64,13 +70,13 @@ def read_query(query: bytes) -> Mapping[str, object]:
 
 def read_form(text: bytes, fields_max: int) -> dict[str, object]:
     """The fields of a form or a query. Raises BadRequest."""
-    pairs = [pair for pair in text.split(b"&") if pair]
-    if len(pairs) > fields_max:
+    pairs = [pair for pair in text.split(b"&", 2 * fields_max) if pair]
+    if len(pairs) > fields_max or (pairs and b"&" in pairs[-1]):
         raise BadRequest(FieldError("", f"there are more than {fields_max} fields"))
     root: dict[str, object] = {}
     for pair in pairs:
         name, _, value = pair.partition(b"=")
-        _put(root, list(_path(_decoded(name))), _decoded(value))
+        _put(root, _path(_decoded(name)), _decoded(value))
     return root
 
 
@@ -91,24 +97,28 @@ def _decoded(text: bytes) -> str:
         raise BadRequest(FieldError("", "names and values must be UTF-8")) from None
 
 
-def _path(name: str) -> Iterator[str]:
+def _path(name: str) -> list[str]:
     """`a[b][]` is a, b and the empty text, which means the next of a list."""
-    head, bracket, rest = name.partition("[")
-    yield head
-    while bracket:
-        inner, closing, rest = rest.partition("]")
-        if not closing or (rest and not rest.startswith("[")) or "[" in inner:
-            raise BadRequest(FieldError(_shown(name), "has brackets that do not match"))
-        yield inner
-        bracket, rest = rest[:1], rest[1:]
+    if len(name) > FORM_NAME_LENGTH_MAX:
+        why = f"is a name of more than {FORM_NAME_LENGTH_MAX} characters"
+        raise BadRequest(FieldError(_shown(name), why))
+    head, *rest = name.split("[", JSON_DEPTH_MAX)
+    if len(rest) == JSON_DEPTH_MAX:
+        why = f"is nested deeper than {JSON_DEPTH_MAX} levels"
+        raise BadRequest(FieldError(_shown(".".join(_inner(name))), why))
+    if any(step.find("]") != len(step) - 1 for step in rest):
+        raise BadRequest(FieldError(_shown(name), "has brackets that do not match"))
+    return [head, *(step[:-1] for step in rest)]
+
+
+def _inner(name: str) -> list[str]:
+    return [step.removesuffix("]") for step in name.split("[")]
 
 
 def _put(root: dict[str, object], path: list[str], value: str) -> None:
     name = _dotted(path)
     if not path[0]:
         raise BadRequest(FieldError("", "there is a field without a name"))
-    if len(path) > JSON_DEPTH_MAX:
-        raise BadRequest(FieldError(_shown(name), f"is nested deeper than {JSON_DEPTH_MAX} levels"))
     place: object = root
     for position, step in enumerate(path):
         is_last = position == len(path) - 1

@@ -23,6 +23,8 @@ from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.secrets.keys import StoredKey
 
 ANONYMOUS_KEY_LENGTH_MIN = 20
+# Of callers without credentials: a name of the longest, each character percent-encoded.
+APP_BODY_BYTES_MAX = 16 * 1024
 MERCHANT_FILTERS = frozenset({"test"})
 
 
@@ -116,6 +118,7 @@ ROUTES = (
         description="Takes no credentials. The key is shown here and nowhere else. An "
         f"Idempotency-Key must have at least {ANONYMOUS_KEY_LENGTH_MIN} characters.",
         access=Access.NOBODY,
+        body_bytes_max=APP_BODY_BYTES_MAX,
     ),
     Route("GET", "/me", find_caller, "apps", "The app that calls", reply="IdentityReply"),
     Route(

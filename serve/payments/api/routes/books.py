@@ -143,9 +143,10 @@ def _moment_ms(text: object) -> int | None:
         raise BadRequest(problem)
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        # A time of another zone may have no year in ours.
+        at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise BadRequest(problem) from None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return int(at.timestamp() * 1000)
 
 

@@ -27,7 +27,7 @@ from tollgate.serve.payments.api.bodies.requests import (
     SandboxPayment,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_public_key
+from tollgate.serve.payments.api.call_limits import payments_per_address, per_public_key
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
 from tollgate.serve.payments.api.orders import attempt_failed, done_reply
@@ -44,12 +44,15 @@ INVALID_AMOUNT, MISSING_AMOUNT = 14, 15
 INVALID_KEY = 26
 PUBLIC_KEY_LENGTH_MAX = 256
 DISPUTE_DAYS = 14
+# Of callers without credentials: custom data of the largest, each byte percent-encoded, and a card.
+PAYMENT_BODY_BYTES_MAX = 192 * 1024
 DAY_MS = 86_400_000
 CHANGES = frozenset({403, 404, 409})
 
 
 async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
     """A customer's payment, by the merchant's public key."""
+    await context.limits.admit(payments_per_address(call.address))
     body = await call.body()
     merchant = await _merchant(context, call, body.fields.get("key"))
     network = context.networks.of(is_test=True)
@@ -202,6 +205,7 @@ ROUTES = (
         description="Takes no credentials: `key` is the merchant's public key. Cards: "
         "4100 0000 0000 0000 is good, 4200 0000 0000 0000 is not; real numbers are refused.",
         access=Access.NOBODY,
+        body_bytes_max=PAYMENT_BODY_BYTES_MAX,
     ),
     Route(
         "POST",

@@ -158,3 +158,9 @@ def test_the_audit_says_who_from_where_and_why(
     query = {"limit": 9, "after": "x"}
     assert fields_of(api.call("GET", path, shop, params=query)) == ["after"]
     assert fields_of(api.call("GET", path, shop)) == ["limit"]
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"])
+def test_a_time_without_a_year_of_ours_is_refused(api: PaymentsApi, shop: App, at: str) -> None:
+    path = f"/merchants/{api.new_merchant(shop)['id']}/balance"
+    assert fields_of(api.call("GET", path, shop, params={"at": at})) == ["at"]

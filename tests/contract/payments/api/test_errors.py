@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.payments.api import ABSENT, App, PaymentsApi, basic, done, fields_of
 from tollgate.actors.ledger.law.outcomes import Indefinite, TurnedAway
+from tollgate.serve.payments.api.routes.apps import APP_BODY_BYTES_MAX
+from tollgate.serve.payments.api.routes.sandbox import PAYMENT_BODY_BYTES_MAX
 
 Merchant = dict[str, Any]
 JSON = "application/json"
@@ -239,3 +241,17 @@ def test_a_caller_who_hangs_up_gets_no_reply(api: PaymentsApi, shop: App) -> Non
     }
     api.runner.run(asyncio.wait_for(api.app(scope, receive, send), 5))
     assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("path", "bytes_max"),
+    [("/apps", APP_BODY_BYTES_MAX), ("/sandbox/payments", PAYMENT_BODY_BYTES_MAX)],
+)
+def test_without_credentials_a_body_is_as_large_as_it_needs_to_be(
+    api: PaymentsApi, path: str, bytes_max: int
+) -> None:
+    body = b'{"name":"%b"}' % (b"x" * bytes_max)
+    headers = {"content-type": "application/json"}
+    response = api.call("POST", path, content=body, headers=headers)
+    assert response.status_code == 400
+    assert response.json()[0]["message"] == f"the body is larger than {bytes_max} bytes"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.payments.api import NOW_S, TABLES, PaymentsApi, done
+from tests.support.payments.api import ABSENT, NOW_S, TABLES, PaymentsApi, done
 from tests.support.ratelimit.engine import RecordedCounters
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
@@ -27,6 +27,7 @@ descriptors:
         value: live
         descriptors:
           - {key: kind, value: write, rate_limit: {unit: minute, requests_per_unit: 100}}
+          - {key: kind, value: read, rate_limit: {unit: minute, requests_per_unit: 50}}
   - key: merchant
     descriptors:
       - key: mode
@@ -40,6 +41,7 @@ descriptors:
   - key: call
     value: payments
     descriptors:
+      - {key: address, rate_limit: {unit: minute, requests_per_unit: 5}}
       - key: key
         descriptors:
           - {key: address, rate_limit: {unit: minute, requests_per_unit: 2}}
@@ -136,8 +138,8 @@ def test_values_of_callers_cannot_become_other_entries(
     key = "k\x1eaddress\x1f1.2.3.4\x1dcall\x1fapps"
     limited.call("POST", "/sandbox/payments", json={"key": key})
     counted = counters.counts(NOW_S + 30)
-    assert len(counted) == 1
-    assert key.encode() in next(iter(counted))[1]
+    assert len(counted) == 2
+    assert [name for _, name in counted if key.encode() in name]
 
 
 def test_the_shipped_limits_can_be_loaded() -> None:
@@ -146,3 +148,20 @@ def test_the_shipped_limits_can_be_loaded() -> None:
     with ThreadPoolExecutor(1) as thread:
         limits = engine_limits(rules, LocalCounters(1), ManualClock(NOW_S), thread, Tallies("test"))
         assert limits
+
+
+def test_probing_for_ids_is_limited(limited: PaymentsApi) -> None:
+    shop = limited.new_app()
+    for _ in range(3):
+        assert limited.call("GET", f"/transactions/{ABSENT}", shop).status_code == 404
+    # (the limit of live calls is the one of calls about nothing)
+    statuses = {limited.call("GET", f"/merchants/{ABSENT}", shop).status_code for _ in range(100)}
+    assert statuses == {404, 429}
+
+
+def test_payments_without_credentials_are_limited_by_address(limited: PaymentsApi) -> None:
+    for number in range(5):
+        response = limited.call("POST", "/sandbox/payments", json={"key": f"guess {number}"})
+        assert response.status_code == 400
+    response = limited.call("POST", "/sandbox/payments", json={"key": "guess"})
+    assert response.status_code == 429
