@@ -1,4 +1,4 @@
-"""What README, ARCHITECTURE and docs/ say of the running service, held to the code.
+"""README, ARCHITECTURE and docs/ are held to the code, in what they say of the running service.
 
 Commands and their options exist, settings exist and have the defaults and ports that tables give
 them, links lead to files and headings, metrics in alarms and dashboards are exported. Paths and the
