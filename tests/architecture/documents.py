@@ -25,7 +25,7 @@ def fences(text: str) -> list[tuple[str, str]]:
 
 
 def code(text: str) -> Iterator[str]:
-    """The code in a document: fenced blocks, of consoles only what is typed; indented lines; spans."""
+    """The code in a document: fenced blocks (of consoles what is typed), indented lines, spans."""
     for language, block in fences(text):
         joined = block.replace("\\\n", " ")
         if language == "console":
