@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from socket import AF_UNIX
 from types import FrameType, ModuleType
@@ -217,11 +218,19 @@ def _replace_clocks(patch: pytest.MonkeyPatch, tier: str) -> None:
         replacements[id(kind)] = _guarded_dates(kind, tier)
         patch.setattr(dt, kind.__name__, replacements[id(kind)])
     for module in list(sys.modules.values()):
-        contents = getattr(module, "__dict__", {})
-        if str(contents.get("__file__")).startswith(_OURS):
-            for name, value in list(contents.items()):
-                if id(value) in replacements:
-                    patch.setattr(module, name, replacements[id(value)])
+        for name in _clocks_kept_by(module, frozenset(replacements)):
+            if replacement := replacements.get(id(getattr(module, name, None))):
+                patch.setattr(module, name, replacement)
+
+
+@cache
+def _clocks_kept_by(module: ModuleType, clocks: frozenset[int]) -> list[str]:
+    """The names in a module of ours that stand for clocks, by their ids. Looked up once for each
+    module: to go through all of them for every test took longer than the tests."""
+    contents = getattr(module, "__dict__", {})
+    if not str(contents.get("__file__")).startswith(_OURS):
+        return []
+    return [name for name, value in contents.items() if id(value) in clocks]
 
 
 def _guarded(clock: Callable[..., Any], tier: str, call: str) -> Callable[..., Any]:

@@ -148,7 +148,7 @@ def test_the_front_can_be_profiled_under_load(
         svg = debug.get("/debug/pprof/profile", params={"seconds": 1})
         stacks = debug.get("/debug/pprof/stacks")
     assert raw.status_code == 200, raw.text
-    assert "front_native.py" in raw.text
+    assert "fronts/native.py" in raw.text
     assert "decide_batch" in raw.text
     assert svg.headers["content-type"] == "image/svg+xml"
     assert "<svg" in svg.text
