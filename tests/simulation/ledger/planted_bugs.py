@@ -120,22 +120,22 @@ def keys_on_their_way_are_unknown(patch: pytest.MonkeyPatch) -> None:
 def float_exchange(patch: pytest.MonkeyPatch) -> None:
     """Amounts are converted by floating point."""
 
-    def exchange(amount: int, rate: Rate) -> Exchange:
+    def convert(amount: int, rate: Rate) -> Exchange:
         return Exchange(round(amount * (rate.numerator / rate.denominator)), rate, 0)
 
-    patch.setattr(payments, "exchange", exchange)
+    patch.setattr(payments, "convert", convert)
 
 
 def refunds_ignore_disputes(patch: pytest.MonkeyPatch) -> None:
     """What was charged back may be refunded as well; what is left of the captures is no matter."""
 
-    def take(_: tuple[lots.Lot, ...], amount: int) -> tuple[lots.Taking, ...]:
+    def take_from_lots(_: tuple[lots.Lot, ...], amount: int) -> tuple[lots.Taking, ...]:
         return (lots.Taking(0, amount, amount),)
 
     refundable = property(lambda self: self.captured - self.refunded)
     patch.setattr(Transaction, "refundable", refundable)
-    patch.setattr(lots, "take", take)
-    patch.setattr(machine, "check", lambda *_: None)
+    patch.setattr(lots, "take_from_lots", take_from_lots)
+    patch.setattr(machine, "check_invariants", lambda *_: None)
 
 
 def fees_rounded_up(patch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def ids_from_the_clock(patch: pytest.MonkeyPatch) -> None:
     for module in (machine, payments, evolution):
         patch.setattr(module, "next_id", next_id, raising=False)
     patch.setattr("tollgate.actors.ledger.book.case.next_id", next_id)
-    patch.setattr(machine, "check", lambda *_: None)
+    patch.setattr(machine, "check_invariants", lambda *_: None)
 
 
 def new_operation_when_asking_again(patch: pytest.MonkeyPatch) -> None:
