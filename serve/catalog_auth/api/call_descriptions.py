@@ -8,7 +8,13 @@ from pydantic import BaseModel
 from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.bodies import JSON_TYPES, NDJSON_TYPES
 from tollgate.serve.catalog_auth.api.problems import PROBLEM_JSON
-from tollgate.serve.catalog_auth.api.schemas import Envelope, ProblemDocument, Verdict, component
+from tollgate.serve.catalog_auth.api.schemas import (
+    Envelope,
+    FixEnvelope,
+    ProblemDocument,
+    Verdict,
+    component,
+)
 from tollgate.serve.catalog_auth.verdict.formats.sarif import MEDIA_TYPE as SARIF
 
 JSON = "application/json"
@@ -47,6 +53,11 @@ DOCUMENT: Json = {
     "anyOf": [component(Envelope), {"type": "object", "additionalProperties": True}],
 }
 DOCUMENT_BODY = body(DOCUMENT, JSON_TYPES, "A document, or an envelope. It may be gzip.")
+FIX_BODY = body(
+    {**DOCUMENT, "anyOf": [component(FixEnvelope), {"type": "object"}]},
+    JSON_TYPES,
+    "A document, or an envelope. It may be gzip.",
+)
 BULK_BODY = body(
     {"type": "string", "description": "A document, or an envelope, per line."},
     NDJSON_TYPES,

@@ -23,6 +23,13 @@ class PatchStep(_Shape):
     source: str = Field("", alias="from")
 
 
+class SuggestionReply(_Shape):
+    """A repair that loses something or guesses something."""
+
+    title: str
+    patch: list[PatchStep]
+
+
 class Finding(_Shape):
     """Something to be said about a document."""
 
@@ -33,7 +40,12 @@ class Finding(_Shape):
     column: int = Field(1, ge=1, description="In characters, from 1.")
     message: str
     why: str
-    fix: list[PatchStep] = Field([], description="There when the repair is mechanical.")
+    fix: list[PatchStep] = Field(
+        [], description="There when the repair is mechanical: it loses nothing and guesses nothing."
+    )
+    suggestions: list[SuggestionReply] = Field(
+        [], description="Other repairs, as alternatives of which a person picks one."
+    )
 
 
 class Counts(_Shape):
@@ -143,6 +155,20 @@ class HeldOfCall(_Shape):
 
     name: str = Field(examples=["login.client_id"])
     domains: list[str] = []
+
+
+class ChoiceOfCall(_Shape):
+    """A suggestion of a finding."""
+
+    rule: str
+    pointer: str = POINTER
+    number: int = Field(description="Its place among the finding's suggestions, from 0.")
+
+
+class FixEnvelope(Envelope):
+    """A document, and the suggestions to apply."""
+
+    choices: list[ChoiceOfCall] = []
 
 
 class ResolveEnvelope(Envelope):
@@ -277,6 +303,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     SignedHref,
     SignedObject,
     Envelope,
+    FixEnvelope,
     ProblemDocument,
     ResolutionReply,
     ResolveEnvelope,

@@ -32,6 +32,13 @@ VERSIONS_BY_IDENTIFIER = {version.identifier: version for version in Version}
 
 # An identifier as it should be, of a version that may not exist.
 WELL_FORMED = re.compile(re.escape(NAMESPACE) + r"v(\d{1,4}\.\d{1,4}\.\d{1,4})/schema\.json")
+# The extension's own addresses, well or badly written: its page, its repository, its raw files.
+# Whatever else has the word in it is an extension of somebody else.
+_OWN_URL = re.compile(
+    r"\s*(?:https?:)?(?://)?(?:www\.)?"
+    r"(?:stac-extensions\.github\.io|(?:raw\.githubusercontent|github)\.com/stac-extensions)"
+    r"/authentication(?![a-z0-9_-])"
+)
 # The extension's short name, perhaps with a version.
 _SHORT_NAME = re.compile(r"\s*authentication\s*(?:v?\d[\d.]*)?\s*")
 _VERSION_WITHIN = re.compile(r"v?(\d{1,4}\.\d{1,4}\.\d{1,4})")
@@ -48,8 +55,16 @@ def is_meant(text: str) -> bool:
     plain = text[: IDENTIFIER_LENGTH_MAX + 1].lower()
     if len(plain) > IDENTIFIER_LENGTH_MAX:
         return False
-    is_url = "/authentication" in plain and ("stac-extensions" in plain or "github" in plain)
-    return is_url or _SHORT_NAME.fullmatch(plain) is not None
+    return _OWN_URL.match(plain) is not None or _SHORT_NAME.fullmatch(plain) is not None
+
+
+def same_identifier(text: str) -> Version | None:
+    """The version whose identifier this is but for `http`, letter case, blanks around it, a slash
+    or a fragment at its end: the same address in another spelling."""
+    plain = text[: IDENTIFIER_LENGTH_MAX + 1].strip().lower().partition("#")[0].rstrip("/")
+    if plain.startswith("http://"):
+        plain = f"https://{plain.removeprefix('http://')}"
+    return VERSIONS_BY_IDENTIFIER.get(plain)
 
 
 def suggested_version(text: str) -> Version:

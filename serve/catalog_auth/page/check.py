@@ -72,6 +72,9 @@ def _repaired(root: JsonValue, raw: bytes, options: Options, repair: str) -> tup
     for finding in findings:
         if finding.fix and repair_name(finding) == repair:
             return patched(root, finding.fix), f"Repaired: {finding.rule}."
+        for index, each in enumerate(finding.suggestions):
+            if repair_name(finding, index) == repair:
+                return patched(root, each.steps), f"Done for {finding.rule}: {each.title}."
     return root, "That repair is not there any more: the document has changed since."
 
 

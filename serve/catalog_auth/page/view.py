@@ -20,7 +20,8 @@ PROFILES = tuple(profile.value for profile in Profile)
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """`repair_name`: what the button for its repair sends; None without a mechanical one."""
+    """`repair_name`: what the button for its repair sends; None without a mechanical one.
+    `suggestions`: title and name of each repair that a person has to choose."""
 
     severity: str
     rule: str
@@ -31,6 +32,7 @@ class ShownFinding:
     repair: str
     place: Excerpt | None
     repair_name: str | None
+    suggestions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,11 @@ def problem_at(message: str, text: str, line: int, column: int) -> ShownProblem:
     return ShownProblem(message, excerpt_of(text.split("\n"), TextPosition(line, column)))
 
 
-def repair_name(finding: Finding) -> str:
-    """What a repair is called between the page and here: it means the same, or nothing, in a
-    document that was changed since."""
-    return f"{finding.rule} {pointer(finding.path)}"
+def repair_name(finding: Finding, number: int | None = None) -> str:
+    """The name of a repair between the page and here, or of a suggestion by its number: it means
+    the same, or nothing, in a document that was changed since."""
+    own = "" if number is None else f"{number} "
+    return f"{own}{finding.rule} {pointer(finding.path)}"
 
 
 def result_of(
@@ -142,6 +145,10 @@ def _finding(judged: Judged, finding: Finding, lines: list[str]) -> ShownFinding
         repair=rule.repair,
         place=None if place is None else excerpt_of(lines, place),
         repair_name=repair_name(finding) if finding.fix else None,
+        suggestions=tuple(
+            (each.title, repair_name(finding, number))
+            for number, each in enumerate(finding.suggestions)
+        ),
     )
 
 

@@ -1,4 +1,7 @@
-"""Repairing: the fixes of findings, applied until there are none left (part A, POST /fix).
+"""Repairs documents: applies the fixes of findings until there are none left (part A, POST /fix).
+
+A fix is mechanical: it loses no value and guesses nothing. A suggestion is applied only where a
+person has chosen it, once.
 
     round:  validate; take the fixes in the order of their findings, but none that comes near what
             another one of this round has changed; apply them
@@ -8,12 +11,12 @@ Two rules that undo each other's work would bring back a document that was there
 it as well, and there are at most so many rounds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
 from tollgate.serve.catalog_auth.repair.json_patch import Places, patched
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation, Path
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation, Path, pointer
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options, Verdict, validate
 
 # Most documents need two: one repairs, one sees that nothing is left.
@@ -29,15 +32,30 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A suggestion that a person picked: number 0 and up, of the rule's finding at `path`."""
+
+    rule: str
+    path: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fixed:
     """A repaired document. `patch` makes it of the one that came in; `verdict` is on the result.
-    `is_complete` is false when there was more to repair than the rounds allow."""
+    `is_complete` is false when there was more to repair than the rounds allow. `unmet` are choices
+    that no finding had, or that come near another one."""
 
     document: JsonValue
     patch: Fix
     repairs: tuple[Repair, ...]
     verdict: Verdict
     is_complete: bool
+    unmet: tuple[Choice, ...] = ()
+
+    def then(self, after: "Fixed") -> "Fixed":
+        """These repairs, and those that were made of the result, as one."""
+        return replace(after, patch=self.patch + after.patch, repairs=self.repairs + after.repairs)
 
 
 def fix(
@@ -45,8 +63,10 @@ def fix(
     options: Options = DEFAULT_OPTIONS,
     ancestors: Ancestors = NO_ANCESTORS,
     rules: frozenset[str] | None = None,
+    choices: frozenset[Choice] = frozenset(),
 ) -> Fixed:
-    """The document with every mechanical repair made, of these rules (None: of all that run).
+    """The document with every mechanical repair made, of these rules (None: of all that run), and
+    with the suggestions that were chosen.
 
     What is repaired follows from the options: a rule that is off repairs nothing.
     """
@@ -54,27 +74,41 @@ def fix(
     repairs: list[Repair] = []
     earlier: list[JsonValue] = []
     verdict = validate(root, options, ancestors)
-    chosen = _chosen(verdict, rules)
+    # (choices are of the findings of the document as it came in: later on places have moved)
+    chosen, met = _chosen(verdict, rules, choices)
     while chosen and len(earlier) < ROUNDS_MAX and root not in earlier:
         earlier.append(root)
-        for finding in chosen:
-            steps = finding.fix or ()
+        for finding, steps in chosen:
             root = patched(root, steps)
             patch += steps
             repairs.append(Repair(finding.rule, finding.path))
         verdict = validate(root, options, ancestors)
-        chosen = _chosen(verdict, rules)
-    return Fixed(root, tuple(patch), tuple(repairs), verdict, is_complete=not chosen)
+        chosen, _ = _chosen(verdict, rules, frozenset())
+    return Fixed(root, tuple(patch), tuple(repairs), verdict, not chosen, tuple(choices - met))
 
 
-def _chosen(verdict: Verdict, rules: frozenset[str] | None) -> list[Finding]:
-    """The findings to repair next: none comes near what another one changes."""
-    chosen = []
+def _chosen(
+    verdict: Verdict, rules: frozenset[str] | None, choices: frozenset[Choice]
+) -> tuple[list[tuple[Finding, Fix]], frozenset[Choice]]:
+    """The repairs to make next, those of the choices first, and the choices that are among them:
+    none comes near what another one changes."""
+    chosen: list[tuple[Finding, Fix]] = []
+    met: set[Choice] = set()
     places = Places()
+    if choices:
+        by_place = {(each.rule, each.path): each for each in choices}
+        for finding in verdict.findings:
+            choice = by_place.get((finding.rule, pointer(finding.path)))
+            if choice is None or not 0 <= choice.number < len(finding.suggestions):
+                continue
+            steps = finding.suggestions[choice.number].steps
+            if not places.are_near(steps):
+                places.add(steps)
+                chosen.append((finding, steps))
+                met.add(choice)
     for finding in verdict.findings:
-        steps = finding.fix
-        is_wanted = rules is None or finding.rule in rules
-        if steps and is_wanted and not places.are_near(steps):
-            places.add(steps)
-            chosen.append(finding)
-    return chosen
+        fix_steps = finding.fix if rules is None or finding.rule in rules else None
+        if fix_steps and not places.are_near(fix_steps):
+            places.add(fix_steps)
+            chosen.append((finding, fix_steps))
+    return chosen, frozenset(met)

@@ -30,7 +30,14 @@ from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import SUBJECT_TOKEN_TYPE
 from tollgate.serve.catalog_auth.repair.json_patch import patched
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Fix,
+    Operation,
+    Path,
+    Severity,
+    shown,
+    steps_below,
+)
 from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate
 from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 
@@ -100,15 +107,10 @@ def _migrated_features(collection: Document, to: Version) -> Fix | list[Obstacle
         if isinstance(answer, list):
             obstacles += [Obstacle((*below, *each.path), each.message) for each in answer]
         else:
-            steps += [_below(below, step) for step in answer]
+            steps += steps_below(below, answer)
     if not steps and not obstacles:
         return [Obstacle((), "neither it nor any of its features declares a version")]
     return obstacles or tuple(steps)
-
-
-def _below(path: Path, step: Operation) -> Operation:
-    source = None if step.source is None else (*path, *step.source)
-    return Operation(step.op, (*path, *step.path), step.value, source)
 
 
 def _migrated(document: Document, to: Version) -> Fix | list[Obstacle]:

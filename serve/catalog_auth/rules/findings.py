@@ -51,15 +51,45 @@ class Operation(Struct, frozen=True):
 Fix = tuple[Operation, ...]
 
 
+class Suggestion(Struct, frozen=True):
+    """A repair that loses something or guesses something: a person picks it, by its `title`."""
+
+    title: str
+    steps: Fix
+
+
 class Finding(Struct, frozen=True):
     """`path` is where the reader has to look; it always exists, except for what is missing, where
-    it is the place that should have it. `fix` is there when the repair is mechanical."""
+    it is the place that should have it.
+
+    `fix` is there when the repair is mechanical: it loses no value of the document and guesses
+    nothing. Every other repair is one of `suggestions`, which are alternatives.
+    """
 
     rule: str
     severity: Severity
     path: Path
     message: str
     fix: Fix | None = None
+    suggestions: tuple[Suggestion, ...] = ()
+
+
+def steps_below(below: Path, steps: Fix) -> Fix:
+    """The steps of a document that stands at `below` in another one."""
+    return tuple(
+        Operation(
+            step.op,
+            (*below, *step.path),
+            step.value,
+            None if step.source is None else (*below, *step.source),
+        )
+        for step in steps
+    )
+
+
+def suggestion(title: str, *steps: Operation) -> tuple[Suggestion]:
+    """A single alternative."""
+    return (Suggestion(title, steps),)
 
 
 def pointer(path: Iterable[str | int]) -> str:

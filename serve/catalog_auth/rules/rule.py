@@ -16,7 +16,7 @@ import msgspec
 from tollgate.serve.catalog_auth.document.document import Document
 from tollgate.serve.catalog_auth.document.redaction import Redaction
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Path, Severity
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Path, Severity, Suggestion
 
 
 class Subject(Enum):
@@ -128,10 +128,16 @@ class FindingReport:
         self._shared: dict[Callable[[Document], object], object] = {}
 
     def add(
-        self, path: Path, message: str, fix: Fix | None = None, severity: Severity | None = None
+        self,
+        path: Path,
+        message: str,
+        fix: Fix | None = None,
+        severity: Severity | None = None,
+        suggestions: tuple[Suggestion, ...] = (),
     ) -> None:
-        """A finding at `path`, from the document's root. `severity` is for the case at hand, where
-        it is not the rule's."""
+        """Adds a finding at `path`, from the document's root. `fix` is mechanical; what loses or
+        guesses something is one of the `suggestions`. `severity` is for the case at hand, where it
+        is not the rule's."""
         rule, worst, is_forced = self.step
         if worst is None:
             return
@@ -146,7 +152,7 @@ class FindingReport:
             worst = Severity.WARNING
         self.counts[worst] += 1
         if len(self.findings) < FINDINGS_MAX:
-            self.findings.append(Finding(rule.id, worst, path, message, fix))
+            self.findings.append(Finding(rule.id, worst, path, message, fix, suggestions))
 
     def shared(self, compute: Callable[[Document], T]) -> T:
         """What `compute` makes of the document, made once for all rules that ask."""
@@ -171,7 +177,12 @@ class FindingReport:
         if fix is not None and any(self._secrets.is_in(step.value) for step in fix):
             fix = None
         message = self._secrets.covered(finding.message)
-        return msgspec.structs.replace(finding, message=message, fix=fix)
+        suggestions = tuple(
+            Suggestion(self._secrets.covered(each.title), each.steps)
+            for each in finding.suggestions
+            if not any(self._secrets.is_in(step.value) for step in each.steps)
+        )
+        return msgspec.structs.replace(finding, message=message, fix=fix, suggestions=suggestions)
 
 
 def _order(finding: Finding) -> tuple[list[str], str]:

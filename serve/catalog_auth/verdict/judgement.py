@@ -96,7 +96,14 @@ def _finding(judged: Judged, finding: Finding) -> Json:
     members |= {"message": finding.message, "why": RULES[finding.rule].why}
     if finding.fix:
         members["fix"] = patch_of(finding.fix)
+    if finding.suggestions:
+        members["suggestions"] = suggestions_of(finding)
     return members
+
+
+def suggestions_of(finding: Finding) -> list[Json]:
+    """The alternatives that a person may pick from."""
+    return [{"title": each.title, "patch": patch_of(each.steps)} for each in finding.suggestions]
 
 
 def patch_of(fix: Fix) -> list[Json]:

@@ -15,7 +15,13 @@ from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Document, Kind
 from tollgate.serve.catalog_auth.document.locator import locate, locate_features
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.findings import Finding, Operation, Path, Severity
+from tollgate.serve.catalog_auth.rules.findings import (
+    Finding,
+    Path,
+    Severity,
+    Suggestion,
+    steps_below,
+)
 from tollgate.serve.catalog_auth.rules.rule import FINDINGS_MAX, FindingReport, Profile
 from tollgate.serve.catalog_auth.rules.runner import plan, run
 from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
@@ -131,15 +137,11 @@ def _validate_features(
 
 def _moved(finding: Finding, below: Path) -> Finding:
     """The finding of a feature, in its collection."""
-    fix = finding.fix
-    if fix is not None:
-        fix = tuple(
-            Operation(
-                step.op,
-                (*below, *step.path),
-                step.value,
-                None if step.source is None else (*below, *step.source),
-            )
-            for step in fix
-        )
-    return msgspec.structs.replace(finding, path=(*below, *finding.path), fix=fix)
+    return msgspec.structs.replace(
+        finding,
+        path=(*below, *finding.path),
+        fix=None if finding.fix is None else steps_below(below, finding.fix),
+        suggestions=tuple(
+            Suggestion(each.title, steps_below(below, each.steps)) for each in finding.suggestions
+        ),
+    )

@@ -253,7 +253,9 @@ def test_every_rule_finds_its_example_and_repairs_it() -> None:
 
 
 def test_a_fix_returns_patch_document_and_repairs() -> None:
-    reply = api.post("/fix", DANGLING).json()
+    assert api.post("/fix", DANGLING).json()["patch"] == []
+    chosen = {"rule": "R07", "pointer": "/assets/data/auth:refs/0", "number": 0}
+    reply = api.post("/fix", {"document": DANGLING, "choices": [chosen]}).json()
     assert reply["patch"] == [
         {"op": "replace", "path": "/assets/data/auth:refs/0", "value": "login"}
     ]
@@ -261,7 +263,19 @@ def test_a_fix_returns_patch_document_and_repairs() -> None:
     assert reply["repairs"] == [{"rule": "R07", "pointer": "/assets/data/auth:refs/0"}]
     assert reply["complete"]
     assert reply["verdict"]["valid"]
-    assert api.post("/fix?only=E01", DANGLING).json()["patch"] == []
+    twice = item(["login", "login"])
+    assert api.post("/fix", twice).json()["repairs"][0]["rule"] == "R05"
+    assert api.post("/fix?only=E01", twice).json()["patch"] == []
+
+
+@pytest.mark.parametrize(
+    "choice", [{"number": 1}, {"number": -1}, {"rule": "R01"}, {"pointer": "/assets/data"}]
+)
+def test_a_choice_that_no_finding_offers_is_refused(choice: dict[str, Any]) -> None:
+    chosen = {"rule": "R07", "pointer": "/assets/data/auth:refs/0", "number": 0} | choice
+    reply = api.post("/fix", {"document": DANGLING, "choices": [chosen]})
+    told = problem(reply, 422, "unprocessable")
+    assert told["errors"][0]["where"] == "/choices"
 
 
 def test_a_migration_declares_the_other_version() -> None:

@@ -61,8 +61,11 @@ def test_a_text_comes_back_as_it_was() -> None:
 
 def test_what_was_repaired_meanwhile_is_not_repaired_again() -> None:
     text = json.dumps(DANGLING)
-    assert "Repaired: R07." in page(text, repair="R07 /assets/data/auth:refs/0")
-    for stale in ("R07 /assets/other/auth:refs/0", "R01 /assets/data/auth:refs/0", "0", "-1"):
+    shown = page(text, repair="0 R07 /assets/data/auth:refs/0")
+    assert "Done for R07: reference &#34;login&#34;." in shown
+    assert 'value="0 R07 /assets/data/auth:refs/0">Reference' in page(text)
+    place = "/assets/data/auth:refs/0"
+    for stale in (f"1 R07 {place}", f"R07 {place}", "0 R07 /assets/x", f"R01 {place}", "0", "-1"):
         assert "not there any more" in page(text, repair=stale)
     assert "There was nothing to repair." in page(json.dumps(item()), repair="all")
 

@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.catalog_auth.mutations import mutated
-from tests.support.catalog_auth.repairs import check_fixes, check_migration, check_repair
+from tests.support.catalog_auth.repairs import (
+    check_fixes,
+    check_migration,
+    check_repair,
+    check_suggestions,
+)
 from tollgate.serve.catalog_auth.document.versions import Version
+from tollgate.serve.catalog_auth.repair.fixes import fix
+from tollgate.serve.catalog_auth.repair.text_patch import patched_text
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 
 EXAMPLES: list[Any] = [rule.example for rule in RULES.values() if rule.example]
@@ -32,6 +39,18 @@ def documents(draw: st.DrawFn) -> Any:
 @given(documents())
 def test_a_fix_ends_its_finding_and_keeps_what_is_valid(document: Any) -> None:
     check_fixes(document)
+
+
+@given(documents())
+def test_a_suggestion_fits_and_can_be_chosen(document: Any) -> None:
+    check_suggestions(document)
+
+
+@given(documents())
+def test_a_repaired_text_has_the_repaired_document(document: Any) -> None:
+    text = json.dumps(document, indent=2)
+    fixed = fix(document)
+    assert json.loads(patched_text(text, fixed.patch)) == fixed.document
 
 
 @given(documents())

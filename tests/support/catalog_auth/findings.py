@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
-from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Severity, pointer
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options, validate
 
@@ -35,6 +35,13 @@ def found(
     """The findings of one rule."""
     verdict = validate(document, Options(profile), ancestors)  # type: ignore[arg-type]
     return [finding for finding in verdict.findings if finding.rule == rule]
+
+
+def repair_of(finding: Finding) -> Fix | None:
+    """The steps of a finding's repair: the mechanical one, or the last that is suggested."""
+    if finding.fix is None and finding.suggestions:
+        return finding.suggestions[-1].steps
+    return finding.fix
 
 
 def places(rule: str, document: object) -> list[str]:

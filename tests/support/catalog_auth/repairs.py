@@ -1,16 +1,18 @@
 """The laws of repairs and migrations, for whatever document."""
 
 import copy
+import json
 from collections import Counter
 from typing import Any
 
 import jsonpatch
 
 from tollgate.serve.catalog_auth.document.locator import locate
-from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.repair.fixes import fix
+from tollgate.serve.catalog_auth.document.versions import Version, same_identifier
+from tollgate.serve.catalog_auth.repair.fixes import Choice, fix
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.repair.migration import Migrated, migrate
+from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 from tollgate.serve.catalog_auth.verdict.report import Verdict, validate
 from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
@@ -33,12 +35,55 @@ def _tally(verdict: Verdict) -> Counter[tuple[str, str]]:
     return Counter((finding.rule, finding.message) for finding in verdict.findings)
 
 
+def check_suggestions(document: Any) -> None:
+    """Each suggestion fits the document, and can be chosen."""
+    for finding in validate(document).findings:
+        assert finding.fix is None or not finding.suggestions, finding
+        for number, suggestion in enumerate(finding.suggestions):
+            after = patched(document, suggestion.steps)
+            assert jsonpatch.apply_patch(document, patch_of(suggestion.steps)) == after, finding
+            choice = Choice(finding.rule, pointer(finding.path), number)
+            made = fix(document, rules=frozenset(), choices=frozenset({choice}))
+            assert made.document == after or made.unmet == (choice,), finding
+
+
+def check_nothing_is_lost(before: Any, after: Any) -> None:
+    """Every value and name of the document is in the repaired one: one that stood there twice
+    may stand there once, and the letter case of a keyword, or the spelling of the extension's
+    address, may have changed."""
+    lost = contents(before) - contents(after)
+    assert not lost, lost
+
+
+def contents(value: Any) -> set[str]:
+    found: set[str] = set()
+    rest = [value]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            found |= {normal(name) for name in value}
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
+        else:
+            found.add(normal(value))
+    return found
+
+
+def normal(value: object) -> str:
+    if isinstance(value, str) and (version := same_identifier(value)) is not None:
+        return version.identifier
+    # (`required: "True"` is the same as `required: true`)
+    return value.strip().lower() if isinstance(value, str) else json.dumps(value)
+
+
 def check_repair(document: Any) -> None:
-    """All fixes together come to an end, and what is valid stays so."""
+    """All fixes together come to an end, lose nothing, and what is valid stays so."""
     before = copy.deepcopy(document)
     fixed = fix(document)
     assert document == before
     assert fixed.is_complete
+    check_nothing_is_lost(before, fixed.document)
     assert fix(fixed.document).patch == ()
     assert not any(finding.fix for finding in fixed.verdict.findings)
     assert validate(document).schema_valid is not True or fixed.verdict.schema_valid

@@ -1,8 +1,11 @@
 """Repairs of documents, as JSON Patches with the patched document."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
+import msgspec
 from fastapi import APIRouter, Query, Request
+from msgspec import Meta, Struct
 from pydantic import Field
 from starlette.responses import Response
 
@@ -11,17 +14,18 @@ from tollgate.serve.catalog_auth.api.bodies import JSON_TYPES, whole_body
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import (
     DOCUMENT_BODY,
+    FIX_BODY,
     JSON,
     OF_BODIES,
     answers,
 )
 from tollgate.serve.catalog_auth.api.context import CatalogContext
-from tollgate.serve.catalog_auth.api.envelopes import opened, version_named
+from tollgate.serve.catalog_auth.api.envelopes import opened, shape_problem, version_named
 from tollgate.serve.catalog_auth.api.problems import ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.api.queries import RULES_LENGTH_MAX, VERSION_PATTERN, OptionsQuery
 from tollgate.serve.catalog_auth.api.queries import QueryParameters as Parameters
 from tollgate.serve.catalog_auth.api.schemas import FixedReply, MigratedReply, component
-from tollgate.serve.catalog_auth.repair.fixes import Fixed
+from tollgate.serve.catalog_auth.repair.fixes import Choice, Fixed
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.repair.migration import NotMigrated
 from tollgate.serve.catalog_auth.repair.migration import migrate as migrated
@@ -30,6 +34,8 @@ from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, patch_of, reply_of
 
 NAME = "document"
+KNOWN = frozenset({"choices"})
+CHOICES_MAX = 1_000
 router = APIRouter(tags=["repairing"])
 
 
@@ -39,8 +45,8 @@ class FixQuery(OptionsQuery):
     only: str | None = Field(
         None,
         max_length=RULES_LENGTH_MAX,
-        description="Repair what these rules find, as `R07,E01`; without it, all of them.",
-        examples=["R07"],
+        description="Repair what these rules find, as `R05,E01`; without it, all of them.",
+        examples=["R05"],
     )
 
     def chosen(self) -> frozenset[str] | None:
@@ -56,6 +62,20 @@ class FixQuery(OptionsQuery):
         return rules
 
 
+class ChoiceBody(Struct, forbid_unknown_fields=True):
+    """A suggestion of a finding: `number` counts from 0."""
+
+    rule: str
+    pointer: str
+    number: int
+
+
+class ChoicesBody(Struct):
+    """The suggestions to apply, beside what every envelope has."""
+
+    choices: Annotated[list[ChoiceBody], Meta(max_length=CHOICES_MAX)] = []
+
+
 class MigrateQuery(Parameters):
     """Where to move a document to."""
 
@@ -66,15 +86,22 @@ class MigrateQuery(Parameters):
     "/fix",
     summary="Repair a document",
     responses=answers(*OF_BODIES, schema=component(FixedReply)),
-    openapi_extra=DOCUMENT_BODY,
+    openapi_extra=FIX_BODY,
     response_model=None,
 )
 async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response:
-    """Makes every mechanical repair until there is none left, and judges the result."""
+    """Makes every mechanical repair until there is none left, and judges the result. A mechanical
+    repair loses no value and guesses nothing; of all others, which findings have as `suggestions`,
+    those named in `choices` are made."""
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
-    envelope = opened(raw, context.options, query.asked())
-    made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen())
+    envelope = opened(raw, context.options, query.asked(), KNOWN)
+    choices = _choices(envelope.rest)
+    made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen(), choices)
+    if made.unmet:
+        told = "no finding has such a suggestion"
+        causes = [ProblemCause("/choices", f"{told}: {each}") for each in made.unmet[:10]]
+        raise Unprocessable(f"of the choices, {told}", causes)
     return Response(encode_json(fixed_reply(made)), media_type=JSON)
 
 
@@ -101,6 +128,14 @@ async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> 
         "verdict": reply_of(Judged(NAME, made.verdict, {})),
     }
     return Response(encode_json(reply), media_type=JSON)
+
+
+def _choices(rest: Mapping[str, Any]) -> frozenset[Choice]:
+    try:
+        asked = msgspec.convert(rest, ChoicesBody)
+    except msgspec.ValidationError as error:
+        raise shape_problem(error) from None
+    return frozenset(Choice(each.rule, each.pointer, each.number) for each in asked.choices)
 
 
 def fixed_reply(made: Fixed) -> Json:

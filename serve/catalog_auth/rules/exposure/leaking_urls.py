@@ -27,6 +27,7 @@ from tollgate.serve.catalog_auth.rules.findings import (
     Severity,
     redacted,
     shown,
+    suggestion,
 )
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.api_key import key_parameters
@@ -58,7 +59,9 @@ def _href_is_unsigned(access: AccessGroup, report: FindingReport) -> None:
             path,
             f"the href is presigned for {presigning.what}: {redacted(signature)} lets "
             f"everybody in until it expires, and nobody afterwards",
-            (Operation("replace", path, rest),),
+            suggestions=suggestion(
+                "publish the URL without the signature", Operation("replace", path, rest)
+            ),
         )
 
 
@@ -102,7 +105,7 @@ def _check_user(path: Path, url: str, report: FindingReport) -> None:
     report.add(
         path,
         f"the URL has {what} in it: {redacted(password or name)}",
-        (Operation("replace", path, rest),),
+        suggestions=suggestion(f"take {what} out of the URL", Operation("replace", path, rest)),
     )
 
 

@@ -14,7 +14,14 @@ from tollgate.serve.catalog_auth.registries.secret_shapes import (
 )
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item, query_parameter, signed
 from tollgate.serve.catalog_auth.rules.exposure.leaking_urls import told
-from tollgate.serve.catalog_auth.rules.findings import Operation, Path, Severity, redacted, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Operation,
+    Path,
+    Severity,
+    redacted,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
 
@@ -96,7 +103,7 @@ def _parameter_has_no_secret(parameter: Parameter, report: FindingReport) -> Non
                 path,
                 f"the {name} of {shown(parameter.name)} looks like {found[0].what}: "
                 f"{redacted(found[0].value)}",
-                (Operation("remove", path),),
+                suggestions=suggestion(f"remove the {name}", Operation("remove", path)),
             )
 
 

@@ -14,11 +14,19 @@ from tollgate.serve.catalog_auth.document.document import (
 )
 from tollgate.serve.catalog_auth.document.near_misses import nearest
 from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, collection, item, scene
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Operation,
+    Severity,
+    Suggestion,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 # For so many dangling names it is asked what was meant.
 SUGGESTIONS_MAX = 100
+# In the place of an empty list, so many schemes are suggested.
+NAMES_SUGGESTED_MAX = 5
 # What a catalog is found by: it has to be open to everybody.
 DISCOVERY_ROLES = ("metadata", "thumbnail", "overview", "quicklook")
 
@@ -163,12 +171,19 @@ def _references_are_different(document: Document, report: FindingReport) -> None
 def _references_are_not_empty(references: References, report: FindingReport) -> None:
     if references.names:
         return
+    names = [scheme.name for scheme in report.document.schemes[:NAMES_SUGGESTED_MAX]]
     for holder in references.holders:
         path = (*holder.path, REFS)
         report.add(
             path,
             "an empty auth:refs is ambiguous: leave the member out if no authentication is needed",
-            (Operation("remove", path),),
+            suggestions=(
+                *(
+                    Suggestion(f"reference {shown(name)}", (Operation("replace", path, [name]),))
+                    for name in names
+                ),
+                *suggestion("remove it: no authentication is needed", Operation("remove", path)),
+            ),
         )
 
 
@@ -184,7 +199,9 @@ def _references_are_no_near_misses(references: References, report: FindingReport
                 report.add(
                     path,
                     f"{shown(name)} is very much like the scheme {shown(meant)}",
-                    (Operation("replace", path, meant),),
+                    suggestions=suggestion(
+                        f"reference {shown(meant)}", Operation("replace", path, meant)
+                    ),
                 )
 
 

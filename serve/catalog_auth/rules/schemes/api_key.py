@@ -9,7 +9,13 @@ from tollgate.serve.catalog_auth.document.urls import (
 )
 from tollgate.serve.catalog_auth.registries.http_schemes import is_token
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, redacted, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Operation,
+    Severity,
+    redacted,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 _API_KEY = frozenset({"apiKey"})
@@ -86,7 +92,9 @@ def _is_not_filled_in(access: AccessGroup, report: FindingReport) -> None:
                 path,
                 f"the key {redacted(value)} of {shown(schemes[name].name)} stands in the href, as "
                 f"the value of {shown(name)}",
-                (Operation("replace", path, rest),),
+                suggestions=suggestion(
+                    "take the key out of the href", Operation("replace", path, rest)
+                ),
             )
 
 

@@ -9,7 +9,13 @@ from tollgate.serve.catalog_auth.registries.scheme_types import (
     standard_meant,
 )
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Operation,
+    Severity,
+    Suggestion,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 
@@ -20,16 +26,16 @@ def _is_no_near_miss(scheme: Scheme, report: FindingReport) -> None:
     if meant is None:
         return
     path = (*scheme.path, "type")
-    fix: Fix | None = None
+    suggestions: tuple[Suggestion, ...] = ()
     if is_spelled_alike(scheme.type, meant) and scheme.value.keys() >= set(FIELDS_BY_TYPE[meant]):
-        fix = (Operation("replace", path, meant),)
+        suggestions = suggestion(f"write {meant}", Operation("replace", path, meant))
     # With the standard type's own fields there is no doubt left what was meant.
     is_certain = any(field in scheme.value for field in FIELDS_BY_TYPE[meant])
     report.add(
         path,
         f"{shown(scheme.type)} is a type of its own as it is written: {meant} is the standard one",
-        fix,
-        Severity.ERROR if is_certain else None,
+        severity=Severity.ERROR if is_certain else None,
+        suggestions=suggestions,
     )
 
 

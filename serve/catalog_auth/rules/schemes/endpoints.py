@@ -11,7 +11,7 @@ from tollgate.serve.catalog_auth.rules.examples.items import (
     protected_item,
     signed,
 )
-from tollgate.serve.catalog_auth.rules.findings import Operation, Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Operation, Path, Severity, shown, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
 
@@ -72,7 +72,7 @@ def _has_no_fragment(scheme: Scheme, report: FindingReport) -> None:
             report.add(
                 path,
                 f"{shown_url(before)} is followed by a fragment, which is never sent",
-                (Operation("replace", path, before),),
+                suggestions=suggestion("drop the fragment", Operation("replace", path, before)),
             )
 
 

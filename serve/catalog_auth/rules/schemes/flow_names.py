@@ -7,7 +7,13 @@ from tollgate.serve.catalog_auth.document.fields import FLOW_FIELDS, FLOW_URLS, 
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import misnamed
 from tollgate.serve.catalog_auth.rules.examples.items import oauth2, protected_item
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Operation,
+    Severity,
+    Suggestion,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 _OAUTH2 = frozenset({"oauth2"})
@@ -53,16 +59,17 @@ def _fields_are_in_a_flow(scheme: Scheme, report: FindingReport) -> None:
         return
     path = (*scheme.path, "flows")
     name = _fitting_flow(scheme.type, flows)
-    fix: Fix | None = None
+    suggestions: tuple[Suggestion, ...] = ()
     if name not in flows:
-        fix = (
+        suggestions = suggestion(
+            f"put them into a flow {name}",
             Operation("add", (*path, name), {}),
             *(Operation("move", (*path, name, field), None, (*path, field)) for field in found),
         )
     report.add(
         path,
         f"{', '.join(found)} stand directly under flows: they belong into a flow, such as {name}",
-        fix,
+        suggestions=suggestions,
     )
 
 
@@ -81,19 +88,21 @@ def _is_named_well(flow: Flow, report: FindingReport) -> None:
     meant = wrong.meant
     if meant == "tokenExchange" and not knows_exchange(report):
         meant = None
-    fix: Fix | None = None
+    suggestions: tuple[Suggestion, ...] = ()
     if meant is not None:
         target = (*flow.path[:-1], meant)
         # (without the URLs that the right name needs, something else may be meant after all)
         is_whole = all(field in flow.value for field in FLOW_URLS[meant])
         if is_whole and meant not in _flows(flow.scheme):
-            fix = (Operation("move", target, None, flow.path),)
+            suggestions = suggestion(
+                f"rename the flow {meant}", Operation("move", target, None, flow.path)
+            )
     hint = f": {meant} is meant" if meant else ", and says of none how to run it"
     report.add(
         flow.path,
         f"{shown(flow.name)} is not the name of a flow{hint}",
-        fix,
-        Severity.ERROR if wrong.is_grave else None,
+        severity=Severity.ERROR if wrong.is_grave else None,
+        suggestions=suggestions,
     )
 
 

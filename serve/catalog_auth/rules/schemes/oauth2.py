@@ -16,7 +16,7 @@ from tollgate.serve.catalog_auth.registries.token_types import (
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
 from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, protected_item
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.flow_names import knows_exchange
 
@@ -42,7 +42,7 @@ def _add_unused(flow: Flow, field: str, report: FindingReport) -> None:
     report.add(
         path,
         f"{field} means nothing in the flow {flow.name}",
-        (Operation("remove", path),),
+        suggestions=suggestion(f"remove {field}", Operation("remove", path)),
     )
 
 
@@ -72,7 +72,7 @@ def _refresh_differs(flow: Flow, report: FindingReport) -> None:
         report.add(
             path,
             "refreshUrl is the tokenUrl again: without it, clients refresh there anyway",
-            (Operation("remove", path),),
+            suggestions=suggestion("remove refreshUrl", Operation("remove", path)),
         )
 
 
@@ -83,9 +83,9 @@ def _subject_token_is_clear(flow: Flow, report: FindingReport) -> None:
     path = (*flow.path, SUBJECT_TOKEN_TYPE)
     if not is_uri(value):
         urn = registered_urn(value)
-        fix = (Operation("replace", path, urn),) if urn else None
+        suggestions = suggestion(f"write {urn}", Operation("replace", path, urn)) if urn else ()
         meant = f"; {urn} is meant" if urn else ""
-        report.add(path, f"{shown(value)} is not a URN{meant}", fix, Severity.ERROR)
+        report.add(path, f"{shown(value)} is not a URN{meant}", None, Severity.ERROR, suggestions)
         return
     if value.startswith(URN_PREFIX) and value.removeprefix(URN_PREFIX) not in REGISTERED:
         report.add(path, f"{shown(value)} is not a registered token type")

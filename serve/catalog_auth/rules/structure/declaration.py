@@ -15,10 +15,19 @@ from tollgate.serve.catalog_auth.document.versions import (
     VERSIONS_BY_IDENTIFIER,
     WELL_FORMED,
     Version,
+    same_identifier,
     suggested_version,
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, SCENE, item
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Fix,
+    Operation,
+    Path,
+    Severity,
+    Suggestion,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.verdict.schema_validity import version_1_1
 
@@ -78,19 +87,26 @@ def _identifier_is_well_formed(document: Document, report: FindingReport) -> Non
             continue
         path = (_EXTENSIONS, index)
         identifier = suggested_version(text).identifier
+        # (the same address, written otherwise: nothing is lost, nothing is guessed)
+        meant = same_identifier(text)
         if document.versions:
+            remove = Operation("remove", path)
+            stands_twice = meant in document.versions
             report.add(
                 path,
                 f"{shown(text)} is no identifier of the extension, which is declared well besides",
-                (Operation("remove", path),),
+                (remove,) if stands_twice else None,
                 Severity.WARNING,
+                () if stands_twice else suggestion("remove it", remove),
             )
         else:
+            replace = Operation("replace", path, identifier)
             report.add(
                 path,
                 f"{shown(text)} is not the identifier of the extension, which has to be given to "
                 f"the letter: {identifier}",
-                (Operation("replace", path, identifier),),
+                None if meant is None else (replace,),
+                suggestions=suggestion(f"declare {identifier}", replace) if meant is None else (),
             )
 
 
@@ -103,7 +119,9 @@ def _version_is_current(document: Document, report: FindingReport) -> None:
             path,
             "v1.0.0 is outdated: its schema checks next to nothing. This document is fine under "
             "v1.1.0 as it is",
-            (Operation("replace", path, Version.V1_1_0.identifier),),
+            suggestions=suggestion(
+                "declare v1.1.0", Operation("replace", path, Version.V1_1_0.identifier)
+            ),
         )
     else:
         report.add(
@@ -133,12 +151,14 @@ def _version_is_one(document: Document, report: FindingReport) -> None:
         if index != kept and isinstance(text, str) and text in VERSIONS_BY_IDENTIFIER
     ]
     # From the end, so that each index still holds when its turn comes.
-    fix = tuple(Operation("remove", (_EXTENSIONS, index)) for index in reversed(extra))
+    steps = tuple(Operation("remove", (_EXTENSIONS, index)) for index in reversed(extra))
+    is_repeated = len(set(document.versions)) == 1
     report.add(
         (_EXTENSIONS, extra[0]),
         "the extension is declared more than once: a document has to meet the schemas of all that "
         f"it declares. Keep {newest}",
-        fix,
+        steps if is_repeated else None,
+        suggestions=() if is_repeated else suggestion(f"keep {newest} alone", *steps),
     )
 
 
@@ -184,18 +204,20 @@ def _version_knows_what_is_used(document: Document, report: FindingReport) -> No
     if version is None or version is Version.V1_2_0:
         return
     for path, feature in _newer_features(document):
-        fix: Fix | None = None
+        suggestions: tuple[Suggestion, ...] = ()
         is_declared = version in document.versions and isinstance(
             document.root.get(_EXTENSIONS), list
         )
         if is_declared and version_1_1.is_valid_since_v1_1(document, Version.V1_2_0):
             place = _place_of(document, version)
-            fix = (Operation("replace", place, Version.V1_2_0.identifier),)
+            suggestions = suggestion(
+                "declare v1.2.0", Operation("replace", place, Version.V1_2_0.identifier)
+            )
         report.add(
             path,
             f"{feature} has a meaning since v1.2.0; v{version} is declared: clients of that "
             "version ignore it. Declare v1.2.0",
-            fix,
+            suggestions=suggestions,
         )
 
 

@@ -7,7 +7,14 @@ from tollgate.serve.catalog_auth.document.fields import FLOW_URLS, lost_fields
 from tollgate.serve.catalog_auth.document.reverse_path import forward_path
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import item
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Fix,
+    Operation,
+    Path,
+    Severity,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.catalog_auth.verdict.schema_validity.metaschema import inner_schemas, offences
 from tollgate.serve.catalog_auth.verdict.schema_validity.version_1_1 import needed_urls
@@ -156,8 +163,12 @@ def _schema_is_one(parameter: Parameter, report: FindingReport) -> None:
         report.add(
             path,
             f"the schema is {shown(schema)}: draft-07 takes that, the extension asks for an object",
-            (Operation("replace", path, {}),) if schema else None,
-            Severity.WARNING,
+            severity=Severity.WARNING,
+            suggestions=suggestion(
+                "write {}, which takes all values too", Operation("replace", path, {})
+            )
+            if schema
+            else (),
         )
         return
     count = 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     PREFIX,
@@ -12,6 +13,7 @@ from tollgate.serve.catalog_auth.document.document import (
     Kind,
     MisplacedField,
     flows_of,
+    inputs_of,
 )
 from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, FLOW_FIELDS, TYPED_FIELDS
 from tollgate.serve.catalog_auth.document.near_misses import nearest
@@ -19,7 +21,15 @@ from tollgate.serve.catalog_auth.document.positions import repeated_members
 from tollgate.serve.catalog_auth.document.repeated_members import may_repeat
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Fix,
+    Operation,
+    Path,
+    Severity,
+    Suggestion,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 _KINDS = (Kind.ITEM, Kind.COLLECTION, Kind.CATALOG)
@@ -42,8 +52,8 @@ def _has_schemes(document: Document, report: FindingReport) -> None:
     is_strict = report.profile in (Profile.STRICT, Profile.SCHEMA)
     fix: Fix | None = None
     if relies and isinstance(owner, dict):
-        copied = {name: dict(scheme.value) for name, scheme in document.inherited.items()}
-        fix = (Operation("add", document.schemes_path, copied),)  # type: ignore[arg-type]
+        copied = _used_from_above(document)
+        fix = (Operation("add", document.schemes_path, copied),) if copied else None
     report.add(
         document.schemes_path,
         "the extension is declared here, but this document defines no auth:schemes: define here "
@@ -51,6 +61,18 @@ def _has_schemes(document: Document, report: FindingReport) -> None:
         fix,
         Severity.WARNING if relies and not is_strict else None,
     )
+
+
+def _used_from_above(document: Document) -> dict[str, JsonValue]:
+    """The inherited schemes that are referenced here, with those that give them their input."""
+    used: dict[str, JsonValue] = {}
+    rest = [name for references in document.references for name in references.inherited]
+    while rest:
+        scheme = document.inherited.get(rest.pop())
+        if scheme is not None and scheme.name not in used:
+            used[scheme.name] = dict(scheme.value)  # type: ignore[arg-type]
+            rest += inputs_of(scheme)
+    return {name: used[name] for name in document.inherited if name in used}
 
 
 def _schemes_are_an_object(document: Document, report: FindingReport) -> None:
@@ -128,8 +150,8 @@ def _fields_are_known(document: Document, report: FindingReport) -> None:
         report.add(
             misplaced.path,
             f"the extension has no field {shown(name)}{hint}",
-            _renamed(document, misplaced, meant),
-            None if misplaced.place in _CHECKED else Severity.WARNING,
+            severity=None if misplaced.place in _CHECKED else Severity.WARNING,
+            suggestions=_renamed(document, misplaced, meant),
         )
 
 
@@ -158,10 +180,12 @@ def _mention(
         )
 
 
-def _renamed(document: Document, misplaced: MisplacedField, meant: str | None) -> Fix | None:
-    """Mechanical when the field meant belongs right there, and is not there already."""
+def _renamed(
+    document: Document, misplaced: MisplacedField, meant: str | None
+) -> tuple[Suggestion, ...]:
+    """The field meant, where it belongs right there, and is not there already."""
     if meant is None:
-        return None
+        return ()
     target = (*misplaced.path[:-1], meant)
     owner: object = document.root
     for step in misplaced.path[:-1]:
@@ -171,8 +195,8 @@ def _renamed(document: Document, misplaced: MisplacedField, meant: str | None) -
         meant == REFS and misplaced.place in (FieldPlace.HOLDER, FieldPlace.ALTERNATE)
     )
     if not fits or meant in owner:
-        return None
-    return (Operation("move", target, source=misplaced.path),)
+        return ()
+    return suggestion(f"rename it {meant}", Operation("move", target, source=misplaced.path))
 
 
 def _summaries_have_no_schemes(document: Document, report: FindingReport) -> None:

@@ -11,7 +11,15 @@ from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, TYPED_FI
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.scheme_types import standard_meant
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, SCENE, item, scene
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import (
+    Fix,
+    Operation,
+    Path,
+    Severity,
+    Suggestion,
+    shown,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.catalog_auth.verdict.schema_validity.shapes import is_string_list
 
@@ -108,8 +116,22 @@ def _other_fields_are_not(scheme: Scheme, report: FindingReport) -> None:
                 f"{field} belongs to type {' or '.join(owners)} alone; the scheme "
                 f"{shown(scheme.name)} is of type {shown(type_)}",
                 # (with the type spelled right, the field may well be in its place)
-                None if is_misspelled else (Operation("remove", (*scheme.path, field)),),
+                suggestions=() if is_misspelled else _ways_out(scheme, field),
             )
+
+
+def _ways_out(scheme: Scheme, field: str) -> tuple[Suggestion, ...]:
+    """The type that all fields fit, if there is one, or to do without the field: only the author
+    knows which is wrong, the type or the field."""
+    found: tuple[Suggestion, ...] = ()
+    if (type_ := _type_by_fields(scheme)) is not None and type_ != scheme.type:
+        found = suggestion(
+            f"make it a scheme of type {type_}", Operation("replace", (*scheme.path, "type"), type_)
+        )
+    return (
+        *found,
+        *suggestion(f"remove {field}, and its value", Operation("remove", (*scheme.path, field))),
+    )
 
 
 def _values_have_their_types(document: Document, report: FindingReport) -> None:

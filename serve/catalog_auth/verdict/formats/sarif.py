@@ -11,7 +11,12 @@ from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument, patch_of
+from tollgate.serve.catalog_auth.verdict.judgement import (
+    Judged,
+    UnusableDocument,
+    patch_of,
+    suggestions_of,
+)
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -66,6 +71,8 @@ def _results(judged: Judged, indices: Mapping[str, int]) -> Iterator[Json]:
         }
         if finding.fix:
             result["properties"] = {"jsonPatch": patch_of(finding.fix)}
+        elif finding.suggestions:
+            result["properties"] = {"suggestions": suggestions_of(finding)}
         yield result
 
 

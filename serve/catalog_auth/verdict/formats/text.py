@@ -36,10 +36,12 @@ def block(judged: Judged, finding: Finding) -> Iterator[str]:
     yield from _wrapped("", finding.message)
     yield from _wrapped("why: ", rule.why)
     yield from _wrapped("fix: ", f"{rule.repair} {MECHANICAL}" if finding.fix else rule.repair)
+    for each in finding.suggestions:
+        yield from _wrapped("  or: " if len(finding.suggestions) > 1 else " can: ", each.title)
 
 
 def place_text(judged: Judged, finding: Finding) -> str:
-    """`file:line:column`; without lines, the JSON Pointer in their place_text."""
+    """`file:line:column`; without lines, the JSON Pointer in its place."""
     found = judged.places.get(finding.path)
     if found is None:
         return f"{judged.name}:{pointer(finding.path)}"

@@ -1,5 +1,7 @@
 """Identifiers: the ones there are, and what is taken for an attempt at one."""
 
+from typing import Any
+
 import pytest
 
 from tollgate.serve.catalog_auth.document.versions import (
@@ -8,8 +10,12 @@ from tollgate.serve.catalog_auth.document.versions import (
     WELL_FORMED,
     Version,
     is_meant,
+    same_identifier,
     suggested_version,
 )
+from tollgate.serve.catalog_auth.repair.fixes import fix
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
+from tollgate.serve.catalog_auth.verdict.report import validate
 
 GOOD = "https://stac-extensions.github.io/authentication/v1.1.0/schema.json"
 
@@ -70,3 +76,29 @@ def test_well_formed_is_to_the_letter() -> None:
     assert WELL_FORMED.fullmatch(GOOD)
     for text in (f"{GOOD}#", f"{GOOD}\n", GOOD.replace(".json", "xjson"), GOOD.upper()):
         assert not WELL_FORMED.fullmatch(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://example.github.io/authentication/v1.0.0/schema.json",
+        "https://stac-extensions.github.io/authentication-extra/v1.0.0/schema.json",
+        "https://raw.githubusercontent.com/acme/authentication/v1.0.0/schema.json",
+        "https://schemas.example.com/stac-extensions/authentication/v1.0.0/schema.json",
+        "https://example.com/github/authentication/v1.1.0/schema.json",
+    ],
+)
+def test_an_extension_of_somebody_else_is_left_alone(text: str) -> None:
+    assert not is_meant(text)
+    document: Any = {**item({"login": LOGIN}), "stac_extensions": [text, GOOD]}
+    assert {finding.rule for finding in validate(document).findings} == set()
+    assert fix({**document, "stac_extensions": [text]}).document == document
+
+
+@pytest.mark.parametrize(
+    "text", [f"{GOOD}#", f" {GOOD} ", f"{GOOD}/", GOOD.replace("https", "http"), GOOD.upper()]
+)
+def test_the_same_address_in_another_spelling(text: str) -> None:
+    assert same_identifier(text) is Version.V1_1_0
+    document: Any = {**item({"login": LOGIN}), "stac_extensions": [text]}
+    assert fix(document).document == {**document, "stac_extensions": [GOOD]}

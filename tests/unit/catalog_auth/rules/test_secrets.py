@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.catalog_auth.findings import HREF, SCHEME, Row, check, found
+from tests.support.catalog_auth.findings import HREF, SCHEME, Row, check, found, repair_of
 from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
     protected_item,
@@ -194,7 +194,7 @@ def test_no_finding_of_any_rule_shows_a_secret(secret: str, document: dict[str, 
         verdict = validate(document, Options(severities=severities))
         assert verdict.findings or severities
         for finding in verdict.findings:
-            steps = [(step.value, step.path) for step in finding.fix or ()]
+            steps = [(step.value, step.path) for step in repair_of(finding) or ()]
             told = f"{finding.message}{json.dumps(steps)}{pointer(finding.path)}"
             assert secret not in told
             assert secret[:8] not in told
@@ -202,11 +202,13 @@ def test_no_finding_of_any_rule_shows_a_secret(secret: str, document: dict[str, 
 
 def test_only_what_signs_goes_from_the_href() -> None:
     (finding,) = found("X01", public(f"{PRESIGNED[0]}&versionId=3#page=2"))
-    assert finding.fix is not None
-    assert finding.fix[0].value == f"{OBJECT}?versionId=3#page=2"
+    assert finding.fix is None
+    (offered,) = finding.suggestions
+    assert offered.steps[0].value == f"{OBJECT}?versionId=3#page=2"
 
 
 def test_only_the_user_goes_from_a_url() -> None:
     (finding,) = found("X02", public(f"https://u:{PASSWORD}@e.org:8443/a?b=c@d#e"))
-    assert finding.fix is not None
-    assert finding.fix[0].value == "https://e.org:8443/a?b=c@d#e"
+    assert finding.fix is None
+    (offered,) = finding.suggestions
+    assert offered.steps[0].value == "https://e.org:8443/a?b=c@d#e"

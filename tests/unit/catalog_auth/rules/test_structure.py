@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.catalog_auth.findings import repair_of
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.repair.json_patch import patched
@@ -178,10 +179,11 @@ def test_a_finding_has_its_place_and_its_repair(
     assert sorted(pointer(finding.path) for finding in found) == sorted(places)
     for finding in found:
         wanted = places[pointer(finding.path)]
-        if finding.fix is None:
+        steps = repair_of(finding)
+        if steps is None:
             assert wanted is NO_FIX
         else:
-            assert value_at(patched(document, finding.fix), pointer(finding.path)) == wanted
+            assert value_at(patched(document, steps), pointer(finding.path)) == wanted
 
 
 def test_what_is_moved_arrives() -> None:
@@ -190,8 +192,9 @@ def test_what_is_moved_arrives() -> None:
     moved["S17"]["properties"] = {"auth:scheme": {"a": S3}}
     for rule, document in moved.items():
         (finding,) = [finding for finding in validate(document).findings if finding.rule == rule]
-        assert finding.fix is not None
-        assert validate(patched(document, finding.fix)).valid, rule
+        steps = repair_of(finding)
+        assert steps is not None
+        assert validate(patched(document, steps)).valid, rule
 
 
 def test_schemes_of_the_collection_can_be_copied() -> None:

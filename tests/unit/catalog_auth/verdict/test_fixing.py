@@ -6,7 +6,7 @@ import jsonpatch
 import pytest
 
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.repair.fixes import Repair, fix
+from tollgate.serve.catalog_auth.repair.fixes import Choice, Repair, fix
 from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
     oauth2,
@@ -14,7 +14,7 @@ from tollgate.serve.catalog_auth.rules.examples.items import (
     query_parameter,
     signed,
 )
-from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 from tollgate.serve.catalog_auth.verdict.report import Options, validate
 
@@ -37,7 +37,7 @@ def test_a_document_without_findings_stays_as_it_is() -> None:
 
 
 def test_everything_mechanical_is_repaired_and_the_result_is_judged_again() -> None:
-    scheme = {"type": "OAuth2", "flows": {"client_credentials": {"tokenUrl": f"{TOKEN_URL}#x"}}}
+    scheme = {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": TOKEN_URL}}}
     document: Any = protected_item(scheme)
     document["assets"]["data"]["auth:refs"] = "access"
     fixed = fix(document)
@@ -48,13 +48,11 @@ def test_everything_mechanical_is_repaired_and_the_result_is_judged_again() -> N
     assert fixed.verdict == validate(fixed.document)
     assert fixed.verdict.valid
     assert fixed.verdict.schema_valid
-    assert {repair.rule for repair in fixed.repairs} == {"C01", "O11", "O09", "S11", "S15"}
+    assert {repair.rule for repair in fixed.repairs} == {"S11", "S15"}
 
 
 def test_the_patch_makes_the_result_of_what_came_in() -> None:
-    document = protected_item(
-        {"type": "OAuth2", "flows": {"clientcredentials": {"tokenUrl": "a#b"}}}
-    )
+    document = protected_item({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "a"}}})
     fixed = fix(document)
     assert fixed.patch
     assert jsonpatch.apply_patch(document, patch_of(fixed.patch)) == fixed.document
@@ -62,11 +60,14 @@ def test_the_patch_makes_the_result_of_what_came_in() -> None:
 
 def test_nothing_else_is_touched() -> None:
     document: Any = protected_item(
-        oauth2(tokenUrl=TOKEN_URL, scopes={"read": "Read"}, own={"note": [1, None], "scopes": {}})
+        oauth2(
+            clientCredentials={"tokenUrl": TOKEN_URL, "scopes": ["read"]},
+            own={"note": [1, None], "scopes": {}},
+        )
     )
     fixed = fix(document)
     assert access(fixed.document)["flows"] == {
-        "clientCredentials": {"tokenUrl": TOKEN_URL, "scopes": {"read": "Read"}},
+        "clientCredentials": {"tokenUrl": TOKEN_URL, "scopes": {"read": ""}},
         "own": {"note": [1, None], "scopes": {}},
     }
     for name in ("id", "geometry", "links", "assets", "stac_extensions"):
@@ -91,7 +92,7 @@ def test_entries_of_one_list_go_one_after_the_other() -> None:
     good = Version.V1_2_0.identifier
     document["stac_extensions"] = ["authentication", f"{good}#", "https://e.org/x.json", good, good]
     fixed: Any = fix(document)
-    assert fixed.document["stac_extensions"] == ["https://e.org/x.json", good]
+    assert fixed.document["stac_extensions"] == ["authentication", "https://e.org/x.json", good]
     assert fixed.is_complete
 
 
@@ -111,27 +112,42 @@ def test_features_are_repaired_in_their_collection() -> None:
     [
         ("H02", protected_item({"type": "http", "scheme": "Basic"})),
         ("K01", protected_item({"type": "apiKey", "in": "Header", "name": "k"})),
-        (
-            "K05",
-            protected_item({"type": "apiKey", "in": "query", "name": "k"}, f"{HREF}?k=pk.abcdef"),
-        ),
-        ("O05", protected_item(client_credentials(authorizationUrl=TOKEN_URL))),
-        ("O09", protected_item(client_credentials(tokenUrl=f"{TOKEN_URL}#x"))),
-        ("O10", protected_item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),
-        ("O11", protected_item(oauth2(client_credentials={"tokenUrl": TOKEN_URL, "scopes": {}}))),
-        ("O13", protected_item(client_credentials(refreshUrl=TOKEN_URL))),
         ("G01", protected_item(signed(method="post"))),
         ("G03", protected_item(signed({"href": query_parameter(**{"in": "QUERY"})}))),
-        ("C01", protected_item({"type": "HTTP", "scheme": "basic"})),
-        ("X01", protected_item({"type": "s3"}, f"{HREF}?X-Amz-Signature=0123456789")),
-        ("X02", protected_item({"type": "s3"}, "https://u:correct-horse@e.org/a")),
-        ("X04", protected_item(signed({"token": query_parameter(schema={"default": TOKEN})}))),
     ],
 )
 def test_what_a_rule_finds_it_can_repair(rule: str, document: Any) -> None:
     fixed = fix(document, rules=frozenset({rule}))
     assert [repair.rule for repair in fixed.repairs] == [rule]
     assert rule not in {finding.rule for finding in fixed.verdict.findings}
+
+
+@pytest.mark.parametrize(
+    ("rule", "document"),
+    [
+        (
+            "K05",
+            protected_item({"type": "apiKey", "in": "query", "name": "k"}, f"{HREF}?k=pk.abcdef"),
+        ),
+        ("O13", protected_item(client_credentials(refreshUrl=TOKEN_URL))),
+        ("O05", protected_item(client_credentials(authorizationUrl=TOKEN_URL))),
+        ("O09", protected_item(client_credentials(tokenUrl=f"{TOKEN_URL}#x"))),
+        ("O10", protected_item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),
+        ("O11", protected_item(oauth2(client_credentials={"tokenUrl": TOKEN_URL, "scopes": {}}))),
+        ("C01", protected_item({"type": "HTTP", "scheme": "basic"})),
+        ("X01", protected_item({"type": "s3"}, f"{HREF}?X-Amz-Signature=0123456789")),
+        ("X02", protected_item({"type": "s3"}, "https://u:correct-horse@e.org/a")),
+        ("X04", protected_item(signed({"token": query_parameter(schema={"default": TOKEN})}))),
+    ],
+)
+def test_what_a_repair_would_lose_or_guess_is_only_suggested(rule: str, document: Any) -> None:
+    assert fix(document, rules=frozenset({rule})).patch == ()
+    (finding,) = [each for each in validate(document).findings if each.rule == rule]
+    choice = Choice(rule, pointer(finding.path), len(finding.suggestions) - 1)
+    fixed = fix(document, rules=frozenset(), choices=frozenset({choice}))
+    assert [repair.rule for repair in fixed.repairs] == [rule]
+    assert rule not in {each.rule for each in fixed.verdict.findings}
+    assert fixed.unmet == ()
 
 
 def test_what_only_its_author_knows_is_left() -> None:

@@ -40,7 +40,7 @@ def test_text_says_where_what_why_and_how() -> None:
     assert '"Login"' in lines[start + 1]
     assert lines[start + 2].startswith("    why: ")
     assert lines[start + 3].startswith("    fix: ")
-    assert any("[mechanical: tollgate catalog fix]" in line for line in lines)
+    assert '     can: reference "login"' in lines
     assert all(len(line) <= WIDTH for line in lines)
     last = "a,b:c%.json: not valid, schema valid (1 error, 1 warning, 1 note)"
     assert lines[-1] == last

@@ -87,9 +87,9 @@ def test_the_features_of_a_collection_are_judged_each() -> None:
     where = "/features/1/assets/a/auth:refs/0"
     assert {("R01", where), ("R07", where), ("S19", "/features/2")} < found
     assert ("S19", "/features/3/type") in found
-    (fix,) = [f.fix for f in verdict.findings if f.rule == "R07"]
+    (offered,) = next(f.suggestions for f in verdict.findings if f.rule == "R07")
     steps: Any = ("features", 1, "assets", "a", "auth:refs", 0)
-    assert fix == (Operation("replace", steps, "login"),)
+    assert offered.steps == (Operation("replace", steps, "login"),)
     assert verdict.schema_valid is True
     assert verdict.counts[Severity.ERROR] == 3
 

@@ -1,0 +1,111 @@
+"""Patches of texts: the same as patches of values, and nothing else in the text is touched."""
+
+import json
+from random import Random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tollgate.serve.catalog_auth.document.decoding import decode
+from tollgate.serve.catalog_auth.repair.json_patch import patched
+from tollgate.serve.catalog_auth.repair.text_patch import patched_text
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+NAMES = st.sampled_from(["a", "b", "c\n", "é", '"'])
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=20,
+)
+BLANKS = ["", "", " ", "\n", "\n  ", "\t", "\r\n    "]
+
+
+def written(value: Any, random: Random) -> str:
+    """The value with blanks wherever there may be some, and escapes wherever there may be some."""
+
+    def blank() -> str:
+        return random.choice(BLANKS)
+
+    if isinstance(value, dict):
+        inner = (
+            f"{blank()}{written(name, random)}{blank()}:{blank()}{written(each, random)}{blank()}"
+            for name, each in value.items()
+        )
+        return f"{{{','.join(inner) or blank()}}}"
+    if isinstance(value, list):
+        return f"[{','.join(f'{blank()}{written(e, random)}{blank()}' for e in value) or blank()}]"
+    return json.dumps(value, ensure_ascii=random.random() < 0.5)
+
+
+def steps_for(root: Any, random: Random, others: list[Any]) -> Fix:
+    """Steps that fit the document, one after the other."""
+    steps: list[Operation] = []
+    for _ in range(random.randint(1, 4)):
+        places = [path for path in paths(root) if path]
+        owners = [path for path in paths(root) if isinstance(at(root, path), dict | list)]
+        op = random.choice(["add", "remove", "replace", "move"])
+        if op == "add" and owners:
+            path = random.choice(owners)
+            target = (*path, new_step(at(root, path), random))
+            step = Operation("add", target, random.choice(others))
+        elif op == "replace" and places:
+            step = Operation("replace", random.choice(places), random.choice(others))
+        elif op == "remove" and places:
+            step = Operation("remove", random.choice(places))
+        elif op == "move" and places:
+            source = random.choice(places)
+            rest = patched(root, (Operation("remove", source),))
+            owners = [path for path in paths(rest) if isinstance(at(rest, path), dict | list)]
+            path = random.choice(owners)
+            step = Operation("move", (*path, new_step(at(rest, path), random)), source=source)
+        else:
+            continue
+        steps.append(step)
+        root = patched(root, (step,))
+    return tuple(steps)
+
+
+def new_step(owner: Any, random: Random) -> str | int:
+    if isinstance(owner, dict):
+        return random.choice(["a", "b", "new"])
+    return random.choice([*range(len(owner) + 1), "-"])
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    found = [path]
+    inner = value.items() if isinstance(value, dict) else ()
+    inner = enumerate(value) if isinstance(value, list) else inner
+    for step, each in inner:
+        found += paths(each, (*path, step))
+    return found
+
+
+def at(value: Any, path: tuple[str | int, ...]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+@given(VALUES, st.lists(VALUES, min_size=1, max_size=3), st.integers(0, 2**32))
+def test_a_patched_text_is_the_text_of_the_patched_value(
+    root: Any, others: list[Any], seed: int
+) -> None:
+    random = Random(seed)
+    text = written(root, random)
+    steps = steps_for(root, random, others)
+    after = patched_text(text, steps)
+    assert decode(after.encode()) == patched(root, steps)
+    assert patched_text(text, ()) == text
+
+
+@given(st.dictionaries(NAMES, VALUES, min_size=1), VALUES, st.integers(0, 2**32))
+def test_what_is_replaced_is_all_that_changes(root: Any, value: Any, seed: int) -> None:
+    random = Random(seed)
+    name = random.choice(list(root))
+    before, end = written({**root, name: "MARK"}, Random(seed)).split('"MARK"')
+    after = patched_text(f'{before}"MARK"{end}', (Operation("replace", (name,), value),))
+    assert after.startswith(before)
+    assert after.endswith(end)
+    assert decode(after[len(before) : len(after) - len(end)].encode()) == value
