@@ -32,7 +32,7 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SuggestionChoice:
     """A suggestion that a person picked: number 0 and up, of the rule's finding at `path`."""
 
     rule: str
@@ -51,7 +51,7 @@ class Fixed:
     repairs: tuple[Repair, ...]
     verdict: Verdict
     is_complete: bool
-    unmet: tuple[Choice, ...] = ()
+    unmet: tuple[SuggestionChoice, ...] = ()
 
     def then(self, after: "Fixed") -> "Fixed":
         """These repairs, and those that were made of the result, as one."""
@@ -63,7 +63,7 @@ def fix(
     options: Options = DEFAULT_OPTIONS,
     ancestors: Ancestors = NO_ANCESTORS,
     rules: frozenset[str] | None = None,
-    choices: frozenset[Choice] = frozenset(),
+    choices: frozenset[SuggestionChoice] = frozenset(),
 ) -> Fixed:
     """The document with every mechanical repair made, of these rules (None: of all that run), and
     with the suggestions that were chosen.
@@ -88,12 +88,12 @@ def fix(
 
 
 def _chosen(
-    verdict: Verdict, rules: frozenset[str] | None, choices: frozenset[Choice]
-) -> tuple[list[tuple[Finding, Fix]], frozenset[Choice]]:
+    verdict: Verdict, rules: frozenset[str] | None, choices: frozenset[SuggestionChoice]
+) -> tuple[list[tuple[Finding, Fix]], frozenset[SuggestionChoice]]:
     """The repairs to make next, those of the choices first, and the choices that are among them:
     none comes near what another one changes."""
     chosen: list[tuple[Finding, Fix]] = []
-    met: set[Choice] = set()
+    met: set[SuggestionChoice] = set()
     places = Places()
     if choices:
         by_place = {(each.rule, each.path): each for each in choices}

@@ -9,7 +9,7 @@ import click
 from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.document.positions import repeated_members
-from tollgate.serve.catalog_auth.repair.fixes import Choice, Fixed
+from tollgate.serve.catalog_auth.repair.fixes import Fixed, SuggestionChoice
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.repair.text_patch import patched_text
 from tollgate.serve.catalog_auth.rules.findings import pointer
@@ -29,7 +29,7 @@ from tollgate.serve.commands.catalog.output import print_unusable, progress
 )
 @click.option(
     "--profile",
-    type=click.Choice([profile.value for profile in Profile]),
+    type=click.SuggestionChoice([profile.value for profile in Profile]),
     default=Profile.DEFAULT.value,
 )
 def fix(names: tuple[str, ...], is_written: bool, asks: bool, profile: str) -> None:
@@ -85,7 +85,7 @@ def _asked(file: CatalogFile, made: Fixed, options: Options, ancestors: Ancestor
         count = len(finding.suggestions)
         picked = click.prompt("repair", type=click.IntRange(0, count), default=0, err=True)
         if picked:
-            choice = Choice(finding.rule, where, picked - 1)
+            choice = SuggestionChoice(finding.rule, where, picked - 1)
             made = made.then(fixed(made.document, options, ancestors, None, frozenset({choice})))
 
 

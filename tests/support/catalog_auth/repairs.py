@@ -9,7 +9,7 @@ import jsonpatch
 
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.versions import Version, same_identifier
-from tollgate.serve.catalog_auth.repair.fixes import Choice, fix
+from tollgate.serve.catalog_auth.repair.fixes import SuggestionChoice, fix
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.repair.migration import Migrated, migrate
 from tollgate.serve.catalog_auth.rules.findings import pointer
@@ -42,7 +42,7 @@ def check_suggestions(document: Any) -> None:
         for number, suggestion in enumerate(finding.suggestions):
             after = patched(document, suggestion.steps)
             assert jsonpatch.apply_patch(document, patch_of(suggestion.steps)) == after, finding
-            choice = Choice(finding.rule, pointer(finding.path), number)
+            choice = SuggestionChoice(finding.rule, pointer(finding.path), number)
             made = fix(document, rules=frozenset(), choices=frozenset({choice}))
             assert made.document == after or made.unmet == (choice,), finding
 

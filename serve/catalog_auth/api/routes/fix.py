@@ -25,7 +25,7 @@ from tollgate.serve.catalog_auth.api.problems import ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.api.queries import RULES_LENGTH_MAX, VERSION_PATTERN, OptionsQuery
 from tollgate.serve.catalog_auth.api.queries import QueryParameters as Parameters
 from tollgate.serve.catalog_auth.api.schemas import FixedReply, MigratedReply, component
-from tollgate.serve.catalog_auth.repair.fixes import Choice, Fixed
+from tollgate.serve.catalog_auth.repair.fixes import Fixed, SuggestionChoice
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.repair.migration import NotMigrated
 from tollgate.serve.catalog_auth.repair.migration import migrate as migrated
@@ -130,12 +130,14 @@ async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> 
     return Response(encode_json(reply), media_type=JSON)
 
 
-def _choices(rest: Mapping[str, Any]) -> frozenset[Choice]:
+def _choices(rest: Mapping[str, Any]) -> frozenset[SuggestionChoice]:
     try:
         asked = msgspec.convert(rest, ChoicesBody)
     except msgspec.ValidationError as error:
         raise shape_problem(error) from None
-    return frozenset(Choice(each.rule, each.pointer, each.number) for each in asked.choices)
+    return frozenset(
+        SuggestionChoice(each.rule, each.pointer, each.number) for each in asked.choices
+    )
 
 
 def fixed_reply(made: Fixed) -> Json:

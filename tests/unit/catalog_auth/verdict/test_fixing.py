@@ -6,7 +6,7 @@ import jsonpatch
 import pytest
 
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.repair.fixes import Choice, Repair, fix
+from tollgate.serve.catalog_auth.repair.fixes import Repair, SuggestionChoice, fix
 from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
     oauth2,
@@ -143,7 +143,7 @@ def test_what_a_rule_finds_it_can_repair(rule: str, document: Any) -> None:
 def test_what_a_repair_would_lose_or_guess_is_only_suggested(rule: str, document: Any) -> None:
     assert fix(document, rules=frozenset({rule})).patch == ()
     (finding,) = [each for each in validate(document).findings if each.rule == rule]
-    choice = Choice(rule, pointer(finding.path), len(finding.suggestions) - 1)
+    choice = SuggestionChoice(rule, pointer(finding.path), len(finding.suggestions) - 1)
     fixed = fix(document, rules=frozenset(), choices=frozenset({choice}))
     assert [repair.rule for repair in fixed.repairs] == [rule]
     assert rule not in {each.rule for each in fixed.verdict.findings}
