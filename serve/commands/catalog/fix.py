@@ -29,7 +29,7 @@ from tollgate.serve.commands.catalog.output import print_unusable, progress
 )
 @click.option(
     "--profile",
-    type=click.SuggestionChoice([profile.value for profile in Profile]),
+    type=click.Choice([profile.value for profile in Profile]),
     default=Profile.DEFAULT.value,
 )
 def fix(names: tuple[str, ...], is_written: bool, asks: bool, profile: str) -> None:
