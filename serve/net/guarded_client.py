@@ -87,6 +87,10 @@ class CallRefusedError(CallError):
         self.refusal = refusal
 
 
+class ConnectionDroppedError(CallError):
+    """The server closed the connection before it answered, as it may with one that was kept."""
+
+
 class BodyTooLongError(CallError):
     """The body is larger than was asked for."""
 
@@ -155,6 +159,8 @@ class GuardedClient:
             raise CallError(f"no answer within {self._timeout_s:g} s") from None
         except GzipError as error:
             raise CallError(str(error)) from None
+        except (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError) as error:
+            raise ConnectionDroppedError(" ".join(str(error).split())) from None
         except (aiohttp.ClientError, OSError, ValueError, asyncio.IncompleteReadError) as error:
             raise CallError(" ".join(str(error).split()) or type(error).__name__) from None
         raise CallError(f"there are more than {redirects_max} redirects")

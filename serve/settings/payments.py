@@ -81,7 +81,10 @@ class WebhookSettings:
         "WEBHOOK_TIMEOUT", duration("100ms", "1m"), "10s", "longest wait for a webhook's answer"
     )
     calls_max: int = setting(
-        "WEBHOOK_CALLS_MAX", whole_number(1, 1_024), "16", "webhooks called at the same time"
+        "WEBHOOK_CALLS_MAX",
+        whole_number(1, 1_024),
+        "64",
+        "webhooks called at the same time, test and live",
     )
 
 

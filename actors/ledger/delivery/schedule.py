@@ -13,7 +13,7 @@ claimed again, so that a receiver may see an event twice, with the same id. A de
 sent again is tried once, beside the others, and is dead again if that fails.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -84,13 +84,39 @@ class DeadLetter:
     is_queued: bool
 
 
+@dataclass(frozen=True, slots=True)
+class DueDelivery:
+    """A webhook that is due. `failures`: in a row."""
+
+    webhook: EntityId
+    book: BookId
+    url: str
+    is_test: bool
+    failures: int
+
+
+# Of webhooks that are due, in the order in which they should be served, at most so many.
+ChooseDue = Callable[[Sequence[DueDelivery], int], Sequence[DueDelivery]]
+
+
+def first_due(due: Sequence[DueDelivery], batches_max: int) -> Sequence[DueDelivery]:
+    """The first ones, whoever they are."""
+    return due[:batches_max]
+
+
 class DeliveryStore(Protocol):
     """Durable progress of all webhooks. Every method may raise DeliveriesDown."""
 
     async def claim(
-        self, now_ms: int, lease_ms: int, batches_max: int, letters_max: int
+        self,
+        now_ms: int,
+        lease_ms: int,
+        batches_max: int,
+        letters_max: int,
+        choose: ChooseDue = first_due,
     ) -> list[DeliveryBatch]:
-        """Batches of webhooks that nobody else has claimed, and that are due."""
+        """Batches of chosen webhooks that nobody else has claimed, and that are due. The least
+        recently served are offered first."""
 
     async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
         """Write down what became of a batch. False: its lease had run out, nothing was written."""
@@ -115,7 +141,8 @@ def progress_after(batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) 
     done = [letter for letter in batch.letters[: outcome.delivered] if not letter.is_again]
     cursor = done[-1].event if done else before.cursor
     if outcome.reason is None:
-        return DeliveryProgress(cursor)
+        # (whoever was served longest ago is next: the time of an attempt is also a place in line)
+        return DeliveryProgress(cursor, next_attempt_ms=now_ms)
     failures = 1 if outcome.delivered else before.failures + 1
     since = before.failing_since_ms
     if since is None or outcome.delivered:

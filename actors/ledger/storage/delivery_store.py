@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tollgate.actors.ledger.delivery.schedule import (
     DEAD_LETTERS_MAX,
     REASON_LENGTH_MAX,
+    ChooseDue,
     DeadLetter,
     DeliveriesDown,
     DeliveryBatch,
@@ -23,6 +24,7 @@ from tollgate.actors.ledger.delivery.schedule import (
     DeliveryProgress,
     EventLetter,
     dead_up_to,
+    first_due,
     progress_after,
 )
 from tollgate.actors.ledger.law.values import EntityId
@@ -42,6 +44,8 @@ from tollgate.actors.ledger.storage.errors import FAILURES
 from tollgate.actors.ledger.storage.tables import entities
 
 DEAD_AT_ONCE_MAX = 1_000
+# Webhooks that are offered at once, and how often more are: one merchant may have many.
+OFFER_MAX, OFFERS_MAX = 2_000, 10
 
 
 class SqlDeliveryStore:
@@ -52,11 +56,23 @@ class SqlDeliveryStore:
         self._insert = sqlite.insert if database.is_sqlite else postgresql.insert
 
     async def claim(
-        self, now_ms: int, lease_ms: int, batches_max: int, letters_max: int
+        self,
+        now_ms: int,
+        lease_ms: int,
+        batches_max: int,
+        letters_max: int,
+        choose: ChooseDue = first_due,
     ) -> list[DeliveryBatch]:
+        due: list[DueWebhook] = []
         async with self._reading() as connection:
-            found = await connection.execute(due_webhooks(now_ms).limit(batches_max))
-            due = [due_of(*row) for row in found]
+            for page in range(OFFERS_MAX):
+                query = due_webhooks(now_ms).limit(OFFER_MAX).offset(page * OFFER_MAX)
+                rows = (await connection.execute(query)).all()
+                offered = {each.webhook.id: each for each in (due_of(*row) for row in rows)}
+                offers = [each.offer for each in offered.values()]
+                due += [offered[each.webhook] for each in choose(offers, batches_max - len(due))]
+                if len(rows) < OFFER_MAX or len(due) >= batches_max:
+                    break
         if not due:
             return []
         lease = token_hex(16)

@@ -15,14 +15,13 @@ from sqlalchemy import (
     and_,
     exists,
     func,
-    literal,
     literal_column,
     or_,
     select,
 )
 
 from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
-from tollgate.actors.ledger.delivery.schedule import DeliveryProgress
+from tollgate.actors.ledger.delivery.schedule import DeliveryProgress, DueDelivery
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.tables import ByteOrderedText, Integer64, entities, metadata
@@ -67,13 +66,20 @@ class DueWebhook:
     webhook: Webhook
     progress: DeliveryProgress
 
+    @property
+    def offer(self) -> DueDelivery:
+        """All that a choice among them needs to know."""
+        hook = self.webhook
+        return DueDelivery(hook.id, hook.book, hook.url, hook.is_test, self.progress.failures)
+
 
 webhooks = entities.alias("webhooks")
 events = entities.alias("events")
 
 
 def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
-    """Webhooks that nobody holds, whose pause is over, and for which there is something."""
+    """Webhooks that nobody holds, whose pause is over, and for which there is something; first the
+    ones that were served longest ago."""
     cursor = func.coalesce(cursors.c.cursor, webhooks.c.id)
     has_event = exists().where(
         events.c.book == webhooks.c.book, events.c.kind == "event", events.c.id > cursor
@@ -95,7 +101,7 @@ def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
             or_(cursors.c.webhook.is_(None), is_free(now_ms)),
             or_(has_event, has_again),
         )
-        .order_by(func.coalesce(cursors.c.next_attempt_ms, literal(0)), webhooks.c.id)
+        .order_by(func.coalesce(cursors.c.next_attempt_ms, literal_column("0")), webhooks.c.id)
     )
 
 

@@ -19,7 +19,9 @@ from typing import Protocol
 
 from tollgate.serve.net.guarded_client import (
     CallError,
+    ConnectionDroppedError,
     GuardedClient,
+    HttpReply,
     TargetPolicy,
     TargetRefusal,
     target_refusal,
@@ -113,15 +115,21 @@ class WebhookSender:
     def __init__(
         self, policy: TargetPolicy, timeout_s: float, tls: ssl.SSLContext | None = None
     ) -> None:
-        # One connection per call: nothing of one receiver is around when the next is called.
-        self._client = GuardedClient(policy, timeout_s, tls=tls)
+        self._client = GuardedClient(policy, timeout_s, tls=tls, keeps_connections=True)
 
     async def send(self, url: str, body: bytes, headers: dict[str, str]) -> str | None:
         try:
-            reply = await self._client.call("POST", url, headers, body)
+            reply = await self._call(url, body, headers)
         except CallError as error:
             return str(error)
         return None if 200 <= reply.status < 300 else f"HTTP status {reply.status}"
+
+    async def _call(self, url: str, body: bytes, headers: dict[str, str]) -> HttpReply:
+        """A connection that was kept may have been closed meanwhile: then there is a new one."""
+        try:
+            return await self._client.call("POST", url, headers, body)
+        except ConnectionDroppedError:
+            return await self._client.call("POST", url, headers, body)
 
     async def close(self) -> None:
         await self._client.close()

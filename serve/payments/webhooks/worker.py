@@ -1,13 +1,14 @@
-"""The pump that takes events to webhooks: claim, call, settle, again (part D, Events).
+"""The worker that takes events to webhooks: claim, call, settle, again (part D, Events).
 
 Several calls are under way at once, one per webhook, and the letters of a batch go out one after
-another; the first that fails ends its batch. A batch ends early when its lease would. When storage
-does not answer, the pump says so and waits; when the process dies, leases run out and another
-pump goes on.
+another; the first that fails ends its batch. A batch ends early when others have waited for long
+enough, or its lease would. When storage does not answer, the worker says so and waits; when the
+process dies, leases run out and another worker goes on.
 """
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tollgate.actors.kernel.clock import Clock
@@ -16,6 +17,7 @@ from tollgate.actors.ledger.delivery.schedule import (
     DeliveryBatch,
     DeliveryOutcome,
     DeliveryStore,
+    DueDelivery,
     EventLetter,
 )
 from tollgate.serve.payments.secrets.master_secret import SealBroken
@@ -26,6 +28,7 @@ from tollgate.serve.payments.webhooks.calls import (
     live,
     signature,
 )
+from tollgate.serve.payments.webhooks.fair_choice import OVERLAP, FairChoice
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 LOG = logging.getLogger("tollgate.payments.delivery")
@@ -34,11 +37,13 @@ TIDY_EVERY_S = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class DeliveryBounds:
-    """`calls_max`: under way at once. `letters_max`: of one batch. `timeout_s`: of one call, which
+    """`calls_max`: under way at once, for test merchants and for live ones. `letters_max`: of one
+    batch. `slice_s`: of one batch, beyond which no letter is begun. `timeout_s`: of one call, which
     the sender keeps. `poll_s`: between looks when there is nothing to do."""
 
-    calls_max: int = 16
+    calls_max: int = 64
     letters_max: int = 20
+    slice_s: float = 2.0
     timeout_s: float = 10.0
     poll_s: float = 1.0
 
@@ -66,6 +71,7 @@ class DeliveryWorker:
         self._clock = clock
         self._user_agent = user_agent
         self._bounds = bounds or DeliveryBounds()
+        self._choice = FairChoice(self._bounds.calls_max)
         self._wake = asyncio.Event()
         self._is_stopping = False
         self._tidy_at_s = 0.0
@@ -101,17 +107,26 @@ class DeliveryWorker:
         return len(under_way)
 
     async def _start_calls(self, under_way: set[asyncio.Task[None]]) -> bool:
-        room = self._bounds.calls_max - len(under_way)
+        room = 2 * OVERLAP * self._bounds.calls_max - len(under_way)
         if room <= 0:
             return False
+        now_ms, chosen, batches = self._now_ms(), list[DueDelivery](), list[DeliveryBatch]()
+
+        def choose(due: Sequence[DueDelivery], _: int) -> Sequence[DueDelivery]:
+            more = self._choice.choose(due, now_ms)
+            chosen.extend(more)
+            return more
+
         try:
             await self._tidy()
             batches = await self._store.claim(
-                self._now_ms(), self._bounds.lease_ms, room, self._bounds.letters_max
+                now_ms, self._bounds.lease_ms, room, self._bounds.letters_max, choose
             )
         except DeliveriesDown as error:
             LOG.warning("deliveries wait, because the storage does not answer: %s", error)
             return False
+        finally:
+            self._choice.unclaimed(chosen, [batch.webhook for batch in batches])
         under_way.update(asyncio.create_task(self._deliver(batch)) for batch in batches)
         return bool(batches)
 
@@ -130,7 +145,12 @@ class DeliveryWorker:
         return under_way - done
 
     async def _deliver(self, batch: DeliveryBatch) -> None:
-        outcome = await self._call(batch)
+        calls = 1
+        try:
+            outcome = await self._call(batch)
+            calls = outcome.delivered + (outcome.reason is not None)
+        finally:
+            self._choice.ended(batch.webhook, self._now_ms(), calls)
         if outcome.reason is not None:
             LOG.info("webhook %s of %s: %s", batch.webhook, batch.book, outcome.reason)
         try:
@@ -146,7 +166,11 @@ class DeliveryWorker:
             known = self._box.open(batch.secret, batch.book)
         except SealBroken as error:
             return DeliveryOutcome(0, f"the webhook's secret {error}")
-        enough_ms = self._now_ms() + self._bounds.lease_ms - int(2_000 * self._bounds.timeout_s)
+        begun_ms = self._now_ms()
+        enough_ms = begun_ms + min(
+            int(1_000 * self._bounds.slice_s),
+            self._bounds.lease_ms - int(2_000 * self._bounds.timeout_s),
+        )
         for number, letter in enumerate(batch.letters):
             now_ms = self._now_ms()
             if number and now_ms > enough_ms:

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.delivery.schedule import (
     GIVE_UP_AFTER_MS,
+    ChooseDue,
     DeadLetter,
     DeliveryBatch,
     DeliveryOutcome,
     DeliveryProgress,
+    DueDelivery,
     EventLetter,
     dead_up_to,
+    first_due,
     progress_after,
 )
 from tollgate.actors.ledger.law.values import BookId, EntityId
@@ -46,17 +49,23 @@ class OneWebhook:
     leases: int = 0
 
     async def claim(
-        self, now_ms: int, lease_ms: int, batches_max: int, letters_max: int
+        self,
+        now_ms: int,
+        lease_ms: int,
+        batches_max: int,
+        letters_max: int,
+        choose: ChooseDue = first_due,
     ) -> list[DeliveryBatch]:
+        hook = EntityId(BOOK)
         letters = [
             EventLetter(each, json.dumps({"id": each})) for each in self.waiting()[:letters_max]
         ]
         is_due = self.lease[1] <= now_ms and self.progress.next_attempt_ms <= now_ms
-        if not letters or not is_due:
+        offer = DueDelivery(hook, BOOK, "", True, self.progress.failures)
+        if not letters or not is_due or not choose([offer], batches_max):
             return []
         self.leases += 1
         self.lease = (f"lease {self.leases}", now_ms + lease_ms)
-        hook = EntityId(BOOK)
         return [
             DeliveryBatch(
                 hook, BOOK, "https://x", SEALED, self.lease[0], self.progress, tuple(letters)

@@ -13,7 +13,12 @@ from sqlalchemy import insert
 
 from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.book.entities import Webhook, state_of
-from tollgate.actors.ledger.delivery.schedule import DeliveriesDown, DeliveryBatch, DeliveryOutcome
+from tollgate.actors.ledger.delivery.schedule import (
+    ChooseDue,
+    DeliveriesDown,
+    DeliveryBatch,
+    DeliveryOutcome,
+)
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.connections.engine import Database, connect
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
@@ -21,6 +26,7 @@ from tollgate.actors.ledger.storage.migration import upgrade_tables
 from tollgate.actors.ledger.storage.tables import entities
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
 from tollgate.serve.payments.webhooks.calls import WebhookSecret, is_signed
+from tollgate.serve.payments.webhooks.fair_choice import MERCHANT_CALLS_MAX
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
 
@@ -173,7 +179,9 @@ def test_a_receiver_that_fails_holds_back_no_other(tmp_path: Path) -> None:
         await world.hook(1, book="b")
         await world.events(7, 8)
         await world.events(7, 8, book="b")
-        await world.pump().deliver_due()
+        pump = world.pump()
+        while await pump.deliver_due():
+            pass
 
     receivers = in_world(
         tmp_path, scenario, Receivers(lambda url, _: "no" if "a2" in url else None)
@@ -202,7 +210,7 @@ def test_a_batch_ends_before_its_lease_does(tmp_path: Path) -> None:
         world.receivers.refuse = slow
         await world.hook(1)
         await world.events(*range(2, 12))
-        bounds = DeliveryBounds(calls_max=1, letters_max=10, timeout_s=10.0)
+        bounds = DeliveryBounds(calls_max=1, letters_max=10, slice_s=1_000.0, timeout_s=10.0)
         pump = world.pump(bounds)
         await pump.deliver_due()
         assert world.clock.now_s() - NOW_S < bounds.lease_ms / 1000
@@ -210,6 +218,33 @@ def test_a_batch_ends_before_its_lease_does(tmp_path: Path) -> None:
 
     receivers = in_world(tmp_path, scenario)
     assert receivers.got("https://a1.example") == list(range(2, 12))
+
+
+def test_a_slow_receiver_gives_up_its_place_after_a_while(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        def slow(url: str, event: int) -> None:
+            world.clock.advance(1.5)
+
+        world.receivers.refuse = slow
+        await world.hook(1)
+        await world.events(*range(2, 7))
+        await world.pump(DeliveryBounds(slice_s=2.0)).deliver_due()
+
+    assert in_world(tmp_path, scenario).got("https://a1.example") == [2, 3]
+
+
+def test_a_merchant_has_few_calls_under_way(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(1, 6):
+            await world.hook(number)
+        await world.hook(1, book="b")
+        await world.events(7)
+        await world.events(7, book="b")
+        await world.pump(DeliveryBounds()).deliver_due()
+
+    receivers = in_world(tmp_path, scenario)
+    assert len(receivers.seen) == MERCHANT_CALLS_MAX + 1
+    assert receivers.got("https://b1.example") == [7]
 
 
 def test_running_delivers_until_it_is_stopped(tmp_path: Path) -> None:
@@ -245,12 +280,12 @@ class FlakyStore:
         self.settlements_down = 1
 
     async def claim(
-        self, now_ms: int, lease_ms: int, batches: int, letters: int
+        self, now_ms: int, lease_ms: int, batches: int, letters: int, choose: ChooseDue
     ) -> list[DeliveryBatch]:
         if self.claims_down:
             self.claims_down -= 1
             raise DeliveriesDown("no connection")
-        return await self._store.claim(now_ms, lease_ms, batches, letters)
+        return await self._store.claim(now_ms, lease_ms, batches, letters, choose)
 
     async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
         if self.settlements_down:

@@ -58,16 +58,19 @@ def test_in_three_days_it_is_tried_often_enough() -> None:
     assert 75 < tries < 175
 
 
+def served(cursor: EntityId) -> DeliveryProgress:
+    """Delivered just now: others are next."""
+    return DeliveryProgress(cursor, next_attempt_ms=NOW_MS)
+
+
 @pytest.mark.parametrize("before", [FRESH, FAILING])
 def test_what_is_delivered_moves_the_cursor_and_forgets_failures(before: DeliveryProgress) -> None:
-    assert progress_after(batch(before), DeliveryOutcome(3), NOW_MS) == DeliveryProgress(event(2))
-    assert progress_after(batch(before), DeliveryOutcome(2), NOW_MS) == DeliveryProgress(event(1))
+    assert progress_after(batch(before), DeliveryOutcome(3), NOW_MS) == served(event(2))
+    assert progress_after(batch(before), DeliveryOutcome(2), NOW_MS) == served(event(1))
 
 
 def test_a_batch_without_letters_changes_nothing_but_the_failures() -> None:
-    assert progress_after(
-        batch(FAILING, letters=0), DeliveryOutcome(0), NOW_MS
-    ) == DeliveryProgress(HOOK)
+    assert progress_after(batch(FAILING, letters=0), DeliveryOutcome(0), NOW_MS) == served(HOOK)
 
 
 def test_a_failure_waits() -> None:
@@ -86,10 +89,12 @@ def test_a_delivery_in_between_begins_a_new_row() -> None:
 
 
 def test_what_is_sent_again_does_not_move_the_cursor() -> None:
-    assert progress_after(batch(FRESH, letters=0, again=2), DeliveryOutcome(2), NOW_MS) == FRESH
-    assert progress_after(
-        batch(FRESH, letters=1, again=2), DeliveryOutcome(3), NOW_MS
-    ) == DeliveryProgress(event(0))
+    assert progress_after(batch(FRESH, letters=0, again=2), DeliveryOutcome(2), NOW_MS) == served(
+        HOOK
+    )
+    assert progress_after(batch(FRESH, letters=1, again=2), DeliveryOutcome(3), NOW_MS) == served(
+        event(0)
+    )
     found = progress_after(batch(FRESH, letters=0, again=2), DeliveryOutcome(0, "no"), NOW_MS)
     assert found.cursor == HOOK
 
