@@ -174,6 +174,7 @@ def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:
         clock=clock,
         observe=partial(_observe, tallies),
         on_error=lambda _: tallies.count(INTERNAL_ERROR),
+        count=tallies.count,
     )
     return FrontParts(store, decider, tallies, health, service, _front(settings, service))
 

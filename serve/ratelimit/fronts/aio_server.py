@@ -64,12 +64,18 @@ class AioServer:
             self._loop = uvloop.new_event_loop()
             to_close.callback(self._loop.close)
             thread = Thread(target=self._loop.run_forever, name="grpcio-front", daemon=True)
+            self._thread = thread
             thread.start()
             to_close.callback(thread.join)
             to_close.callback(self._loop.call_soon_threadsafe, self._loop.stop)
             address = self._run(self._start(listen, credentials))
             self._to_close = to_close.pop_all()
         return address
+
+    @property
+    def is_running(self) -> bool:
+        """False once the thread of its loop has ended."""
+        return self._thread.is_alive()
 
     def stop(self, grace_s: float) -> None:
         """No new calls; those in flight complete within the grace, then everything is closed."""

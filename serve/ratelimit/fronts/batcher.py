@@ -9,18 +9,20 @@ the loop, the larger the batches. A caller that gives up never harms the batch i
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from tollgate.serve.ratelimit.fronts.call_queue import QUEUE_MAX
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
+    CALLS_SHED,
+    OVERLOADED,
     DecideBatch,
     ErrorStatus,
     StatusCode,
     WireReply,
 )
-
-QUEUE_MAX = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,13 @@ class CallBatcher:
         executor: Executor,
         queue_max: int = QUEUE_MAX,
         batch_max: int = BATCH_MAX,
+        count: Callable[[str, int], None] = lambda name, by: None,
     ) -> None:
         self._decide_batch = decide_batch
         self._executor = executor
         self._queue_max = queue_max
         self._batch_max = batch_max
+        self._count = count
         self._waiting: deque[_Waiter] = deque()
         self._is_deciding = False
 
@@ -51,19 +55,21 @@ class CallBatcher:
 
         Raises what `decide_batch` raised for the batch.
         """
-        if len(self._waiting) >= self._queue_max:
-            return ErrorStatus(
-                StatusCode.RESOURCE_EXHAUSTED,
-                f"{self._queue_max} calls are waiting for a decision already, try again later",
-            )
         loop = asyncio.get_running_loop()
         waiter = _Waiter(payload, loop.create_future())
         self._waiting.append(waiter)
+        if len(self._waiting) > self._queue_max:
+            self._shed(self._waiting.popleft())
         if not self._is_deciding:
             self._is_deciding = True
             # Soon, not now: what else this turn of the loop brings comes along.
             loop.call_soon(self._start_batch, loop)
         return await waiter.answer
+
+    def _shed(self, oldest: _Waiter) -> None:
+        if not oldest.answer.done():
+            oldest.answer.set_result(ErrorStatus(StatusCode.RESOURCE_EXHAUSTED, OVERLOADED))
+            self._count(CALLS_SHED, 1)
 
     def _start_batch(self, loop: asyncio.AbstractEventLoop) -> None:
         batch: list[_Waiter] = []

@@ -22,6 +22,12 @@ BATCH_MAX = 1024
 STREAMS_PER_CONNECTION_MAX = 1024
 
 
+OVERLOADED = "too many calls are waiting for a decision, try again later"
+# Calls that nobody waited for any more, and calls refused because too many waited.
+CALLS_EXPIRED = "ratelimit.front.calls_expired"
+CALLS_SHED = "ratelimit.front.calls_shed"
+
+
 class StatusCode(IntEnum):
     """The gRPC status codes that Tollgate answers with."""
 
@@ -65,7 +71,8 @@ class Observe(Protocol):
 class Service:
     """The service behind a front: its decisions, and its observers.
 
-    `on_error` is called once per batch for which `decide_batch` raised.
+    `on_error` is called once per batch for which `decide_batch` raised; `count` adds to a service
+    counter.
     """
 
     decide_batch: DecideBatch
@@ -73,6 +80,7 @@ class Service:
     clock: Clock
     observe: Observe
     on_error: Callable[[Exception], None]
+    count: Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,10 @@ class Front(Protocol):
     @property
     def address(self) -> str:
         """The bound address, with the real port."""
+
+    @property
+    def has_ended_threads(self) -> bool:
+        """True when a thread that it needs has ended though it serves."""
 
     def drain(self, grace_s: float) -> None:
         """Reports unhealthy, lets the calls in flight finish within the grace, then closes."""

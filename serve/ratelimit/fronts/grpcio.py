@@ -54,6 +54,10 @@ class GrpcioFront:
         credentials = None if tls is None else server_credentials(tls)
         self._address = self._server.start(self._listen, credentials)
 
+    @property
+    def has_ended_threads(self) -> bool:
+        return not self._server.is_running
+
     def drain(self, grace_s: float) -> None:
         self._health.set(Component.SIGTERM, is_healthy=False)
         self._server.stop(grace_s)
@@ -78,7 +82,7 @@ class _RateLimitService:
     """ShouldRateLimit, on raw bytes."""
 
     def __init__(self, service: Service, executor: ThreadPoolExecutor) -> None:
-        self._gatherer = CallBatcher(unfailing(service), executor)
+        self._gatherer = CallBatcher(unfailing(service), executor, count=service.count)
         self._clock = service.clock
         self._observe = service.observe
 

@@ -5,10 +5,14 @@
 While one pump decides, calls queue in Rust and the next pump takes them all: batches grow with the
 load. Health and reflection go to a grpcio server behind it, over a private unix socket.
 
-The library has no graceful end: `close` fails whatever is in flight. So a drain reports unhealthy,
-keeps answering until no call came for QUIET_S, or the grace is over, and only then closes. It has
-no bound on the size of a message either: a request is in memory, decompressed, before anyone can
-refuse it. So it is for callers one trusts; the grpcio front bounds what it reads.
+A call whose deadline has passed, or whose caller has gone, is neither decided nor counted; of too
+many that wait, the oldest are refused (see `call_queue`).
+
+The library has no graceful end: `close` says GOAWAY and cuts whatever is in flight. So a drain
+reports unhealthy and goes on answering until no call came for QUIET_S, or the grace is over; then
+new calls are refused as UNAVAILABLE until the last decision is answered, and only then it closes.
+It has no bound on the size of a message either: a request is in memory, decompressed, before anyone
+can refuse it. So it is for callers one trusts; the grpcio front bounds what it reads.
 """
 
 import shutil
@@ -16,19 +20,26 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from pygrpc_native import NativeGrpcFront
 
 from tollgate.serve.ratelimit.codec.messages import METHOD_NAME, METHOD_PATH
 from tollgate.serve.ratelimit.fronts.aio_server import AioServer, cannot_listen
+from tollgate.serve.ratelimit.fronts.call_queue import QUEUE_MAX, CallQueue, QueuedCall
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
+    CALLS_EXPIRED,
+    CALLS_SHED,
+    OVERLOADED,
     STREAMS_PER_CONNECTION_MAX,
     ErrorStatus,
     ListenAddress,
     Service,
+    StatusCode,
     host_port,
     unfailing,
 )
@@ -43,18 +54,25 @@ RECEIVE_TIMEOUT_MS = 100
 INNER_GRACE_S = 1.0
 PUMP_END_S = 1.0
 
+_OVERLOADED = ErrorStatus(StatusCode.RESOURCE_EXHAUSTED, OVERLOADED)
+_SHUTTING_DOWN = ErrorStatus(StatusCode.UNAVAILABLE, "the service is shutting down")
+
+if TYPE_CHECKING:
+    from pygrpc_native._native import DetailedEvent
+
 
 @dataclass(frozen=True, slots=True)
 class NativeTuning:
     """Sizes of this front; the defaults were the best of those measured on two cores.
 
-    `pumps` threads decide batches, `io_threads` speak HTTP/2. `socket_dir` is where the private
-    folder of its inner socket is made.
+    `pumps` threads decide batches, each with a queue of `queue_max` calls; `io_threads` speak
+    HTTP/2. `socket_dir` is where the private folder of its inner socket is made.
     """
 
     socket_dir: Path
     pumps: int = 2
     io_threads: int = 1
+    queue_max: int = QUEUE_MAX
 
 
 class NativeFront:
@@ -86,12 +104,19 @@ class NativeFront:
             front.set_fallback(inner_socket)
             front.start()
             self._to_close = to_close.pop_all()
-        self._pumps = [_Pump(front, self._service) for _ in range(self._tuning.pumps)]
+        self._pumps = [
+            _Pump(front, self._service, self._tuning.queue_max) for _ in range(self._tuning.pumps)
+        ]
         self._address = host_port(self._listen.host, front.bound_port)
+
+    @property
+    def has_ended_threads(self) -> bool:
+        return not all(pump.is_alive() for pump in self._pumps)
 
     def drain(self, grace_s: float) -> None:
         self._service.health.set(Component.SIGTERM, is_healthy=False)
         self._wait_until_quiet(grace_s)
+        self._end_decisions()
         self._to_close.close()
         for pump in self._pumps:
             pump.join(PUMP_END_S)
@@ -110,6 +135,15 @@ class NativeFront:
                 return
             time.sleep(QUIET_CHECK_S)
 
+    def _end_decisions(self) -> None:
+        """Refuses new calls until those that are being decided have their answers."""
+        clock = self._service.clock
+        for pump in self._pumps:
+            pump.is_refusing = True
+        give_up_s = clock.monotonic_s() + PUMP_END_S
+        while any(p.is_deciding for p in self._pumps) and clock.monotonic_s() < give_up_s:
+            time.sleep(QUIET_CHECK_S)
+
     def _calls_taken(self) -> int:
         return sum(pump.calls_taken for pump in self._pumps)
 
@@ -120,6 +154,7 @@ def _listening(listen: ListenAddress, tuning: NativeTuning) -> NativeGrpcFront:
             listen.target,
             [(METHOD_PATH, False)],
             io_threads=tuning.io_threads,
+            call_details=True,
             max_concurrent_streams=STREAMS_PER_CONNECTION_MAX,
             reuse_port=listen.is_port_shared,
         )
@@ -130,32 +165,72 @@ def _listening(listen: ListenAddress, tuning: NativeTuning) -> NativeGrpcFront:
 class _Pump(Thread):
     """One thread's loop: take what is queued, decide, answer; until the front is closed."""
 
-    def __init__(self, front: NativeGrpcFront, service: Service) -> None:
+    def __init__(self, front: NativeGrpcFront, service: Service, queue_max: int) -> None:
         super().__init__(name="grpc-pump", daemon=True)
         self._front = front
+        self._service = service
         self._decide_batch = unfailing(service)
-        self._clock = service.clock
-        self._observe = service.observe
+        self._monotonic_s = service.clock.monotonic_s
+        self._queue = CallQueue(queue_max)
         self.is_deciding = False
+        self.is_refusing = False
         self.calls_taken = 0
         self.start()
 
     def run(self) -> None:
-        front, monotonic_s = self._front, self._clock.monotonic_s
-        # Every event is a call: cancellations are only reported for streams, and there are none.
-        while (events := front.recv_batch(BATCH_MAX, RECEIVE_TIMEOUT_MS)) is not None:
-            if not events:
+        while self._receive():
+            calls, expired = self._queue.take(self._monotonic_s(), BATCH_MAX)
+            if expired:
+                self._service.count(CALLS_EXPIRED, expired)
+            if calls and self.is_refusing:
+                self._fail(calls, _SHUTTING_DOWN)
+            elif calls:
+                self.is_deciding = True
+                self._decide(calls)
+                self.is_deciding = False
+
+    def _receive(self) -> bool:
+        """Queues what has come; waits only with nothing to do. False: the front is closed."""
+        timeout_ms = 0 if len(self._queue) else RECEIVE_TIMEOUT_MS
+        while (events := self._front.recv_batch_details(BATCH_MAX, timeout_ms)) is not None:
+            if events:
+                self._enqueue(events)
+            if len(events) < BATCH_MAX:
+                return True
+            # There is more: the queue has to know how long it is, to shed what came first.
+            timeout_ms = 0
+        return False
+
+    def _enqueue(self, events: "list[DetailedEvent]") -> None:
+        now_s = self._monotonic_s()
+        calls: list[QueuedCall] = []
+        gone: set[int] = set()
+        for _, call_id, _, payload, _, details in events:
+            if payload is None:
+                gone.add(call_id)
                 continue
-            self.is_deciding = True
-            self.calls_taken += len(events)
-            started_s = monotonic_s()
-            payloads = [payload for _, _, _, payload, _ in events if payload is not None]
-            answers = self._decide_batch(payloads)
-            # A caller that gave up meanwhile makes both of these say False, and nothing else.
-            for (_, call_id, _, _, _), answer in zip(events, answers, strict=True):
-                if isinstance(answer, ErrorStatus):
-                    front.fail(call_id, answer.code, answer.message)
-                else:
-                    front.respond(call_id, answer)
-            self._observe(METHOD_NAME, len(events), monotonic_s() - started_s)
-            self.is_deciding = False
+            left_s = None if details is None else details[2]
+            calls.append(QueuedCall(call_id, payload, inf if left_s is None else now_s + left_s))
+        self.calls_taken += len(calls)
+        shed = self._queue.add(calls)
+        if shed:
+            self._service.count(CALLS_SHED, len(shed))
+            self._fail(shed, _OVERLOADED)
+        if gone and (expired := self._queue.forget(gone)):
+            self._service.count(CALLS_EXPIRED, expired)
+
+    def _decide(self, calls: list[QueuedCall]) -> None:
+        started_s = self._monotonic_s()
+        respond = self._front.respond
+        replies = self._decide_batch([call.payload for call in calls])
+        # A caller that gave up meanwhile makes both of these say False, and nothing else.
+        for call, reply in zip(calls, replies, strict=True):
+            if isinstance(reply, ErrorStatus):
+                self._front.fail(call.id, reply.code, reply.message)
+            else:
+                respond(call.id, reply)
+        self._service.observe(METHOD_NAME, len(calls), self._monotonic_s() - started_s)
+
+    def _fail(self, calls: list[QueuedCall], status: ErrorStatus) -> None:
+        for call in calls:
+            self._front.fail(call.id, status.code, status.message)

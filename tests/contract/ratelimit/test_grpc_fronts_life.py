@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from tests.support.ratelimit.grpc_peers import GRACE_S, PATIENCE_S, Caller, Decisions, World, caller
 from tollgate.serve.ratelimit.codec.messages import SERVICE_NAME
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress
+from tollgate.serve.ratelimit.fronts.native import NativeFront, NativeTuning
 from tollgate.serve.ratelimit.health import Component, Health
 from tollgate.serve.settings.choices import GrpcFront
 
@@ -172,3 +174,76 @@ def test_the_inner_socket_is_for_this_user_alone(socket_dir: Path, world: World)
     modes = [oct(folder.stat().st_mode & 0o777) for folder in socket_dir.iterdir()]
     front.drain(0)
     assert modes == ["0o700"]
+
+
+def test_calls_that_nobody_waits_for_are_not_decided(
+    front: Front, peer: Caller, world: World
+) -> None:
+    world.decisions.hold()
+    # As many as are decided side by side: what comes behind them waits.
+    first = []
+    for _ in range(2):
+        first.append(peer.decide.future(b"held", timeout=PATIENCE_S))
+        peer.check("")
+    world.decisions.wait_for_a_batch()
+    with caller(front.address) as other:
+        expired = [other.decide.future(b"expired", timeout=0.2) for _ in range(20)]
+        gone = other.start([b"gone"] * 20)
+        for call in expired:
+            assert call.exception(PATIENCE_S).code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        for call in gone:
+            call.cancel()
+        other.check("")
+        world.decisions.release()
+        assert [call.result() for call in first] == [b"re:held"] * 2
+        assert other.decide(b"last", timeout=PATIENCE_S) == b"re:last"
+    decided = {payload for batch in world.decisions.batches for payload in batch}
+    assert decided == {b"held", b"last"}
+
+
+def test_the_native_front_sheds_the_oldest_calls(world: World, socket_dir: Path) -> None:
+    tuning = NativeTuning(socket_dir, pumps=1, queue_max=2)
+    front = NativeFront(ListenAddress("127.0.0.1", 0), world.service(), tuning)
+    front.start()
+    with caller(front.address) as peer:
+        world.decisions.hold()
+        first = peer.decide.future(b"held", timeout=PATIENCE_S)
+        world.decisions.wait_for_a_batch()
+        calls = peer.start([b"%d" % each for each in range(5)])
+        world.decisions.release()
+        assert first.result() == b"re:held"
+        errors = [call.exception(PATIENCE_S) for call in calls]
+        codes = [error.code() for error in errors if error is not None]
+        assert codes == [grpc.StatusCode.RESOURCE_EXHAUSTED] * 3
+    front.drain(0)
+    assert world.counted["ratelimit.front.calls_shed"] == 3
+
+
+def test_a_drain_under_constant_traffic_cuts_no_call(
+    choice: GrpcFront, world: World, socket_dir: Path
+) -> None:
+    front = world.front(choice, socket_dir)
+    front.start()
+    codes: Counter[grpc.StatusCode] = Counter()
+    is_over = threading.Event()
+
+    def keep_calling() -> None:
+        with caller(front.address) as peer:
+            while not is_over.is_set():
+                calls = [peer.decide.future(b"x", timeout=PATIENCE_S) for _ in range(20)]
+                errors = [call.exception(PATIENCE_S) for call in calls]
+                codes.update(each.code() if each else grpc.StatusCode.OK for each in errors)
+
+    callers = [threading.Thread(target=keep_calling) for _ in range(2)]
+    for each in callers:
+        each.start()
+    world.decisions.wait_for_a_batch()
+    front.drain(0.3)
+    is_over.set()
+    for each in callers:
+        each.join(PATIENCE_S)
+    # grpcio cancels what it has not looked at yet.
+    code = grpc.StatusCode
+    refusals = {code.UNAVAILABLE} | ({code.CANCELLED} if choice is GrpcFront.GRPCIO else set())
+    assert codes.keys() <= refusals | {code.OK}
+    assert codes[code.OK] == sum(map(len, world.decisions.batches))

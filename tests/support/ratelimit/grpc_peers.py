@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -64,19 +65,23 @@ class World:
     health: Health = field(default_factory=Health)
     observed: list[tuple[str, int, float]] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
+    counted: Counter[str] = field(default_factory=Counter)
 
     def front(
-        self, choice: GrpcFront, socket_dir: Path, door: ListenAddress | None = None
+        self, choice: GrpcFront, socket_dir: Path, listen: ListenAddress | None = None
     ) -> Front:
-        service = Service(
+        tuning = NativeTuning(socket_dir)
+        return make_front(choice, listen or ListenAddress("127.0.0.1", 0), self.service(), tuning)
+
+    def service(self) -> Service:
+        return Service(
             self.decisions,
             self.health,
             SystemClock(),
             lambda *observation: self.observed.append(observation),
             self.errors.append,
+            lambda name, by: self.counted.update({name: by}),
         )
-        tuning = NativeTuning(socket_dir)
-        return make_front(choice, door or ListenAddress("127.0.0.1", 0), service, tuning)
 
     def calls_observed(self, method: str) -> int:
         return sum(calls for name, calls, _ in self.observed if name == method)

@@ -19,6 +19,7 @@ SERVICE = Service(
     clock=ManualClock(),
     observe=lambda method, calls, seconds: None,
     on_error=lambda error: None,
+    count=lambda name, by: None,
 )
 CLASSES = {GrpcFront.NATIVE: NativeFront, GrpcFront.GRPCIO: GrpcioFront}
 

@@ -53,8 +53,8 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 def test_calls_of_one_turn_go_together_and_in_order() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor)
-        calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(3)]
+        batcher = CallBatcher(echo, executor)
+        calls = [asyncio.create_task(batcher.decide(b"%d" % i)) for i in range(3)]
         await settle()
         executor.run_one()
         assert await asyncio.gather(*calls) == [b"re:0", b"re:1", b"re:2"]
@@ -66,12 +66,12 @@ def test_calls_of_one_turn_go_together_and_in_order() -> None:
 def test_one_batch_is_in_flight_and_the_next_forms_meanwhile() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor)
-        first = asyncio.create_task(gatherer.decide(b"first"))
+        batcher = CallBatcher(echo, executor)
+        first = asyncio.create_task(batcher.decide(b"first"))
         await settle()
         later = []
         for i in range(4):
-            later.append(asyncio.create_task(gatherer.decide(b"%d" % i)))
+            later.append(asyncio.create_task(batcher.decide(b"%d" % i)))
             await settle()
         assert executor.in_flight == 1
         executor.run_one()
@@ -88,9 +88,9 @@ def test_one_batch_is_in_flight_and_the_next_forms_meanwhile() -> None:
 def test_it_starts_again_after_idling() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor)
+        batcher = CallBatcher(echo, executor)
         for payload in (b"a", b"b"):
-            call = asyncio.create_task(gatherer.decide(payload))
+            call = asyncio.create_task(batcher.decide(payload))
             await settle()
             executor.run_one()
             assert await call == b"re:" + payload
@@ -102,8 +102,8 @@ def test_it_starts_again_after_idling() -> None:
 def test_a_batch_has_a_largest_size() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor, batch_max=2)
-        calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(5)]
+        batcher = CallBatcher(echo, executor, batch_max=2)
+        calls = [asyncio.create_task(batcher.decide(b"%d" % i)) for i in range(5)]
         for _ in range(3):
             await settle()
             executor.run_one()
@@ -116,8 +116,8 @@ def test_a_batch_has_a_largest_size() -> None:
 def test_a_caller_that_gives_up_in_flight_harms_nobody() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor)
-        calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(3)]
+        batcher = CallBatcher(echo, executor)
+        calls = [asyncio.create_task(batcher.decide(b"%d" % i)) for i in range(3)]
         await settle()
         calls[1].cancel()
         await settle()
@@ -131,10 +131,10 @@ def test_a_caller_that_gives_up_in_flight_harms_nobody() -> None:
 def test_a_caller_that_gives_up_while_waiting_is_not_decided() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor)
-        calls = [asyncio.create_task(gatherer.decide(b"first"))]
+        batcher = CallBatcher(echo, executor)
+        calls = [asyncio.create_task(batcher.decide(b"first"))]
         await settle()
-        calls += [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
+        calls += [asyncio.create_task(batcher.decide(b"%d" % i)) for i in range(2)]
         await settle()
         calls[1].cancel()
         await settle()
@@ -150,10 +150,10 @@ def test_a_caller_that_gives_up_while_waiting_is_not_decided() -> None:
 def test_when_all_that_waited_gave_up_it_idles() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor)
-        first = asyncio.create_task(gatherer.decide(b"first"))
+        batcher = CallBatcher(echo, executor)
+        first = asyncio.create_task(batcher.decide(b"first"))
         await settle()
-        waiting = asyncio.create_task(gatherer.decide(b"gone"))
+        waiting = asyncio.create_task(batcher.decide(b"gone"))
         await settle()
         waiting.cancel()
         await settle()
@@ -161,7 +161,7 @@ def test_when_all_that_waited_gave_up_it_idles() -> None:
         await first
         await settle()
         assert executor.in_flight == 0
-        last = asyncio.create_task(gatherer.decide(b"last"))
+        last = asyncio.create_task(batcher.decide(b"last"))
         await settle()
         executor.run_one()
         assert await last == b"re:last"
@@ -172,10 +172,10 @@ def test_when_all_that_waited_gave_up_it_idles() -> None:
 def test_an_exception_reaches_everybody_in_the_batch_and_nobody_else() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor)
-        failing = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
+        batcher = CallBatcher(echo, executor)
+        failing = [asyncio.create_task(batcher.decide(b"%d" % i)) for i in range(2)]
         await settle()
-        later = asyncio.create_task(gatherer.decide(b"later"))
+        later = asyncio.create_task(batcher.decide(b"later"))
         await settle()
         executor.run_one(ZeroDivisionError("by zero"))
         outcomes = await asyncio.gather(*failing, return_exceptions=True)
@@ -190,8 +190,8 @@ def test_an_exception_reaches_everybody_in_the_batch_and_nobody_else() -> None:
 def test_an_answer_too_few_is_an_error_for_all() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(lambda payloads: echo(payloads)[1:], executor)
-        calls = [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
+        batcher = CallBatcher(lambda payloads: echo(payloads)[1:], executor)
+        calls = [asyncio.create_task(batcher.decide(b"%d" % i)) for i in range(2)]
         await settle()
         executor.run_one()
         for call in calls:
@@ -201,22 +201,23 @@ def test_an_answer_too_few_is_an_error_for_all() -> None:
     run(scenario())
 
 
-def test_beyond_its_bound_the_queue_refuses_and_keeps_what_it_has() -> None:
+def test_beyond_its_bound_the_queue_sheds_the_oldest() -> None:
     async def scenario() -> None:
         executor = HeldExecutor()
-        gatherer = CallBatcher(echo, executor, queue_max=2)
-        calls = [asyncio.create_task(gatherer.decide(b"first"))]
+        shed: list[tuple[str, int]] = []
+        batcher = CallBatcher(echo, executor, 2, count=lambda name, by: shed.append((name, by)))
+        calls = [asyncio.create_task(batcher.decide(b"first"))]
         await settle()
-        calls += [asyncio.create_task(gatherer.decide(b"%d" % i)) for i in range(2)]
+        calls += [asyncio.create_task(batcher.decide(b"%d" % i)) for i in range(3)]
         await settle()
-        refused = await gatherer.decide(b"one too many")
-        assert refused == ErrorStatus(
+        assert await calls[1] == ErrorStatus(
             StatusCode.RESOURCE_EXHAUSTED,
-            "2 calls are waiting for a decision already, try again later",
+            "too many calls are waiting for a decision, try again later",
         )
         executor.run_one()
         await settle()
         executor.run_one()
-        assert await asyncio.gather(*calls) == [b"re:first", b"re:0", b"re:1"]
+        assert await asyncio.gather(calls[0], *calls[2:]) == [b"re:first", b"re:1", b"re:2"]
+        assert shed == [("ratelimit.front.calls_shed", 1)]
 
     run(scenario())
