@@ -32,7 +32,7 @@ def up(detach: bool) -> None:
     environment = completed_environment(process_environment(), node_environment(settings))
     if settings.http.port == 0:
         environment["PORT"] = str(free_port())
-    command = [sys.executable, "-m", "tollgate.serve.node.process"]
+    command = [sys.executable, "-m", "tollgate.serve.node.supervisor"]
     click.echo("Starting Ray and the services on this machine.")
     if detach:
         _run_detached(command, environment, settings.process.data, SystemClock())

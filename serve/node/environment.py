@@ -13,10 +13,6 @@ from tollgate.serve.node.socket_folder import socket_folder
 from tollgate.serve.settings import Settings
 
 LATENCY_BUCKETS_MS = "0.25,0.5,1,2,5,10,25,50,100,500,2000"
-# Serve's HAProxy says nowhere who its peer is, and Serve has no setting for that; but this one goes
-# into HAProxy's configuration as it is, so a line of our own can follow. HAProxy adds the header
-# behind those of the same name that a caller sends. (`conn-failure` is Serve's default.)
-RETRY_ON = "conn-failure\n\toption\tforwardfor\theader\tX-Tollgate-Peer"
 
 
 def node_environment(settings: Settings) -> dict[str, str]:
@@ -42,7 +38,6 @@ def node_environment(settings: Settings) -> dict[str, str]:
         ),
         "RAY_SERVE_HAPROXY_NBTHREAD": "1",
         "RAY_SERVE_HAPROXY_BINARY_PATH": str(write_program(haproxy)),
-        "RAY_SERVE_HAPROXY_RETRY_ON": RETRY_ON,
         # Replicas' HTTP server would believe any X-Forwarded-For that comes through HAProxy.
         "FORWARDED_ALLOW_IPS": "none",
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(haproxy / "haproxy.cfg"),
@@ -58,6 +53,11 @@ def node_environment(settings: Settings) -> dict[str, str]:
         # On one machine nobody else has to notice first that a replica is leaving.
         "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "0",
         "RAY_SERVE_PROXY_MIN_DRAINING_PERIOD_S": "0.1",
+        # A HAProxy that is gone is replaced after three looks, and a replica left alone after two.
+        "RAY_SERVE_PROXY_HEALTH_CHECK_PERIOD_S": "0.5",
+        "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "1s",
+        # A busy machine may take longer than 5 s to start one.
+        "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
         "RAY_SERVE_REQUEST_LATENCY_BUCKETS_MS": LATENCY_BUCKETS_MS,
     }
 

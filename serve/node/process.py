@@ -1,9 +1,9 @@
-"""The process that owns a node: it starts Ray and Serve here, watches, drains and stops them.
+"""The process of a node: it starts Ray and Serve, watches, drains and stops them.
 
     starting -> serving --SIGTERM, SIGINT, SIGHUP--> draining -> stopped
 
-Run as `python -m tollgate.serve.node.process` by `tollgate up`,
-with the environment of `node/environment.py`.
+Run as `python -m tollgate.serve.node.process` by the supervisor, which owns what is written about
+the run and ends whatever is left when this process is gone.
 """
 
 import logging
@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from threading import Event
 from types import FrameType
 from typing import Any
@@ -24,13 +23,11 @@ from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus
 
 from tollgate.actors.kernel.clock import SystemClock
-from tollgate.actors.ratelimit.statistics.totals import Statistics
-from tollgate.serve.catalog_auth import deployment as catalog_deployment
+from tollgate.serve.node.announcements import Announcements, addresses_of
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.run_record import OPERATOR, RunRecord, remove_record, write_record
-from tollgate.serve.node.socket_folder import remove_socket_folder, socket_folder
-from tollgate.serve.payments import deployment as payments_deployment
-from tollgate.serve.ratelimit.sinks.json_lines import NO_STATISTICS, json_lines
+from tollgate.serve.node.parenthood import end_with_parent
+from tollgate.serve.node.run_record import RunRecord, write_record
+from tollgate.serve.node.socket_folder import socket_folder
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, rate_limit_actors
 from tollgate.serve.settings import Settings, process_environment
 from tollgate.serve.settings.choices import Transport
@@ -39,6 +36,8 @@ from tollgate.serve.wiring import SERVICES, applications, new_run
 LOG = logging.getLogger("tollgate.node")
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
 DRAIN_MARGIN_S = 5.0
+# The doors are open by then; a busy machine may take a while to say where.
+ANSWER_WITHIN_S = 60.0
 WATCH_EVERY_S = 1.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -49,13 +48,12 @@ class Node:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stop = Event()
-        self._statistics = NO_STATISTICS
-        self._record = RunRecord(pid=os.getpid(), started_s=SystemClock().now_s())
+        self._started_s = SystemClock().now_s()
+        self._announcements = Announcements(settings)
 
     def run(self) -> int:
-        """Serve until a signal comes; the exit status."""
+        """Serves until a signal comes; the exit status."""
         self._take_signals()
-        write_record(self._settings.process.data, self._record)
         try:
             self._start_ray()
             self._take_signals()  # again, for Ray put its own handlers in their place
@@ -108,69 +106,34 @@ class Node:
             actors = creating.result()
         listening = actors.operations.begin.remote()
         door = _opened(applications(settings, run))
-        addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}"}
-        addresses["gRPC"] = door.describe.remote().result()["grpc"]
-        if settings.payments.is_on:
-            prefix = payments_deployment.ROUTE_PREFIX
-            addresses["payments"] = f"http://{addresses['HTTP']}{prefix} (to browse: /docs)"
-            if settings.payments.operator_key_file:
-                own = settings.payments
-                addresses[OPERATOR] = f"http://{own.operator_host}:{own.operator_port}"
-        if settings.catalog.is_on:
-            addresses["catalog auth"] = (
-                f"http://{addresses['HTTP']}{catalog_deployment.ROUTE_PREFIX}/"
-            )
-        addresses |= ray.get(listening)
+        described = door.describe.remote().result(timeout_s=ANSWER_WITHIN_S)
+        addresses = addresses_of(settings, described["grpc"])
+        addresses |= ray.get(listening, timeout=ANSWER_WITHIN_S)
         addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
-        self._tell(addresses, ray.get(actors.watcher.describe.remote()))
+        rules = ray.get(actors.watcher.describe.remote(), timeout=ANSWER_WITHIN_S)
+        took_s = SystemClock().now_s() - self._started_s
+        self._announcements.tell_start(addresses, rules, took_s)
+        record = RunRecord(os.getppid(), self._started_s, addresses, is_ready=True)
+        write_record(settings.process.data, record)
         return actors, door
 
-    def _tell(self, addresses: dict[str, str], rules: dict[str, Any]) -> None:
-        """Write the record and say what is listening where, and what is decided."""
-        for name in ("gRPC", "HTTP", "debug"):
-            LOG.warning("Listening for %s on '%s'", name, addresses[name])
-        took_s = SystemClock().now_s() - self._record.started_s
-        lines = [f"Tollgate is up after {took_s:.1f} s."]
-        lines += [f"  {name:<14}{address}" for name, address in addresses.items()]
-        lines.append(f"  {'domains':<14}{', '.join(rules['domains']) or 'none'}")
-        lines.append(f"  {'logs':<14}{self._settings.process.data}/ray/session_latest/logs")
-        if rules["error"]:
-            lines.append(f"  {'rules':<14}not loaded: {rules['error']}")
-        click.echo("\n".join(lines))
-        self._told = (rules["generation"], rules["error"])
-        self._record = replace(self._record, addresses=addresses, is_ready=True)
-        write_record(self._settings.process.data, self._record)
-
     def _watch(self, actors: RateLimitActors) -> None:
-        """Wait for the signal; meanwhile say what becomes of the rules, and of the statistics
+        """Waits for the signal; meanwhile says what becomes of the rules, and of the statistics
         where standard output was chosen for them."""
         statistics = self._settings.statistics
         clock = SystemClock()
         flush_s = clock.monotonic_s()
         while not self._stop.wait(WATCH_EVERY_S):
             try:
-                self._tell_rules(ray.get(actors.watcher.describe.remote(), timeout=WATCH_EVERY_S))
+                rules = ray.get(actors.watcher.describe.remote(), timeout=WATCH_EVERY_S)
+                self._announcements.tell_rules(rules)
                 is_due = clock.monotonic_s() >= flush_s + statistics.flush_interval_s
                 if statistics.transport is Transport.STDOUT and is_due:
                     flush_s = clock.monotonic_s()
-                    self._tell_statistics(ray.get(actors.operations.statistics.remote()))
+                    asked = actors.operations.statistics.remote()
+                    self._announcements.tell_statistics(ray.get(asked, timeout=WATCH_EVERY_S))
             except RayError as error:
                 LOG.debug("asked again in a moment: %s", type(error).__name__)
-
-    def _tell_rules(self, rules: dict[str, Any]) -> None:
-        news = (rules["generation"], rules["error"])
-        if news != self._told and rules["error"]:
-            LOG.error("rules not loaded, the last good ones stay in force: %s", rules["error"])
-        elif news != self._told:
-            domains = ", ".join(rules["domains"]) or "none"
-            LOG.warning("rules in force: generation %d, domains %s", news[0], domains)
-        self._told = news
-
-    def _tell_statistics(self, statistics: Statistics) -> None:
-        tags = dict(self._settings.statistics.extra_tags)
-        for line in json_lines(self._statistics, statistics, tags):
-            click.echo(line)
-        self._statistics = statistics
 
     def _drain(self, door: DeploymentHandle[Any]) -> None:
         grace_s = self._settings.process.drain_grace_s
@@ -186,8 +149,6 @@ class Node:
         if ray.is_initialized():
             ray_serve.shutdown()  # type: ignore[no-untyped-call]
             ray.shutdown()
-        remove_record(self._settings.process.data)
-        remove_socket_folder(self._settings.process.data)
 
 
 class NotOpenedError(Exception):
@@ -221,7 +182,8 @@ def _reason(error: RuntimeError) -> str:
 
 
 def main() -> int:
-    """Run a node with the settings of the process environment."""
+    """Runs a node with the settings of the process environment."""
+    end_with_parent(signal.SIGTERM)
     settings = Settings.from_environment(process_environment())
     configure_logs(settings)
     return Node(settings).run()

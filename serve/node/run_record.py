@@ -14,7 +14,7 @@ OPERATOR = "operator"
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run on this machine. `addresses`: what is listening, by name."""
+    """One run on this machine: its supervisor's pid, and the addresses of its doors by name."""
 
     pid: int
     started_s: float
@@ -34,13 +34,18 @@ def write_record(data: str, record: RunRecord) -> None:
     replace_file(path, json.dumps(asdict(record), indent=2).encode(), mode=0o644)
 
 
-def running(data: str) -> RunRecord | None:
-    """The record of the run that is alive; None when nothing runs with this data folder."""
+def read_record(data: str) -> RunRecord | None:
+    """The record of the last run; None when there is none, as after an orderly end."""
     try:
-        record = RunRecord(**json.loads(record_path(data).read_text()))
+        return RunRecord(**json.loads(record_path(data).read_text()))
     except (OSError, ValueError, TypeError):
         return None
-    return record if _is_alive(record.pid) else None
+
+
+def running(data: str) -> RunRecord | None:
+    """The record of the run that is alive; None when nothing runs with this data folder."""
+    record = read_record(data)
+    return record if record is not None and _is_alive(record.pid) else None
 
 
 def remove_record(data: str) -> None:
@@ -55,8 +60,8 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    # A pid may have been given to somebody else: ours runs the node module.
+    # A pid may have been given to somebody else: ours runs the supervisor.
     try:
-        return b"tollgate.serve.node.process" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"tollgate.serve.node.supervisor" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return True

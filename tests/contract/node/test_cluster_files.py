@@ -23,8 +23,6 @@ from ray import serve as ray_serve
 from ray.autoscaler._private.util import prepare_config, validate_config
 from ray.serve.schema import ServeDeploySchema
 
-from tollgate.serve.node.environment import RETRY_ON
-
 ROOT = Path(__file__).resolve().parents[3]
 RAY = Path(ray.__file__).parent
 DOCUMENTATION_RANGE = ip_network("192.0.2.0/24")
@@ -215,9 +213,11 @@ def test_ray_knows_every_name() -> None:
         assert name in known, f"Ray does not read {name}"
 
 
-def test_a_cluster_tells_callers_addresses_as_one_machine_does() -> None:
+def test_a_cluster_patches_haproxy_as_one_machine_does() -> None:
     variables = ray_env()
-    assert variables["RAY_SERVE_HAPROXY_RETRY_ON"] == RETRY_ON
+    program = variables["RAY_SERVE_HAPROXY_BINARY_PATH"].replace(HOME, "~")
+    write = f"-m tollgate.serve.node.haproxy {program.removesuffix('/haproxy')}"
+    assert any(write in command for command in cluster()["setup_commands"])
     assert variables["FORWARDED_ALLOW_IPS"] not in ("", "*")
 
 

@@ -1,0 +1,72 @@
+"""The lines that a node writes to its operator: addresses, changes of rules, statistics."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.serve.catalog_auth import deployment as catalog_deployment
+from tollgate.serve.node.run_record import OPERATOR
+from tollgate.serve.payments import deployment as payments_deployment
+from tollgate.serve.ratelimit.sinks.json_lines import NO_STATISTICS, json_lines
+from tollgate.serve.settings import Settings
+
+LOG = logging.getLogger("tollgate.node")
+
+
+def addresses_of(settings: Settings, grpc: str) -> dict[str, str]:
+    """The doors by name; `grpc` is where the gRPC door listens, which settings may leave open."""
+    addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}", "gRPC": grpc}
+    if settings.payments.is_on:
+        prefix = payments_deployment.ROUTE_PREFIX
+        addresses["payments"] = f"http://{addresses['HTTP']}{prefix} (to browse: /docs)"
+        if settings.payments.operator_key_file:
+            own = settings.payments
+            addresses[OPERATOR] = f"http://{own.operator_host}:{own.operator_port}"
+    if settings.catalog.is_on:
+        prefix = catalog_deployment.ROUTE_PREFIX
+        addresses["catalog auth"] = f"http://{addresses['HTTP']}{prefix}/"
+    return addresses
+
+
+class Announcements:
+    """Says what has changed since it was said last."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._statistics = NO_STATISTICS
+        self._rules: tuple[Any, Any] = (None, None)
+
+    def tell_start(
+        self, addresses: Mapping[str, str], rules: dict[str, Any], took_s: float
+    ) -> None:
+        """The addresses, the domains that have rules, and where the logs are."""
+        for name in ("gRPC", "HTTP", "debug"):
+            LOG.warning("Listening for %s on '%s'", name, addresses[name])
+        lines = [f"Tollgate is up after {took_s:.1f} s."]
+        lines += [f"  {name:<14}{address}" for name, address in addresses.items()]
+        lines.append(f"  {'domains':<14}{', '.join(rules['domains']) or 'none'}")
+        lines.append(f"  {'logs':<14}{self._settings.process.data}/ray/session_latest/logs")
+        if rules["error"]:
+            lines.append(f"  {'rules':<14}not loaded: {rules['error']}")
+        click.echo("\n".join(lines))
+        self._rules = (rules["generation"], rules["error"])
+
+    def tell_rules(self, rules: dict[str, Any]) -> None:
+        """The rules in force, or the reason why newer ones are not."""
+        news = (rules["generation"], rules["error"])
+        if news != self._rules and rules["error"]:
+            LOG.error("rules not loaded, the last good ones stay in force: %s", rules["error"])
+        elif news != self._rules:
+            domains = ", ".join(rules["domains"]) or "none"
+            LOG.warning("rules in force: generation %d, domains %s", news[0], domains)
+        self._rules = news
+
+    def tell_statistics(self, statistics: Statistics) -> None:
+        """A line for each statistic that has changed."""
+        tags = dict(self._settings.statistics.extra_tags)
+        for line in json_lines(self._statistics, statistics, tags):
+            click.echo(line)
+        self._statistics = statistics
