@@ -18,7 +18,7 @@ from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
-from tollgate.actors.ledger.storage.key_uses import SqlKeyUses
+from tollgate.actors.ledger.storage.key_uses import SqlInstallation, SqlKeyUses
 from tollgate.actors.ledger.storage.location import check_cluster
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
@@ -44,7 +44,7 @@ from tollgate.serve.payments.reference.tables import load_reference
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
-from tollgate.serve.payments.secrets.master_secret import load_master_secret
+from tollgate.serve.payments.secrets.master_secret import open_master_secret
 from tollgate.serve.payments.secrets.operator_key import load_operator_key
 from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.webhooks.calls import WebhookSender
@@ -76,11 +76,12 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     """The parts, put together and not yet started. Raises StorageError, SecretFileError,
     DataFileError, RuleFileError: each one line for the operator."""
     clock: Clock = SystemClock()
-    secret = load_master_secret(settings.payments.secret_path(settings.process.data))
     reference = load_reference(settings.payments.tables)
     tallies = Tallies(f"payments-{os.getpid()}")
     ledger = await _ledger(settings, clock)
     database = await open_database(settings.ledger.storage_url(settings.process.data))
+    path = settings.payments.secret_path(settings.process.data)
+    secret = await open_master_secret(path, SqlInstallation(database))
     store, digests, generator = SqlReadStore(database), KeyDigests(secret), SecretGenerator(secret)
     uses = KeyUses(SqlKeyUses(database), clock)
     deliveries, box = SqlDeliveryStore(database), WebhookSecretSealer(secret)

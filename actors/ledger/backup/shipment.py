@@ -29,6 +29,7 @@ HEADS_PER_PIECE = 1_000
 STATE_TABLES: tuple[Table, ...] = (
     schema.anchors,
     schema.key_uses,
+    schema.installation,
     delivery_tables.cursors,
     delivery_tables.dead,
 )

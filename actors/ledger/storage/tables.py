@@ -149,6 +149,14 @@ key_uses = Table(
     Column("used_ms", Integer64, nullable=False),
 )
 
+# What belongs to these books and is kept elsewhere, by a mark that gives nothing of it away.
+installation = Table(
+    "installation",
+    metadata,
+    Column("name", ByteOrderedText, primary_key=True),
+    Column("mark", Text, nullable=False),
+)
+
 heads = Table(
     "heads",
     metadata,

@@ -2,7 +2,8 @@
 
 It is a file that is made once, at the first start, readable by its owner alone. Every node needs
 the same one: without it no app's key is known any more and no sealed text can be opened, so it goes
-into the backup, apart from the database.
+into the backup, apart from the database. The database holds its mark: with another file, or with
+none where one belongs, nothing starts.
 """
 
 import hmac
@@ -11,7 +12,7 @@ import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn, final
+from typing import NoReturn, Protocol, final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -23,6 +24,7 @@ SEALED_LENGTH_MAX = 16 * 1024
 _NONCE_BYTES = 12
 _MARK = "sealed1."
 _OTHERS = 0o077
+MARK = "payments secret"
 
 
 class SecretFileError(Exception):
@@ -53,6 +55,11 @@ class MasterSecret:
         """A key of 32 bytes for one purpose; keys of different purposes tell nothing of each
         other."""
         return hmac.digest(self.__secret, f"tollgate:{purpose}".encode(), "sha256")
+
+    @property
+    def mark(self) -> str:
+        """A short text by which the file is known again; it gives nothing of the secret away."""
+        return self.key_for("mark of the file").hex()[:16]
 
     def sealer(self, purpose: str) -> "Sealer":
         return Sealer(self.key_for(f"seal:{purpose}"))
@@ -85,6 +92,35 @@ class Sealer:
         except (ValueError, InvalidTag):
             raise SealBroken("cannot be opened with this secret") from None
         return plain.decode()
+
+
+class Marks(Protocol):
+    """The marks that the books keep."""
+
+    async def mark(self, name: str) -> str | None: ...
+
+    async def set_mark(self, name: str, mark: str) -> str: ...
+
+    async def has_books(self) -> bool: ...
+
+
+async def open_master_secret(path: Path, marks: Marks) -> MasterSecret:
+    """The secret that belongs to the books; made, when there are none. Raises SecretFileError."""
+    known = await marks.mark(MARK)
+    if not path.exists() and (known is not None or await marks.has_books()):
+        which = f" (its mark is {known})" if known else ""
+        raise SecretFileError(
+            f"{path}: is not there, and the books were written with the secret in it{which}: put "
+            "the file back, from the backup or from another node"
+        )
+    secret = load_master_secret(path)
+    holding = known or await marks.set_mark(MARK, secret.mark)
+    if holding != secret.mark:
+        raise SecretFileError(
+            f"{path}: is not the file that the books were written with: its mark is {secret.mark}, "
+            f"and theirs is {holding}: put that one back, from the backup or from another node"
+        )
+    return secret
 
 
 def load_master_secret(path: Path) -> MasterSecret:

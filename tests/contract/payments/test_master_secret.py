@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tollgate.serve.payments.secrets.master_secret import SecretFileError, load_master_secret
+from tests.support.payments.api import PaymentsApi
+from tollgate.actors.ledger.storage.key_uses import SqlInstallation
+from tollgate.serve.payments.secrets.master_secret import (
+    SecretFileError,
+    load_master_secret,
+    open_master_secret,
+)
 
 MAKERS = 4
 PRINT_A_KEY = (
@@ -65,3 +71,35 @@ def test_a_place_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SecretFileError, match=r"Not a directory|File exists"):
         load_master_secret(tmp_path / "file" / "secret")
+
+
+def test_the_books_know_their_secret(api: PaymentsApi, tmp_path: Path) -> None:
+    """A file that is lost or another is refused, and none is made in its place."""
+    marks, path = SqlInstallation(api.database), tmp_path / "secret"
+    first = api.runner.run(open_master_secret(path, marks))
+    assert api.runner.run(open_master_secret(path, marks)).mark == first.mark
+    kept = path.rename(tmp_path / "kept")
+    with pytest.raises(SecretFileError, match=f"is not there.*its mark is {first.mark}"):
+        api.runner.run(open_master_secret(path, marks))
+    assert not path.exists()
+    other = load_master_secret(path)
+    with pytest.raises(SecretFileError, match=f"mark is {other.mark}, and theirs is {first.mark}"):
+        api.runner.run(open_master_secret(path, marks))
+    kept.rename(path)
+    assert api.runner.run(open_master_secret(path, marks)).mark == first.mark
+
+
+def test_books_of_before_marks_make_no_new_secret(api: PaymentsApi, tmp_path: Path) -> None:
+    api.new_app()
+    with pytest.raises(SecretFileError, match="is not there, and the books were written"):
+        api.runner.run(open_master_secret(tmp_path / "secret", SqlInstallation(api.database)))
+
+
+def test_of_two_first_nodes_with_files_of_their_own_one_starts(
+    api: PaymentsApi, tmp_path: Path
+) -> None:
+    marks = SqlInstallation(api.database)
+    api.runner.run(open_master_secret(tmp_path / "one", marks))
+    load_master_secret(tmp_path / "two")
+    with pytest.raises(SecretFileError, match="is not the file"):
+        api.runner.run(open_master_secret(tmp_path / "two", marks))
