@@ -1,67 +1,61 @@
 """The rate-limit service as a Ray Serve deployment: one replica is one front process.
 
 HTTP reaches it through Serve. For gRPC it listens itself, because calls must reach Python in
-batches. Its threads: the front's pumps, one that follows the rules, one that keeps house.
+batches.
 """
 
 import asyncio
 import logging
 import os
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Thread
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 from ray import get_runtime_context
 from ray import serve as ray_serve
+from ray.exceptions import RayError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
-from tollgate.actors.ratelimit.watching.actor import generations
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import unfailing
-from tollgate.serve.ratelimit.health import Component
 from tollgate.serve.ratelimit.json_endpoint import JsonEndpoint
-from tollgate.serve.ratelimit.wiring import RateLimitActors, front_parts, rate_limit_actors
+from tollgate.serve.ratelimit.wiring import front_process, rate_limit_actors
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.choices import ErrorStatusCodes, Transport
+from tollgate.serve.settings.choices import ErrorStatusCodes
 
 LOG = logging.getLogger("tollgate.ratelimit")
-KEEP_HOUSE_EVERY_S = 0.25
-FIRST_RULES_WITHIN_S = 10.0
+SHUTDOWN_MARGIN_S = 5.0
 ONGOING_REQUESTS_MAX = 4_096
-LOCAL_CACHE = "ratelimit.localcache."
 
 
 @ray_serve.deployment(
     name="RateLimit",
     max_ongoing_requests=ONGOING_REQUESTS_MAX,
     ray_actor_options={"num_cpus": 0},
-    graceful_shutdown_timeout_s=5,
     logging_config={"enable_access_log": False, "log_level": "WARNING"},
 )
 class RateLimit:
     """One front process: decides the calls of gRPC and HTTP."""
 
     def __init__(self, settings: Settings, run: str) -> None:
-        self._settings = settings
-        self._actors: RateLimitActors = rate_limit_actors(settings, run)
-        self._parts = front_parts(settings, self._actors)
-        self._has_rules = Event()
-        self._is_stopped = Event()
+        self._grace_s = settings.process.drain_grace_s
+        actors = rate_limit_actors(settings, run)
+        send = partial(_send, actors.operations, os.getpid(), get_runtime_context().current_actor)
+        process = self._process = front_process(settings, actors, send)
         is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
-        batcher = CallBatcher(unfailing(self._parts.service), ThreadPoolExecutor(1, "json"))
+        decide = unfailing(process.service)
+        batcher = CallBatcher(decide, ThreadPoolExecutor(1, "json"), count=process.service.count)
         self._json = JsonEndpoint(
             batcher.decide,
-            self._parts.health,
+            process.service.health,
             is_precise=is_precise,
             body_bytes_max=settings.bounds.request_bytes_max,
             elsewhere=_elsewhere(settings),
         )
-        for work in (self._follow_rules, self._keep_house):
-            Thread(target=work, name=work.__name__, daemon=True).start()
-        if not settings.rules.starts_without_rules:
-            self._has_rules.wait(FIRST_RULES_WITHIN_S)
-        self._parts.front.start()
+        process.start(waits_for_rules=not settings.rules.starts_without_rules)
         spare_what_is_there()
 
     async def __call__(self, request: Request) -> Response:
@@ -69,48 +63,29 @@ class RateLimit:
 
     async def describe(self) -> dict[str, object]:
         """The process and what it is bound to."""
-        return {"pid": os.getpid(), "grpc": self._parts.front.address}
+        return {"pid": os.getpid(), "grpc": self._process.front.address}
+
+    async def check_health(self) -> None:
+        """Serve asks this every few seconds, and replaces a replica for which it raises."""
+        self._process.check()
 
     async def drain(self, grace_s: float) -> None:
         """Report unhealthy, finish the calls in flight, close the gRPC port."""
-        await asyncio.to_thread(self._parts.front.drain, grace_s)
+        await asyncio.to_thread(self._process.drain, grace_s)
 
-    def _follow_rules(self) -> None:
-        for generation in generations(self._actors.watcher, self._is_stopped):
-            self._parts.decider.use_rules(generation.rules)
-            has_domains = bool(generation.rules.domains)
-            self._parts.health.set(Component.CONFIG, is_healthy=has_domains)
-            self._has_rules.set()
+    async def __del__(self) -> None:
+        """Serve awaits this when it stops a replica: at a new deployment, or with fewer of them."""
+        await self.drain(self._grace_s)
+        self._process.stop()
 
-    def _keep_house(self) -> None:
-        """Send the statistics, see whether partitions are back, and say so to the health."""
-        needs_backend = self._settings.counting.checks_backend
-        has_statistics = self._settings.statistics.transport is not Transport.DISABLED
-        pid, me = os.getpid(), get_runtime_context().current_actor
-        while not self._is_stopped.wait(KEEP_HOUSE_EVERY_S):
-            self._parts.store.probe()
-            if needs_backend:
-                self._parts.health.set(Component.BACKEND, is_healthy=not self._parts.store.down)
-            self._show_local_cache()
-            delta = self._parts.tallies.drain()
-            if has_statistics:
-                self._actors.operations.absorb.remote(delta, pid, me)
 
-    def _show_local_cache(self) -> None:
-        cache = self._parts.decider.cache
-        if cache is None:
-            return
-        gauges = cache.gauges
-        for name, value in (
-            ("entryCount", len(cache)),
-            ("evacuateCount", gauges.evacuate_count),
-            ("expiredCount", gauges.expired_count),
-            ("hitCount", gauges.hit_count),
-            ("missCount", gauges.miss_count),
-            ("lookupCount", gauges.lookup_count),
-            ("overwriteCount", gauges.overwrite_count),
-        ):
-            self._parts.tallies.gauge(LOCAL_CACHE + name, value)
+def _send(operations: Any, pid: int, me: Any, delta: StatisticsDelta) -> "Future[object] | None":
+    try:
+        report: Future[object] = operations.absorb.remote(delta, pid, me).future()
+    except RayError as error:
+        LOG.warning("statistics could not be sent: %s", type(error).__name__)
+        return None
+    return report
 
 
 def _elsewhere(settings: Settings) -> tuple[str, ...]:
@@ -121,5 +96,8 @@ def _elsewhere(settings: Settings) -> tuple[str, ...]:
 
 def application(settings: Settings, run: str) -> ray_serve.Application:
     """The application of one run."""
-    door: ray_serve.Application = RateLimit.bind(settings, run)  # type: ignore[attr-defined]
-    return door
+    deployment = RateLimit.options(  # type: ignore[attr-defined]
+        graceful_shutdown_timeout_s=settings.process.drain_grace_s + SHUTDOWN_MARGIN_S
+    )
+    bound: ray_serve.Application = deployment.bind(settings, run)
+    return bound

@@ -2,6 +2,8 @@
 
 import logging
 import os
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,14 +16,16 @@ from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
-from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.actors.ratelimit.watching.actor import start_watcher
+from tollgate.actors.ratelimit.statistics.reporter import StatisticsReporter
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
+from tollgate.actors.ratelimit.watching.actor import rule_sets, start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.socket_folder import socket_folder
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.debug.port import DebugPort
+from tollgate.serve.ratelimit.front_process import FrontProcess
 from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls, Service
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
@@ -46,18 +50,6 @@ class RateLimitActors:
     partitions: list[Any]
     watcher: Any
     operations: Any
-
-
-@dataclass(frozen=True, slots=True)
-class FrontParts:
-    """The parts of one front process."""
-
-    store: PartitionedCounters
-    decider: Decider
-    tallies: Tallies
-    health: Health
-    service: Service
-    front: Front
 
 
 def decision_policy(settings: Settings) -> Policy:
@@ -151,8 +143,12 @@ async def open_ports(settings: Settings, operations: Operations) -> dict[str, Li
     return ports
 
 
-def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:
-    """The parts of a front process, put together and not yet started."""
+def front_process(
+    settings: Settings,
+    actors: RateLimitActors,
+    send: Callable[[StatisticsDelta], "Future[object] | None"],
+) -> FrontProcess:
+    """A front process, put together and not yet started. `send`: statistics to the operators."""
     configure_logs(settings)
     clock: Clock = SystemClock()
     tallies = Tallies(f"front-{os.getpid()}")
@@ -176,7 +172,17 @@ def front_parts(settings: Settings, actors: RateLimitActors) -> FrontParts:
         on_error=lambda _: tallies.count(INTERNAL_ERROR),
         count=tallies.count,
     )
-    return FrontParts(store, decider, tallies, health, service, _front(settings, service))
+    has_statistics = settings.statistics.transport is not Transport.DISABLED
+    return FrontProcess(
+        front=_front(settings, service),
+        service=service,
+        decider=decider,
+        store=store,
+        tallies=tallies,
+        follow=partial(rule_sets, actors.watcher),
+        reporter=StatisticsReporter(tallies, send) if has_statistics else None,
+        checks_backend=settings.counting.checks_backend,
+    )
 
 
 def _observe(tallies: Tallies, method: str, calls: int, seconds: float) -> None:

@@ -26,6 +26,8 @@ from tollgate.actors.ratelimit.counting.store import Unreachable
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
+START_WITHIN_S = 60.0
+ANSWER_WITHIN_S = 1.0  # for a result that is there already
 
 PartitionAnswers = dict[int, list[list[int]] | Unreachable]
 
@@ -70,7 +72,7 @@ def start_partitions(names: Sequence[str], namespace: str, counters_max: int) ->
         ).remote(counters_max)
         for name in names
     ]
-    ray.get([handle.describe.remote() for handle in handles])
+    ray.get([handle.describe.remote() for handle in handles], timeout=START_WITHIN_S)
     return handles
 
 
@@ -180,7 +182,7 @@ class PartitionedCounters:
 def _has_answered(probe: Any) -> bool:
     """True when a call that has ended did so with an answer."""
     try:
-        ray.get(probe)
+        ray.get(probe, timeout=ANSWER_WITHIN_S)
     except RayError:
         return False
     return True

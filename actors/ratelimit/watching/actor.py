@@ -1,6 +1,6 @@
 """The config watcher as a Ray actor: it looks at the rules and tells every front (long poll).
 
-Fronts ask for a generation newer than the one they have and wait. A front that is late, and one
+Fronts ask for rules other than those they have and wait. A front that is late, and one
 whose watcher was restarted, asks the same question and catches up.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from tollgate.actors.ratelimit.rules.rule_set import dump
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet, dump
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
 from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
 
@@ -37,11 +37,15 @@ class ConfigWatcher:
         self._changed = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
 
-    async def newer_than(self, number: int, patience_s: float) -> Generation | None:
-        """The generation in force once it is not `number`; None when patience ends first."""
+    async def other_than(self, digest: str, patience_s: float) -> Generation | None:
+        """The generation in force once its rules are others; None when patience ends first.
+
+        `digest`: of the rules that the front has, for numbers begin anew with a watcher that has
+        lost its archive.
+        """
         self._begin()
         generation = self._watcher.generation
-        if generation is not None and generation.number != number:
+        if generation is not None and generation.rules.digest != digest:
             return generation
         try:
             async with asyncio.timeout(patience_s):
@@ -49,7 +53,9 @@ class ConfigWatcher:
         except TimeoutError:
             return None
         generation = self._watcher.generation
-        return generation if generation is not None and generation.number != number else None
+        if generation is None or generation.rules.digest == digest:
+            return None
+        return generation
 
     async def describe(self) -> dict[str, object]:
         """The rules in force, and the error of the last load if it failed (the operator's line)."""
@@ -126,11 +132,11 @@ def start_watcher(name: str, namespace: str, *arguments: object) -> Any:
 
 def generations(watcher: Any, is_stopped: Event) -> Iterator[Generation]:
     """Every generation that comes into force, until stopped. Blocks; outlives the watcher's death:
-    one that was restarted goes on with its numbers, and the question is simply asked again."""
-    number = 0
+    the question is simply asked again of one that was restarted."""
+    digest = ""
     while not is_stopped.is_set():
         try:
-            question = watcher.newer_than.remote(number, PATIENCE_S)
+            question = watcher.other_than.remote(digest, PATIENCE_S)
             generation = ray.get(question, timeout=2 * PATIENCE_S)
         except RayError as error:
             LOG.warning(
@@ -139,5 +145,10 @@ def generations(watcher: Any, is_stopped: Event) -> Iterator[Generation]:
             is_stopped.wait(RETRY_S)
             continue
         if generation is not None:
-            number = generation.number
+            digest = generation.rules.digest
             yield generation
+
+
+def rule_sets(watcher: Any, is_stopped: Event) -> Iterator[RuleSet]:
+    """The rules of `generations`."""
+    return (generation.rules for generation in generations(watcher, is_stopped))

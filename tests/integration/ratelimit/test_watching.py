@@ -48,6 +48,9 @@ class Watched:
         """Put this into the only rule file."""
         (self._rules / "shop.yaml").write_text(text)
 
+    def lose_archive(self) -> None:
+        self._archive.unlink()
+
     def start(self, run: str) -> Any:
         """The watcher of this run."""
         source = RuleDirectory(
@@ -136,6 +139,18 @@ def test_a_change_is_a_new_generation_for_every_front(watched: Watched) -> None:
     assert [limit_of(generation) for generation in first.generations] == [1, 2]
     assert first.generations == second.generations
     assert in_force(watcher) == (2, "")
+
+
+def test_a_watcher_that_lost_its_archive_and_its_numbers_is_followed(watched: Watched) -> None:
+    watcher = watched.start("run")
+    with Follower(watcher) as front:
+        front.wait_for(1)
+        watched.lose_archive()
+        watched.write(rule_text(2))
+        kill(watcher)
+        until(lambda: len(front.generations) == 2, "the front has the rules of the new watcher")
+    assert front.numbers == [1, 1]
+    assert [limit_of(generation) for generation in front.generations] == [1, 2]
 
 
 def test_a_bad_set_changes_nothing_and_is_told(watched: Watched) -> None:

@@ -1,0 +1,120 @@
+"""One front process without Ray: its threads, their supervision, and its end.
+
+    starting --rules, or too long without--> serving --drain--> drained
+
+Besides the front's own threads, one follows the rules and one keeps house: it looks whether lost
+counters are back and hands on the statistics. A thread that has ended is reported by `check`, for
+nothing here can do without it.
+"""
+
+from collections.abc import Callable, Iterator
+from threading import Event, Lock, Thread
+
+from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
+from tollgate.actors.ratelimit.decision.decider import Decider
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.actors.ratelimit.statistics.reporter import StatisticsReporter
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.ratelimit.fronts.front import Front, Service
+from tollgate.serve.ratelimit.health import Component
+
+KEEP_HOUSE_EVERY_S = 0.25
+FIRST_RULES_WITHIN_S = 10.0
+LOCAL_CACHE = "ratelimit.localcache."
+
+
+class EndedThreads(Exception):  # noqa: N818 (it reads as what is reported)
+    """Threads have ended that this process cannot do without; the text names them."""
+
+
+class FrontProcess:
+    """`follow` yields every rule set that comes into force until its event is set. `reporter`
+    None: statistics are turned off. `checks_backend`: lost counters make the process unhealthy."""
+
+    def __init__(
+        self,
+        *,
+        front: Front,
+        service: Service,
+        decider: Decider,
+        store: PartitionedCounters,
+        tallies: Tallies,
+        follow: Callable[[Event], Iterator[RuleSet]],
+        reporter: StatisticsReporter | None,
+        checks_backend: bool,
+    ) -> None:
+        self.front = front
+        self.service = service
+        self._decider = decider
+        self._store = store
+        self._tallies = tallies
+        self._follow = follow
+        self._reporter = reporter
+        self._checks_backend = checks_backend
+        self._has_rules = Event()
+        self._is_stopped = Event()
+        self._draining = Lock()
+        self._is_drained = False
+        self._threads: list[Thread] = []
+
+    def start(self, *, waits_for_rules: bool) -> None:
+        """Serves, once there are rules or FIRST_RULES_WITHIN_S has passed. Raises as `Front`."""
+        for name, work in (("follow-rules", self._follow_rules), ("keep-house", self._keep_house)):
+            thread = Thread(target=work, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        if waits_for_rules:
+            self._has_rules.wait(FIRST_RULES_WITHIN_S)
+        self.front.start()
+
+    def check(self) -> None:
+        """Raises EndedThreads for a thread that ended by itself."""
+        ended = [thread.name for thread in self._threads if not thread.is_alive()]
+        if self.front.has_ended_threads and not self._is_drained:
+            ended.append("the front's")
+        if ended and not self._is_stopped.is_set():
+            raise EndedThreads(f"threads have ended: {', '.join(ended)}")
+
+    def drain(self, grace_s: float) -> None:
+        """Reports unhealthy, finishes the calls in flight, closes the front: once."""
+        with self._draining:
+            if not self._is_drained:
+                self.front.drain(grace_s)
+                self._is_drained = True
+
+    def stop(self) -> None:
+        """Ends the threads, with a last report of the statistics."""
+        self._is_stopped.set()
+
+    def _follow_rules(self) -> None:
+        for rules in self._follow(self._is_stopped):
+            self._decider.use_rules(rules)
+            self.service.health.set(Component.CONFIG, is_healthy=bool(rules.domains))
+            self._has_rules.set()
+
+    def _keep_house(self) -> None:
+        is_last = False
+        while not is_last:
+            is_last = self._is_stopped.wait(KEEP_HOUSE_EVERY_S)
+            self._store.probe()
+            if self._checks_backend:
+                self.service.health.set(Component.BACKEND, is_healthy=not self._store.down)
+            self._show_local_cache()
+            if self._reporter is not None:
+                self._reporter.report()
+
+    def _show_local_cache(self) -> None:
+        cache = self._decider.cache
+        if cache is None:
+            return
+        gauges = cache.gauges
+        for name, value in (
+            ("entryCount", len(cache)),
+            ("evacuateCount", gauges.evacuate_count),
+            ("expiredCount", gauges.expired_count),
+            ("hitCount", gauges.hit_count),
+            ("missCount", gauges.miss_count),
+            ("lookupCount", gauges.lookup_count),
+            ("overwriteCount", gauges.overwrite_count),
+        ):
+            self._tallies.gauge(LOCAL_CACHE + name, value)

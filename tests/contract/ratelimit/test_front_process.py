@@ -1,0 +1,91 @@
+"""A front process: its threads are supervised, and it drains once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.support.ratelimit.engine import Engine, rules_from
+from tests.support.ratelimit.grpc_peers import PATIENCE_S, World, caller
+from tests.support.waiting import until
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.actors.ratelimit.statistics.reporter import StatisticsReporter
+from tollgate.serve.ratelimit.front_process import EndedThreads, FrontProcess
+from tollgate.serve.settings.choices import GrpcFront
+
+RULES = rules_from("domain: d\ndescriptors: [{key: k}]\n")
+
+
+class Counters:
+    """A store with nothing to look after, until it breaks."""
+
+    partitions = 1
+    down: frozenset[int] = frozenset()
+
+    def __init__(self) -> None:
+        self.is_broken = False
+
+    def probe(self) -> None:
+        assert not self.is_broken, "an error that nobody foresaw"
+
+
+class Process:
+    """A front process with all that a test turns."""
+
+    def __init__(self, choice: GrpcFront, world: World, socket_dir: Path) -> None:
+        engine = Engine(None)
+        self.counters = Counters()
+        self.reported: list[object] = []
+        self.world = world
+        self.process = FrontProcess(
+            front=world.front(choice, socket_dir),
+            service=world.service(),
+            decider=engine.decider,
+            store=self.counters,  # type: ignore[arg-type]
+            tallies=engine.tallies,
+            follow=self.follow,
+            reporter=StatisticsReporter(engine.tallies, self.reported.append),
+            checks_backend=False,
+        )
+
+    def follow(self, is_stopped: Event) -> Iterator[RuleSet]:
+        yield RULES
+        is_stopped.wait()
+
+
+@pytest.fixture
+def running(choice: GrpcFront, world: World, socket_dir: Path) -> Iterator[Process]:
+    found = Process(choice, world, socket_dir)
+    found.process.start(waits_for_rules=True)
+    yield found
+    found.process.drain(0)
+    found.process.stop()
+
+
+def test_it_serves_and_is_well(running: Process) -> None:
+    running.process.check()
+    with caller(running.process.front.address) as peer:
+        assert peer.decide(b"x", timeout=PATIENCE_S) == b"re:x"
+    until(lambda: len(running.reported) > 1, "the statistics are reported again and again")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_ends_is_reported(running: Process) -> None:
+    running.counters.is_broken = True
+
+    def report() -> str:
+        try:
+            running.process.check()
+        except EndedThreads as error:
+            return str(error)
+        return ""
+
+    assert until(report, "the thread's end is seen") == "threads have ended: keep-house"
+
+
+def test_a_drained_process_is_gone_and_still_well(running: Process) -> None:
+    for _ in range(2):
+        running.process.drain(0)
+    assert not running.world.health.is_healthy
+    running.process.check()
