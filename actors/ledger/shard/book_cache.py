@@ -41,32 +41,24 @@ class BookCache:
         await self.load_entities(new, workspace)
 
     async def _load_heads(self, books: set[BookId], workspace: SpeculativeState) -> None:
-        wanted = sorted(books - workspace.heads.keys())
-        workspace.inherit(wanted, ())
-        absent = []
-        for book in wanted:
-            if book not in workspace.heads:
-                workspace.heads[book] = head = self._heads.get(book)
-                if head is None:
-                    absent.append(book)
-        if absent:
+        workspace.inherit(books - workspace.heads.keys(), ())
+        found = {book: self._heads.get(book) for book in sorted(books - workspace.heads.keys())}
+        if absent := [book for book, head in found.items() if head is None]:
             stored = await self._store.heads(absent)
-            workspace.heads.update((book, head_of_row(row)) for book, row in stored.items())
+            found.update((book, head_of_row(row)) for book, row in stored.items())
+        # (only now: what cannot be read is not known to be absent)
+        workspace.heads.update(found)
 
     async def load_entities(self, orders: Iterable[Order], workspace: SpeculativeState) -> None:
         """What the commands need, and what they turn out to need once that is known."""
         known = workspace.entities
         while wanted := {each for order in orders for each in needs(order.command, known)}:
             workspace.inherit((), wanted)
-            absent = []
-            for each in sorted(wanted):
-                if each not in known:
-                    known[each] = entity = self._entities.get(each)
-                    if entity is None:
-                        absent.append(each)
-            if absent:
+            found = {each: self._entities.get(each) for each in sorted(wanted - known.keys())}
+            if absent := [each for each, entity in found.items() if entity is None]:
                 stored = await self._store.entities(absent)
-                known.update((each, entity_of_row(row)) for each, row in stored.items())
+                found.update((each, entity_of_row(row)) for each, row in stored.items())
+            known.update(found)
 
     def apply(self, workspace: SpeculativeState) -> None:
         """The workspace's state is durable now. What was only read is kept as well, if it is of the

@@ -19,8 +19,10 @@ What orders were told is remembered by their operation ids for a while. So a cop
 refused or turned away, which comes late, is told the same instead of being done; and a copy of one
 that was done is never told that it was not.
 
-An order that breaks a rule of the books is refused for it, and no other order with it. Deciding
-changes nothing until it is through, so an assertion there is one order's own. When the tables
+An order that breaks a rule of the books is refused for it, and no other order with it. Reading what
+it needs and deciding it changes nothing until it is through, so whatever is raised there, foreseen
+or not, is one order's own: ending the shard for it would end every next one, as clients ask again.
+Storage that fails is nobody's own, and neither is memory that has run out. When the tables
 refuse a commit for what is in it, nothing was written, and nobody knows whose fault it is: all that
 was speculated is dropped, and its orders are decided again, each in a commit of its own.
 
@@ -49,9 +51,18 @@ from tollgate.actors.ledger.law.outcomes import (
 )
 from tollgate.actors.ledger.shard.batch import SpeculativeState
 from tollgate.actors.ledger.shard.book_cache import BookCache
-from tollgate.actors.ledger.storage.store import BrokenCommit, JournalStore
+from tollgate.actors.ledger.storage.store import (
+    BrokenCommit,
+    Fenced,
+    JournalStore,
+    OutcomeUnknown,
+    StorageDown,
+)
 
 LOG = logging.getLogger("tollgate.ledger")
+NOT_OF_ONE_ORDER = (StorageDown, OutcomeUnknown, Fenced, MemoryError)
+# By operation: why what an order needs cannot be read.
+_Unread = dict[str, Exception]
 RETRY_AFTER_S = 1
 _DECIDED = Indefinite("it is being done, or was: ask again for its answer")
 
@@ -217,10 +228,25 @@ class Shard:
         batch = self._open
         batch.waiters.extend(waiters)
         orders = [waiter.order for waiter in waiters]
-        await self._shelf.load(orders, batch.workspace)
+        unread = await self._load(orders, batch.workspace)
         now_ms = self._now_ms()
         for order in orders:
-            batch.answers.append(await self._answer(order, batch, now_ms))
+            batch.answers.append(await self._answer(order, batch, now_ms, unread))
+
+    async def _load(self, orders: Sequence[Order], workspace: SpeculativeState) -> _Unread:
+        """Load what the orders need, together, or else one by one; for whom it cannot be read."""
+        try:
+            await self._shelf.load(orders, workspace)
+        except NOT_OF_ONE_ORDER:
+            raise
+        except Exception as error:
+            if len(orders) == 1:
+                return {orders[0].operation: error}
+            unread: _Unread = {}
+            for order in orders:
+                unread.update(await self._load([order], workspace))
+            return unread
+        return {}
 
     def _close(self) -> None:
         """Send the open batch to the disk, if there is anything in it, and open the next."""
@@ -247,7 +273,9 @@ class Shard:
         self._wake.set()
         _deliver(batch.waiters, batch.answers)
 
-    async def _answer(self, order: Order, batch: _Batch, now_ms: int) -> OrderOutcome:
+    async def _answer(
+        self, order: Order, batch: _Batch, now_ms: int, unread: _Unread
+    ) -> OrderOutcome:
         """To be told once the batch is durable."""
         workspace = batch.workspace
         if (earlier := workspace.earlier(order)) is not None:
@@ -255,11 +283,15 @@ class Shard:
             return earlier
         if (told := self._told.get(order.operation)) is not None:
             return told
-        # An order of this batch may have changed what this one needs.
-        await self._shelf.load_entities((order,), workspace)
         try:
+            if (error := unread.get(order.operation)) is not None:
+                raise error
+            # An order of this batch may have changed what this one needs.
+            await self._shelf.load_entities((order,), workspace)
             answer: OrderOutcome = workspace.decide(order, now_ms)
-        except (AssertionError, LookupError) as error:
+        except NOT_OF_ONE_ORDER:
+            raise
+        except Exception as error:
             # A writer that was replaced may see newer entities beside its older head.
             await self._store.check_epoch()
             answer = self._broken(order, error)

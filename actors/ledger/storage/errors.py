@@ -25,6 +25,10 @@ FAILURES: tuple[type[Exception], ...] = (
 )
 
 
+# What Python says of a value that it cannot hand to a driver: nothing has reached the storage.
+UNWRITABLE = (TypeError, ValueError, ArithmeticError)
+
+
 def is_seq_taken(error: Exception) -> bool:
     """Whether another writer has already written an entry with one of these numbers (F1)."""
     match error:

@@ -23,7 +23,13 @@ from tollgate.actors.ledger.storage.connections.connection import Connection, tr
 from tollgate.actors.ledger.storage.connections.drivers import Taken
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import query
-from tollgate.actors.ledger.storage.errors import FAILURES, is_about_content, is_seq_taken, reason
+from tollgate.actors.ledger.storage.errors import (
+    FAILURES,
+    UNWRITABLE,
+    is_about_content,
+    is_seq_taken,
+    reason,
+)
 from tollgate.actors.ledger.storage.reading.shard_state import StateReader
 from tollgate.actors.ledger.storage.store import BrokenCommit, Fenced, OutcomeUnknown, StorageDown
 from tollgate.actors.ledger.storage.tables import owners
@@ -85,6 +91,8 @@ class SqlJournalStore:
                 raise BrokenCommit(reason(error)) from error
             self._end = self._meaning(error)
             raise self._end from error
+        except UNWRITABLE as error:
+            raise BrokenCommit(reason(error)) from error
         except Fenced as fenced:
             self._end = fenced
             raise

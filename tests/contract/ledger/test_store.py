@@ -135,7 +135,7 @@ def test_entries_come_in_order_in_pieces_of_one_book_or_of_all(run: Run) -> None
 # Everything or nothing
 
 
-@pytest.mark.parametrize("bad", ["operation", "key", "posting", "public key"])
+@pytest.mark.parametrize("bad", ["operation", "key", "posting", "number", "text", "public key"])
 def test_a_commit_with_one_bad_row_leaves_no_trace(run: Run, bad: str) -> None:
     async def scenario(storage: Storage) -> None:
         store, book = await storage.store(), Book()
@@ -154,6 +154,10 @@ def test_a_commit_with_one_bad_row_leaves_no_trace(run: Run, bad: str) -> None:
             nowhere: Any = None
             leg = Posting("merchant", nowhere, 1)
             commit.entries[0] = replace(commit.entries[0], postings=(leg,))
+        elif bad == "number":
+            commit.entries[0] = replace(commit.entries[0], postings=move(2**70))
+        elif bad == "text":
+            commit.entries[0] = replace(commit.entries[0], event="\ud800")
         else:
             commit.entities.append(book.entity("merchant", is_test=True, public_key="pk"))
         with pytest.raises(BrokenCommit):

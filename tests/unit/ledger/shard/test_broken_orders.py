@@ -11,16 +11,19 @@ from tests.support.ledger.shard import SteeredStore, Writer, authorised, capture
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import OrderEffect, execute
-from tollgate.actors.ledger.law.commands import Order
+from tollgate.actors.ledger.law.commands import Command, Order
 from tollgate.actors.ledger.law.outcomes import (
     Done,
+    Indefinite,
     OrderOutcome,
     Refusal,
     RefusalReason,
     TurnedAway,
 )
 from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.shard import batch as speculation
+from tollgate.actors.ledger.shard import book_cache
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.storage.store import BrokenCommit, Fenced
 
@@ -45,6 +48,33 @@ def poisoned_rules(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def unforeseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deciding an order of a certain amount meets a bug that no rule of the books foresaw."""
+
+    def broken(
+        head: Head | None, entities: Entities, order: Order, now_ms: int
+    ) -> OrderEffect | Refusal:
+        if amount_of(order) == POISON:
+            raise RecursionError("maximum recursion depth exceeded")
+        return execute(head, entities, order, now_ms)
+
+    monkeypatch.setattr(speculation, "execute", broken)
+
+
+@pytest.fixture
+def poisoned_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an order of a certain amount needs cannot even be said."""
+    needs = book_cache.needs
+
+    def broken(command: Command, known: Entities) -> set[EntityId]:
+        if getattr(command, "amount", 0) == POISON:
+            raise ValueError("a bug")
+        return needs(command, known)
+
+    monkeypatch.setattr(book_cache, "needs", broken)
+
+
+@pytest.fixture
 def poisoned_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables refuse whatever a certain amount has to do with."""
     append = SteeredStore.append
@@ -63,7 +93,9 @@ def poisoned(request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(request.param)
 
 
-either = pytest.mark.parametrize("poisoned", ["poisoned_rules", "poisoned_tables"], indirect=True)
+either = pytest.mark.parametrize(
+    "poisoned", ["poisoned_rules", "unforeseen", "poisoned_needs", "poisoned_tables"], indirect=True
+)
 
 
 def is_broken(answer: OrderOutcome) -> bool:
@@ -190,5 +222,36 @@ def test_a_shard_that_was_replaced_blames_nobody() -> None:
         (answer,) = await older.ask(writer.order(authorise(POISON)))
         assert not is_broken(answer)
         assert [type(end) for end in older.ends] == [Fenced]
+
+    run(scenario)
+
+
+def test_an_entity_that_cannot_be_read_is_not_taken_for_absent() -> None:
+    """What is stored of one transaction is no JSON any more: the others of the batch go on."""
+
+    async def scenario(writer: Writer) -> None:
+        spoilt, sound = await authorised(writer), await authorised(writer)
+        row = writer.tables.entities[spoilt]
+        writer.tables.entities[spoilt] = replace(row, state="{")
+        await writer.take_over()
+        orders = [capture(spoilt, 1), capture(sound, 1), capture(spoilt, 2)]
+        first, done, second = await writer.ask(*map(writer.order, orders))
+        assert (is_broken(first), is_broken(second)) == (True, True)
+        assert isinstance(done, Done)
+        assert writer.ends == []
+
+    run(scenario)
+
+
+def test_memory_that_has_run_out_is_not_one_orders_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def starved(*_: object) -> OrderEffect | Refusal:
+        raise MemoryError
+
+    monkeypatch.setattr(speculation, "execute", starved)
+
+    async def scenario(writer: Writer) -> None:
+        (answer,) = await writer.ask(writer.order(authorise(1)))
+        assert isinstance(answer, Indefinite)
+        assert [type(end) for end in writer.ends] == [MemoryError]
 
     run(scenario)
