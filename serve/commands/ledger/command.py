@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn, TypeVar
 
 import click
+from msgspec.json import decode
 
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
@@ -34,7 +35,8 @@ from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, StorageDown
 from tollgate.serve.commands.ledger.reports import print_report, print_totals, progress_bar
 from tollgate.serve.node.run_record import running
-from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row
+from tollgate.serve.payments.api.entity_cache import CachedMerchant
+from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
 from tollgate.serve.settings import Settings, SettingsError, process_environment
 
 LINES_PER_PAGE = 1_000
@@ -94,13 +96,14 @@ def export(merchant: str, format_: str, output: Path | None) -> None:
 
     async def exported(database: Database) -> int:
         reads = SqlReadStore(database)
-        if await reads.entity("merchant", EntityId(merchant)) is None:
+        if (row := await reads.entity("merchant", EntityId(merchant))) is None:
             raise StorageError(f"{merchant}: there is no such merchant")
+        funding = decode(row.document, type=CachedMerchant).currency
         with _output(output) as file, progress_bar("lines") as step:
             file.write(CSV_HEADER if is_csv else b"")
             count = 0
             async for document in _lines(reads, BookId(merchant)):
-                file.write(csv_row(document) if is_csv else document.encode() + b"\n")
+                file.write((csv_row if is_csv else ndjson_row)(document, funding))
                 count += 1
                 step(count, None)
         return count

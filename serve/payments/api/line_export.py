@@ -1,4 +1,7 @@
-"""Lines as CSV (RFC 4180), safe to open in a spreadsheet.
+"""Lines as CSV (RFC 4180), safe to open in a spreadsheet, and as NDJSON.
+
+Both name two currencies: `currency` is that of `amount`, `fundingCurrency` that of `balance` and
+`fee`. A line by itself leaves the latter to its merchant; a file of lines may be read without it.
 
 A spreadsheet runs what begins with = + - @ or a tab as a formula. Texts that do get an apostrophe
 in front; numbers are ours and stay numbers.
@@ -10,10 +13,12 @@ import io
 from msgspec import Struct, field
 from msgspec.json import Decoder
 
+from tollgate.actors.ledger.law.values import Currency
+
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 COLUMNS = (
-    *("id", "created", "kind", "transactionId", "currency", "amount", "balance", "fee"),
-    *("description", "test"),
+    *("id", "created", "kind", "transactionId", "currency", "amount"),
+    *("fundingCurrency", "balance", "fee", "description", "test"),
 )
 KINDS = ("capture", "refund", "dispute", "payout")
 
@@ -49,16 +54,22 @@ class _Line(Struct):
 _decode = Decoder(_Line).decode
 
 
-def csv_row(document: str) -> bytes:
-    """A line's document as a row."""
+def csv_row(document: str, funding: Currency) -> bytes:
+    """The document of a line as a row."""
     line = _decode(document)
     return _row(
         (
             *(line.id, line.created, line.kind, line.transaction),
-            *(line.amount.currency, line.amount.amount, line.balance, line.fee),
+            *(line.amount.currency, line.amount.amount, funding, line.balance, line.fee),
             *(without_formula(line.description), "yes" if line.test else "no"),
         )
     )
+
+
+def ndjson_row(document: str, funding: Currency) -> bytes:
+    """The document of a line with what its merchant is funded in."""
+    named = document.removesuffix("}") + f',"fundingCurrency":"{funding}"}}\n'
+    return named.encode()
 
 
 def without_formula(text: str) -> str:

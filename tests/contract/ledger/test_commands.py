@@ -95,6 +95,8 @@ def test_lines_are_exported_for_spreadsheets_and_programs(
     rows = list(csv.DictReader(file.open(newline="")))
     assert [row["id"] for row in rows] == [each["id"] for each in documents]
     assert [int(row["balance"]) for row in rows] == [each["balance"] for each in documents]
+    funding = {each["fundingCurrency"] for each in documents}
+    assert funding == {row["fundingCurrency"] for row in rows} == {"DKK"}
     assert "'=HYPERLINK()" in {row["description"] for row in rows}
     done = call(url, data, "export", shop, "--output", str(file))
     assert done.exit_code == 1

@@ -8,13 +8,14 @@ from msgspec.json import decode
 
 from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.law.rows import Entry
-from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.law.values import BookId, Currency, EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row
+from tollgate.serve.payments.api.entity_cache import CachedMerchant
+from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest
 from tollgate.serve.payments.api.replies import Reply, Stream, as_list, encode_json
@@ -28,6 +29,8 @@ AT_LENGTH_MAX = 40
 LINES_PER_PIECE = 500
 CSV = b"text/csv; charset=utf-8; header=present"
 NDJSON = b"application/x-ndjson"
+EXPORT = """All of them, the oldest first; `before` and `after` bound them. `amount` is in
+`currency`; `balance` and `fee` are in `fundingCurrency`."""
 
 
 async def list_lines(context: ApiContext, call: Call) -> Reply:
@@ -40,13 +43,13 @@ async def find_line(context: ApiContext, call: Call) -> Reply:
 
 
 async def export_lines_as_csv(context: ApiContext, call: Call) -> Stream:
-    documents = await _exported(context, call)
-    return Stream(_csv(documents), CSV, _attachment("lines.csv"))
+    merchant, documents = await _exported(context, call)
+    return Stream(_csv(documents, merchant.currency), CSV, _attachment("lines.csv"))
 
 
 async def export_lines_as_ndjson(context: ApiContext, call: Call) -> Stream:
-    documents = await _exported(context, call)
-    return Stream(_ndjson(documents), NDJSON, _attachment("lines.ndjson"))
+    merchant, documents = await _exported(context, call)
+    return Stream(_ndjson(documents, merchant.currency), NDJSON, _attachment("lines.ndjson"))
 
 
 async def list_events(context: ApiContext, call: Call) -> Reply:
@@ -92,13 +95,13 @@ def _audit_document(entry: Entry) -> dict[str, object]:
     }
 
 
-async def _exported(context: ApiContext, call: Call) -> AsyncIterator[str]:
-    """Lines, the oldest first, page by page while they are sent."""
+async def _exported(context: ApiContext, call: Call) -> tuple[CachedMerchant, AsyncIterator[str]]:
+    """Lines of a merchant, the oldest first, page by page while they are sent."""
     merchant = await context.access_merchant(call, call.ids[0])
     query = dict(read_query(call.query))
     query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
     wanted = read_list_query(query, LINE_FILTERS)
-    return _all_lines(context, merchant.id, wanted.page, wanted.wanted)
+    return merchant, _all_lines(context, merchant.id, wanted.page, wanted.wanted)
 
 
 async def _all_lines(
@@ -111,15 +114,15 @@ async def _all_lines(
         page = replace(page, after=EntityId(str(last)))
 
 
-async def _csv(documents: AsyncIterator[str]) -> AsyncIterator[bytes]:
+async def _csv(documents: AsyncIterator[str], funding: Currency) -> AsyncIterator[bytes]:
     yield CSV_HEADER
     async for document in documents:
-        yield csv_row(document)
+        yield csv_row(document, funding)
 
 
-async def _ndjson(documents: AsyncIterator[str]) -> AsyncIterator[bytes]:
+async def _ndjson(documents: AsyncIterator[str], funding: Currency) -> AsyncIterator[bytes]:
     async for document in documents:
-        yield document.encode() + b"\n"
+        yield ndjson_row(document, funding)
 
 
 def _attachment(name: str) -> tuple[tuple[bytes, bytes], ...]:
@@ -180,7 +183,7 @@ ROUTES = (
         media_type="text/csv",
         filters=LINE_FILTERS,
         statuses=MEMBERS_ONLY,
-        description="All of them, the oldest first; `before` and `after` bound them.",
+        description=EXPORT,
     ),
     Route(
         "GET",
@@ -191,7 +194,7 @@ ROUTES = (
         media_type="application/x-ndjson",
         filters=LINE_FILTERS,
         statuses=MEMBERS_ONLY,
-        description="All of them, the oldest first; `before` and `after` bound them.",
+        description=EXPORT,
     ),
     Route(
         "GET",

@@ -75,9 +75,25 @@ def test_lines_as_csv(api: PaymentsApi, shop: App, merchant: Merchant, traded: s
     assert [row["id"] for row in rows] == [line["id"] for line in lines]
     assert [row["kind"] for row in rows] == ["capture", "refund", "capture", "payout"]
     assert [int(row["balance"]) for row in rows] == [line["balance"] for line in lines]
+    assert [int(row["fee"]) for row in rows] == [line["fee"] for line in lines]
     assert rows[1]["balance"].startswith("-")  # (a number, which no spreadsheet takes for more)
     assert rows[0]["transactionId"] == traded
     assert rows[3]["description"] == '\'=SUM(1), "x"'
+
+
+def test_exports_name_the_currency_of_each_amount(
+    api: PaymentsApi, shop: App, merchant: Merchant
+) -> None:
+    """The balance of a capture in EUR is in DKK, and so is its fee."""
+    api.act(shop, api.pay(merchant, 500, currency="EUR"), "captures", amount=500, currency="EUR")
+    here = f"/merchants/{merchant['id']}"
+    (line,) = api.listed(f"{here}/lines", shop)
+    text = api.call("GET", f"{here}/lines.csv", shop).text
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert (row["currency"], row["amount"]) == ("EUR", "500")
+    assert (row["fundingCurrency"], int(row["balance"])) == ("DKK", line["balance"])
+    exported = json.loads(api.call("GET", f"{here}/lines.ndjson", shop).text)
+    assert exported == line | {"fundingCurrency": "DKK"}
 
 
 def test_lines_as_ndjson(api: PaymentsApi, shop: App, merchant: Merchant, traded: str) -> None:
@@ -85,9 +101,10 @@ def test_lines_as_ndjson(api: PaymentsApi, shop: App, merchant: Merchant, traded
     lines = api.listed(f"/merchants/{merchant['id']}/lines", shop)[::-1]
     response = api.call("GET", path, shop)
     assert response.headers["content-type"] == "application/x-ndjson"
-    assert [json.loads(line) for line in response.text.splitlines()] == lines
+    exported = [line | {"fundingCurrency": "DKK"} for line in lines]
+    assert [json.loads(line) for line in response.text.splitlines()] == exported
     response = api.call("GET", path, shop, params={"after": lines[0]["id"]})
-    assert [json.loads(line) for line in response.text.splitlines()] == lines[1:]
+    assert [json.loads(line) for line in response.text.splitlines()] == exported[1:]
     query = {"filter[transactionId]": ABSENT}
     assert api.call("GET", path, shop, params=query).text == ""
     query = {"filter[odd]": "1"}
