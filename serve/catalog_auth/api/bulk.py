@@ -11,7 +11,7 @@ they still do not read, the call ends after `patience_s`.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -26,7 +26,7 @@ LUMP_BYTES = 64 * 1024
 LUMPS_MAX = 64
 # So many lines are judged before others get their turn.
 LINES_PER_TURN = 8
-Judge = Callable[[bytes], Json]
+Judge = Callable[[bytes], Awaitable[dict[str, Any]]]
 # Lines; None: it is too long.
 BulkBatch = list[bytes | None]
 
@@ -135,7 +135,7 @@ async def _work(
         async with aclosing(_patient(lines(chunks, bytes_max), patience_s)) as batches:
             async for batch in batches:
                 for line in batch:
-                    lump += _result(line, judge, summary, bytes_max)
+                    lump += await _result(line, judge, summary, bytes_max)
                     if len(lump) >= LUMP_BYTES:
                         await _hand_over(ready, lump, patience_s)
                     if summary.lines % LINES_PER_TURN == 0:
@@ -175,7 +175,7 @@ async def _patient(
             yield batch
 
 
-def _result(line: bytes | None, judge: Judge, summary: BulkSummary, bytes_max: int) -> bytes:
+async def _result(line: bytes | None, judge: Judge, summary: BulkSummary, bytes_max: int) -> bytes:
     """The line about a line."""
     members: dict[str, Any] = {"line": summary.lines + 1}
     try:
@@ -183,7 +183,7 @@ def _result(line: bytes | None, judge: Judge, summary: BulkSummary, bytes_max: i
             raise TooLarge(f"the line is longer than {bytes_max} bytes")
         if not line.strip():
             raise NotJson("the line is empty", 1, 1)
-        members |= judge(line)
+        members |= await judge(line)
     except Problem as problem:
         members["error"] = problem.members()
     summary.add(members)

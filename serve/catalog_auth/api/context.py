@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tollgate.serve.catalog_auth.api.problems import BusyProblem
+from tollgate.serve.catalog_auth.api.work_threads import WorkThreads
 from tollgate.serve.catalog_auth.crawl.crawler import CrawlSetup
 from tollgate.serve.catalog_auth.verdict.report import Options
 
@@ -48,3 +49,4 @@ class CatalogContext:
     signing: "SigningService | None" = None
     crawling: CrawlSetup | None = None
     patience_s: float = PATIENCE_S
+    threads: WorkThreads = field(default_factory=WorkThreads)

@@ -18,6 +18,7 @@ from urllib.parse import urldefrag, urljoin
 from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
 from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, NotJson, Problem
+from tollgate.serve.catalog_auth.api.work_threads import WorkThreads
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
 from tollgate.serve.catalog_auth.verdict.judgement import judge_value, reply_of
@@ -123,6 +124,7 @@ class Crawl:
     client: GuardedClient
     options: Options
     bounds: CrawlBounds
+    threads: WorkThreads
     _waiting: deque[_Stop] = field(default_factory=deque)
     _seen: set[str] = field(default_factory=set)
     _collections: dict[str, Mapping[str, object]] = field(default_factory=dict)
@@ -165,9 +167,11 @@ class Crawl:
         fetched, root = await self._document(stop.url, budget)
         links = list(_links(root, fetched.url))
         ancestors = await self._with_collection(root, links, stop.ancestors, budget)
-        judged = judge_value(root, fetched.body, stop.url, self.options, ancestors)
         self._lead_on(stop, root, links, ancestors)
-        return reply_of(judged)
+        return await self.threads.run(
+            len(fetched.body),
+            lambda: reply_of(judge_value(root, fetched.body, stop.url, self.options, ancestors)),
+        )
 
     async def _document(self, url: str, budget: _Budget) -> tuple[HttpReply, JsonValue]:
         """Raises NotFetched, NotJson, CrawlEnded."""

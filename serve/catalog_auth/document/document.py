@@ -177,6 +177,7 @@ class Document(Struct, frozen=True, gc=False):
     schemes_path: Path
     schemes_value: object
     schemes: tuple[Scheme, ...]
+    schemes_by_name: Mapping[str, Scheme]
     inherited: Mapping[str, Scheme]
     holders: Sequence[Holder]
     references: Sequence[References]
@@ -189,10 +190,7 @@ class Document(Struct, frozen=True, gc=False):
 
     def scheme(self, name: str) -> Scheme | None:
         """The scheme of this name, here or in an ancestor, whoever is nearer."""
-        for scheme in self.schemes:
-            if scheme.name == name:
-                return scheme
-        return self.inherited.get(name)
+        return self.schemes_by_name.get(name) or self.inherited.get(name)
 
     @property
     def has_auth_fields(self) -> bool:

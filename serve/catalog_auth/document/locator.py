@@ -85,6 +85,7 @@ def _document(
         walk.schemes_path,
         walk.schemes_value,
         walk.schemes,
+        walk.schemes_by_name,
         walk.inherited,
         walk.holders,
         walk.references,

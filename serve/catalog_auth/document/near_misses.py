@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 # Longer texts are not compared; nor with more candidates than these.
 LENGTH_MAX = 100
-CANDIDATES_MAX = 1_000
+CANDIDATES_MAX = 500
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 

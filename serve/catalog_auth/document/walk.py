@@ -100,7 +100,7 @@ class Walk:
         value = owner.get(SCHEMES, MISSING) if isinstance(owner, dict) else MISSING
         self.schemes_value = value
         self.schemes = schemes_of(value, self.schemes_path)
-        self._by_name = {scheme.name: scheme for scheme in self.schemes}
+        self.schemes_by_name = {scheme.name: scheme for scheme in self.schemes}
         self._names = value if isinstance(value, dict) else ()
         if value is not MISSING:
             self.fields += 1
@@ -214,7 +214,7 @@ class Walk:
         inherited = []
         missing = []
         for name in dict.fromkeys(names):
-            if (own := self._by_name.get(name)) is not None:
+            if (own := self.schemes_by_name.get(name)) is not None:
                 schemes.append(own)
             elif (above := self.inherited.get(name)) is not None:
                 schemes.append(above)

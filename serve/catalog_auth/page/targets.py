@@ -56,7 +56,12 @@ def shown_targets(
         _target(holder, found)
         for holder in wanted[:TARGETS_MAX]
         if not isinstance(
-            found := resolve(document, Named(By.POINTER, pointer(holder.path)), findings=findings),
+            found := resolve(
+                document,
+                Named(By.POINTER, pointer(holder.path)),
+                findings=findings,
+                alternatives_max=WAYS_MAX,
+            ),
             NoTarget,
         )
     ]
@@ -82,7 +87,9 @@ def told_in_short(found: Resolution) -> str:
 
 def ways_of(found: Resolution) -> tuple[ShownAlternative, ...]:
     """The first WAYS_MAX ways, and the references that lead nowhere."""
-    return tuple(map(_way, found.alternatives[:WAYS_MAX])) + tuple(_broken(found))
+    return tuple(_way(one, found.href) for one in found.alternatives[:WAYS_MAX]) + tuple(
+        _broken(found)
+    )
 
 
 def _name(holder: Holder) -> str:
@@ -91,7 +98,7 @@ def _name(holder: Holder) -> str:
     return rel if holder.kind is HolderKind.LINK and isinstance(rel, str) else holder.name
 
 
-def _way(one: Alternative) -> ShownAlternative:
+def _way(one: Alternative, href: str | None) -> ShownAlternative:
     title = TYPES.get(one.type, one.type or "A scheme without a type")
     if one.ref is not None:
         title = f"“{one.ref}”: {title}"
@@ -102,7 +109,7 @@ def _way(one: Alternative) -> ShownAlternative:
     return ShownAlternative(
         title,
         tuple(dict.fromkeys(_notes(one))),
-        tuple(ShownRecipe(LANGUAGES[recipe.tool], recipe.text) for recipe in recipes(one)),
+        tuple(ShownRecipe(LANGUAGES[recipe.tool], recipe.text) for recipe in recipes(one, href)),
     )
 
 

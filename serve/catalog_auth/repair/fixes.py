@@ -17,10 +17,18 @@ from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
 from tollgate.serve.catalog_auth.repair.json_patch import Places, patched
 from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation, Path, pointer
-from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options, Verdict, validate
+from tollgate.serve.catalog_auth.verdict.report import (
+    DEFAULT_OPTIONS,
+    Options,
+    Verdict,
+    added_bytes,
+    validate,
+)
 
 # Most documents need two: one repairs, one sees that nothing is left.
 ROUNDS_MAX = 32
+# Repairs that add more than this in all are not complete: what is left is told by the verdict.
+PATCH_BYTES_MAX = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +51,8 @@ class SuggestionChoice:
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """A repaired document. `patch` makes it of the one that came in; `verdict` is on the result.
-    `is_complete` is false when there was more to repair than the rounds allow. `unmet` are choices
-    that no finding had, or that come near another one."""
+    `is_complete` is false when there was more to repair than ROUNDS_MAX or PATCH_BYTES_MAX allow.
+    `unmet` are choices that no finding had, or that come near another one."""
 
     document: JsonValue
     patch: Fix
@@ -76,8 +84,10 @@ def fix(
     verdict = validate(root, options, ancestors)
     # (choices are of the findings of the document as it came in: later on places have moved)
     chosen, met = _chosen(verdict, rules, choices)
-    while chosen and len(earlier) < ROUNDS_MAX and root not in earlier:
+    left = PATCH_BYTES_MAX
+    while chosen and left > 0 and len(earlier) < ROUNDS_MAX and root not in earlier:
         earlier.append(root)
+        left -= sum(added_bytes(steps) for _, steps in chosen)
         for finding, steps in chosen:
             root = patched(root, steps)
             patch += steps

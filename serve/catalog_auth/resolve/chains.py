@@ -46,12 +46,10 @@ def chains(document: Document, scheme: Scheme) -> list[Chain]:
 def dangling(document: Document, found: list[Chain]) -> list[Unresolved]:
     """The refs of the chains' schemes that lead nowhere."""
     schemes = {link.scheme.name: link.scheme for chain in found for link in chain.links}
-    return [
-        _unresolved(document, ref)
-        for scheme in schemes.values()
-        for ref in _refs(scheme)
-        if document.scheme(ref) is None
-    ]
+    names = dict.fromkeys(
+        ref for scheme in schemes.values() for ref in _refs(scheme) if document.scheme(ref) is None
+    )
+    return [_unresolved(document, ref) for ref in list(names)[:REFS_MAX]]
 
 
 def _unresolved(document: Document, ref: str) -> Unresolved:

@@ -112,6 +112,16 @@ def _gdal(store: Store, environment: Mapping[str, str]) -> dict[str, JsonValue]:
         for name, value in environment.items()
         if name not in ("AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION")
     }
+    if location.provider is Provider.AZURE:
+        # (GDAL's own names: the documentation of /vsiaz)
+        name, key = (
+            options.pop("AZURE_ACCESS_KEY_ID", None),
+            options.pop("AZURE_SECRET_ACCESS_KEY", None),
+        )
+        if key is not None:
+            options["AZURE_STORAGE_ACCESS_KEY"] = key
+        if name is not None and "AZURE_STORAGE_ACCOUNT" not in options:
+            options["AZURE_STORAGE_ACCOUNT"] = name
     if endpoint := store.own_endpoint:
         scheme, _, authority = endpoint.partition("://")
         options["AWS_S3_ENDPOINT"] = authority

@@ -56,6 +56,7 @@ def resolve(
     available: AvailableCredentials = NOTHING_AVAILABLE,
     findings: Sequence[Finding] = (),
     base_url: str | None = None,
+    alternatives_max: int = ALTERNATIVES_MAX,
 ) -> Resolution | NoTarget:
     """The ways to the target. `findings` are the document's, of `validate`: each alternative names
     the rules of those that concern it."""
@@ -70,15 +71,18 @@ def resolve(
         plan = planned_public(aimed, store)
         own = _holder_rules(aimed, findings)
         alternatives.append(_finished(plan, None, PUBLIC, own, None))
+    work = _ResolutionWork(aimed, findings)
     for ref in refs:
         scheme = document.scheme(ref)
         if scheme is None:
             unresolved.append(_unresolved(document, aimed, ref))
             continue
-        found, broken = _alternatives(document, ref, scheme, aimed, available, findings)
+        room = alternatives_max - len(alternatives)
+        if room == 0:
+            break
+        found, broken = _alternatives(document, ref, scheme, work, available, room)
         alternatives += found
         unresolved += broken
-    alternatives = alternatives[:ALTERNATIVES_MAX]
     if available.held:
         alternatives.sort(key=lambda one: not one.is_executable or bool(one.missing))
     return Resolution(
@@ -101,24 +105,28 @@ def _alternatives(
     document: Document,
     ref: str,
     scheme: Scheme,
-    aimed: FoundTarget,
+    work: "_ResolutionWork",
     available: AvailableCredentials,
-    findings: Sequence[Finding],
+    room: int,
 ) -> tuple[list[Alternative], list[Unresolved]]:
+    """No more alternatives than there is room for: what is planned is told."""
+    aimed = work.aimed
     found = _chains(document, scheme, available)
     storages: list[tuple[str | None, Store | None]] = [*aimed.stores.items()] or [(None, None)]
     if scheme.type != "s3":
         storages = storages[:1]
     several_storages, several_flows = len(storages) > 1, len(found) > 1
-    alternatives = []
+    alternatives: list[Alternative] = []
     for chain in found:
-        rules = _rules(document, chain, aimed, ref, findings)
-        cleaned, is_withheld = _without_secrets(chain)
-        for name, store in storages:
+        if len(alternatives) >= room:
+            break
+        rules = work.rules(document, chain, ref)
+        cleaned, is_withheld, has_placeholder = work.cleaned(chain)
+        for name, store in storages[: room - len(alternatives)]:
             plan = planned(cleaned, store, aimed, available)
             if is_withheld:
                 plan.stop("the scheme carries a credential, which is without_secrets here")
-            if any(holds_placeholder(link.scheme.value) for link in cleaned.links):
+            if has_placeholder:
                 plan.stop(LOOKS_LIKE_A_PLACEHOLDER)
             last = cleaned.links[-1]
             one = _finished(plan, ref, scheme.type or "", rules, last.scheme)
@@ -142,15 +150,59 @@ def _chains(document: Document, scheme: Scheme, available: AvailableCredentials)
     return chains(document, scheme)
 
 
-def _without_secrets(chain: Chain) -> tuple[Chain, bool]:
-    links = tuple(
-        Link(scheme_without_secrets(link.scheme), link.flow and without_secrets(link.flow))
-        for link in chain.links
-    )
-    is_withheld = any(
-        new.scheme.value != old.scheme.value for new, old in zip(links, chain.links, strict=True)
-    )
-    return Chain(links, chain.problem), is_withheld
+class _ResolutionWork:
+    """Work on schemes and findings, done once for a target however many chains there are."""
+
+    def __init__(self, aimed: FoundTarget, findings: Sequence[Finding]) -> None:
+        self.aimed = aimed
+        self._findings = findings
+        self._cleaned: dict[str, tuple[Scheme, bool, bool]] = {}
+        self._rules_by_path: dict[Path, list[str]] | None = None
+        self._own: dict[str, list[str]] = {}
+
+    def cleaned(self, chain: Chain) -> tuple[Chain, bool, bool]:
+        """The chain without secrets; whether it had one; whether something in it looks like a
+        placeholder."""
+        found = [self._scheme(link.scheme) for link in chain.links]
+        links = tuple(
+            Link(scheme, link.flow and without_secrets(link.flow))
+            for (scheme, _, _), link in zip(found, chain.links, strict=True)
+        )
+        return (
+            Chain(links, chain.problem),
+            any(is_withheld for _, is_withheld, _ in found),
+            any(has_placeholder for _, _, has_placeholder in found),
+        )
+
+    def _scheme(self, scheme: Scheme) -> tuple[Scheme, bool, bool]:
+        if scheme.name not in self._cleaned:
+            cleaned = scheme_without_secrets(scheme)
+            is_withheld = cleaned.value != scheme.value
+            has_placeholder = holds_placeholder(cleaned.value)
+            self._cleaned[scheme.name] = cleaned, is_withheld, has_placeholder
+        return self._cleaned[scheme.name]
+
+    def rules(self, document: Document, chain: Chain, ref: str) -> list[str]:
+        """The rules of the findings about the chain's schemes, and about the target itself."""
+        if ref not in self._own:
+            self._own[ref] = _holder_rules(self.aimed, self._findings, ref)
+        rules = [*self._own[ref]]
+        for link in chain.links:
+            if link.scheme.name in document.schemes_by_name:
+                rules += self._rules_of(link.scheme)
+            else:
+                rules.append("R03")
+        return rules
+
+    def _rules_of(self, scheme: Scheme) -> list[str]:
+        if self._rules_by_path is None:
+            self._rules_by_path = {}
+            for finding in self._findings:
+                for length in (2, 3):  # (of a catalog's or collection's scheme; of an item's)
+                    rules = self._rules_by_path.setdefault(finding.path[:length], [])
+                    if finding.rule not in rules:
+                        rules.append(finding.rule)
+        return self._rules_by_path.get(scheme.path, [])
 
 
 def _finished(
@@ -177,20 +229,6 @@ def _unresolved(document: Document, aimed: FoundTarget, ref: str) -> Unresolved:
     return Unresolved(
         without_secrets(ref), rule, None if suggest is None else without_secrets(suggest)
     )
-
-
-def _rules(
-    document: Document, chain: Chain, aimed: FoundTarget, ref: str, findings: Sequence[Finding]
-) -> list[str]:
-    """The rules of the findings about the chain's schemes, and about the target itself."""
-    rules = _holder_rules(aimed, findings, ref)
-    own = {scheme.name for scheme in document.schemes}
-    for link in chain.links:
-        if link.scheme.name not in own:
-            rules.append("R03")
-            continue
-        rules += [f.rule for f in findings if _is_below(f.path, link.scheme.path)]
-    return rules
 
 
 def _holder_rules(

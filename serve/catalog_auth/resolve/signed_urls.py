@@ -118,7 +118,10 @@ def _fill(call: _Call, scheme: Scheme, parameters: object, aimed: FoundTarget) -
         if is_held:
             if parameter.get("required") is not True:
                 continue
-            local = name if _is_place_name(name) else f"parameter{index}"
+            # (names of variables know neither `-` nor letter case)
+            plain = {each.lower().replace("-", "_") for each in call.needs}
+            is_free = name.lower().replace("-", "_") not in plain
+            local = name if _is_place_name(name) and is_free else f"parameter{index}"
             call.needs[local] = Need(scheme.name, name)
             value = placeholder(call.step, local)
         problem = _put(call, name, parameter.get("in"), value, is_held)

@@ -29,7 +29,9 @@ def resolution_json(resolution: Resolution, has_recipes: bool = False) -> Json:
     return {
         "target": {"pointer": resolution.pointer, "href": resolution.href},
         "public": resolution.is_public,
-        "alternatives": [_alternative(one, has_recipes) for one in resolution.alternatives],
+        "alternatives": [
+            _alternative(one, resolution.href, has_recipes) for one in resolution.alternatives
+        ],
         "unresolved": [
             {"ref": one.ref, "rule": one.rule, "suggest": one.suggest}
             for one in resolution.unresolved
@@ -56,7 +58,7 @@ def location_json(location: ObjectLocation) -> Json:
     }
 
 
-def _alternative(one: Alternative, has_recipes: bool) -> Json:
+def _alternative(one: Alternative, href: str | None, has_recipes: bool) -> Json:
     members: Json = {
         "ref": one.ref,
         "type": one.type,
@@ -67,7 +69,7 @@ def _alternative(one: Alternative, has_recipes: bool) -> Json:
         "findings": list(one.findings),
     }
     if has_recipes:
-        members["recipes"] = {recipe.tool.value: recipe.text for recipe in recipes(one)}
+        members["recipes"] = {recipe.tool.value: recipe.text for recipe in recipes(one, href)}
     return members
 
 

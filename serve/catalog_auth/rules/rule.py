@@ -107,6 +107,7 @@ class FindingReport:
     __slots__ = (
         "_secrets",
         "_shared",
+        "_spent",
         "counts",
         "document",
         "findings",
@@ -125,6 +126,7 @@ class FindingReport:
         self.findings: list[Finding] = []
         self.counts = dict(_NO_FINDINGS)
         self._secrets = Redaction()
+        self._spent: dict[str, int] = {}
         self._shared: dict[Callable[[Document], object], object] = {}
 
     def add(
@@ -160,6 +162,14 @@ class FindingReport:
             self._shared[compute] = compute(self.document)
         found: Any = self._shared[compute]
         return cast(T, found)
+
+    def spend(self, amount: int, budget: int) -> bool:
+        """Whether the rule that runs has this much of its budget for the document left."""
+        spent = self._spent.get(self.step.rule.id, 0) + amount
+        if spent > budget:
+            return False
+        self._spent[self.step.rule.id] = spent
+        return True
 
     def hide(self, secret: str) -> None:
         """No message and no fix shows this text, of whatever rule."""

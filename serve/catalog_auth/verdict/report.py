@@ -17,6 +17,7 @@ from tollgate.serve.catalog_auth.document.locator import locate, locate_features
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.findings import (
     Finding,
+    Fix,
     Path,
     Severity,
     Suggestion,
@@ -26,6 +27,8 @@ from tollgate.serve.catalog_auth.rules.rule import FINDINGS_MAX, FindingReport, 
 from tollgate.serve.catalog_auth.rules.runner import plan, run
 from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 
+# What the fixes of all features add is no more than this; findings beyond have no fix.
+REPAIR_BYTES_MAX = 1024 * 1024
 _AS_USUAL: Mapping[str, Severity | None] = MappingProxyType({})
 
 
@@ -124,15 +127,27 @@ def _validate_features(
     """Adds what is found in the features; whether the official schemas take all that declare a
     version, None when none does."""
     answer: bool | None = None
+    left = REPAIR_BYTES_MAX
     for index, document in enumerate(features):
         report = _reported(document, options, None)
         inner = report.finished()[: FINDINGS_MAX - len(findings)]
+        for number, finding in enumerate(inner):
+            added = added_bytes(finding.fix or ())
+            left -= added
+            if added and left < 0:
+                inner[number] = msgspec.structs.replace(finding, fix=None)
         findings += [_moved(finding, ("features", index)) for finding in inner]
         for severity, count in report.counts.items():
             counts[severity] += count
         if (one := is_schema_valid(document, options.version)) is not None:
             answer = one and answer is not False
     return answer
+
+
+def added_bytes(steps: Fix) -> int:
+    """The size of the objects that a fix adds."""
+    added = [step.value for step in steps if isinstance(step.value, dict)]
+    return len(msgspec.json.encode(added)) if any(added) else 0
 
 
 def _moved(finding: Finding, below: Path) -> Finding:

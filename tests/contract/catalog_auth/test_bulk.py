@@ -115,7 +115,7 @@ async def endless(taken: list[int]) -> AsyncGenerator[bytes, None]:
         yield b"{}\n" * 100
 
 
-def big(line: bytes) -> Json:
+async def big(line: bytes) -> Json:
     del line
     return {"valid": True, "schema_valid": None, "counts": {}, "findings": [], "pad": "x" * 5_000}
 

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.catalog_auth.documents import Json, item, resolved
 from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes
+from tollgate.serve.catalog_auth.resolve.recipes.shell import JOIN
 
 HOSTILE = (
     "$(touch broken)",
@@ -93,7 +96,7 @@ def test_no_text_of_a_document_is_run(tmp_path: Path) -> None:
     for text in HOSTILE:
         for is_stored in (False, True):
             for one in resolved(document(text, is_stored)).alternatives:
-                made = {recipe.tool: recipe.text for recipe in recipes(one)}
+                made = {recipe.tool: recipe.text for recipe in recipes(one, None)}
                 programs += [made[Tool.PYTHON]] if Tool.PYTHON in made else []
                 # (GDAL's differs from curl's in what comes last)
                 tools = (Tool.CURL,) if len(one.steps) > 1 and not is_stored else tuple(made)
@@ -116,3 +119,57 @@ def run(words: list[str], folder: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     assert not done.stderr, done.stderr[-2_000:]
+
+
+SHELLS = (["bash", "-i"], ["bash"], ["dash"])
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_recipe_that_lacks_something_stops_and_the_shell_goes_on(
+    shell: list[str], tmp_path: Path
+) -> None:
+    """As pasted into a terminal: `: ${X:?}` alone ends a line of an interactive shell, no more."""
+    script = curl_recipe_of({"type": "http", "scheme": "bearer"})
+    done = pasted(shell, f"curl() {{ echo ca''lled; }}\n{script}echo went'' on\n", tmp_path)
+    assert "went on" in done
+    assert "called" not in done
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_no_file_is_written_over(shell: list[str], tmp_path: Path) -> None:
+    (tmp_path / "bashrc").write_text("mine")
+    script = curl_recipe_of(None, "https://data.example.com/.bashrc")
+    done = pasted(shell, f"curl() {{ echo ca''lled; }}\n{script}echo went'' on\n", tmp_path)
+    assert "bashrc is there already" in done
+    assert "called" not in done
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_an_endpoint_keeps_its_own_query(shell: list[str], tmp_path: Path) -> None:
+    text = f"{JOIN}\njoined https://e.org/a?b=c d=e; joined https://e.org/a d=e\n"
+    done = pasted(shell, text, tmp_path)
+    assert "https://e.org/a?b=c&d=ehttps://e.org/a?d=e" in done
+
+
+def curl_recipe_of(scheme: Json | None, href: str = "https://data.example.com/a.tif") -> str:
+    root = item(None if scheme is None else {"s": scheme}, ["s"] if scheme else None, href)
+    found = resolved(root)
+    (one,) = found.alternatives
+    made = {recipe.tool: recipe.text for recipe in recipes(one, found.href)}
+    return made[Tool.CURL]
+
+
+def pasted(shell: list[str], text: str, folder: Path) -> str:
+    done = subprocess.run(
+        shell,
+        input=text,
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+        start_new_session=True,
+    )
+    return done.stdout

@@ -22,6 +22,7 @@ from tollgate.serve.catalog_auth.api.problems import (
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.schemas import CrawlRequest, component
 from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
+from tollgate.serve.catalog_auth.api.work_threads import WorkThreads
 from tollgate.serve.catalog_auth.crawl.crawler import (
     Crawl,
     CrawlBounds,
@@ -76,7 +77,9 @@ async def crawl(request: Request, query: Annotated[OptionsQuery, Query()]) -> Re
         reason = refusal_text(refusal)
         raise Unprocessable(reason, [ProblemCause("/href", reason)])
     return Streamed(
-        _results(asked, context.crawling, with_asked(context.options, query.asked())),
+        _results(
+            asked, context.crawling, with_asked(context.options, query.asked()), context.threads
+        ),
         NDJSON,
         is_compressed=takes_gzip(request),
         slot=context.slots.one(),
@@ -84,10 +87,10 @@ async def crawl(request: Request, query: Annotated[OptionsQuery, Query()]) -> Re
 
 
 async def _results(
-    asked: CrawlBody, setup: CrawlSetup, options: Options
+    asked: CrawlBody, setup: CrawlSetup, options: Options, threads: WorkThreads
 ) -> AsyncGenerator[bytes, None]:
     async with GuardedClient(setup.policy, setup.call_timeout_s) as client:
-        crawl = Crawl(asked.href, client, options, _within(setup.bounds, asked))
+        crawl = Crawl(asked.href, client, options, _within(setup.bounds, asked), threads)
         async for line in crawl.results():
             yield line
 

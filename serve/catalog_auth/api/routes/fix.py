@@ -95,6 +95,10 @@ async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response
     those named in `choices` are made."""
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    return await context.threads.run(len(raw), lambda: _fix(context, raw, query))
+
+
+def _fix(context: CatalogContext, raw: bytes, query: FixQuery) -> Response:
     envelope = opened(raw, context.options, query.asked(), KNOWN)
     choices = _choices(envelope.rest)
     made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen(), choices)
@@ -116,6 +120,10 @@ async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> 
     """What would be lost, or what only the author knows, is a reason to refuse it: 422."""
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    return await context.threads.run(len(raw), lambda: _migrate(context, raw, query))
+
+
+def _migrate(context: CatalogContext, raw: bytes, query: MigrateQuery) -> Response:
     envelope = opened(raw, context.options)
     made = migrated(envelope.root, version_named(query.to), envelope.ancestors)
     if isinstance(made, NotMigrated):

@@ -41,8 +41,13 @@ async def check(request: Request) -> Response:
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, (FORM,), context.document_bytes_max * FORM_GROWTH)
     fields = _fields(raw)
-    view = checked(context, fields.get("document", ""), fields.get("profile"), fields.get("repair"))
-    return rendered(PAGE, view=view)
+
+    def work() -> Response:
+        document = fields.get("document", "")
+        view = checked(context, document, fields.get("profile"), fields.get("repair"))
+        return rendered(PAGE, view=view)
+
+    return await context.threads.run(len(raw), work)
 
 
 @router.get("/page/{name}")

@@ -66,6 +66,10 @@ async def resolve(request: Request, query: Annotated[OptionsQuery, Query()]) -> 
     is told by name, never by value: no secret is taken, and none is in the reply."""
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    return await context.threads.run(len(raw), lambda: _resolve(context, raw, query))
+
+
+def _resolve(context: CatalogContext, raw: bytes, query: OptionsQuery) -> Response:
     envelope = opened(raw, context.options, query.asked(), KNOWN)
     asked = _read(envelope.rest)
     verdict = validate(envelope.root, envelope.options, envelope.ancestors, envelope.text)

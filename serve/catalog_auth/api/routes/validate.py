@@ -52,8 +52,12 @@ async def validate(request: Request, query: Annotated[OptionsQuery, Query()]) ->
     """200 whatever the verdict is. `Accept` chooses between JSON, SARIF and plain text."""
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
-    judged = judged_envelope(opened(raw, context.options, query.asked()), raw)
     wanted = wanted_type(request.headers.get("accept", ""), (JSON, SARIF, PLAIN))
+    return await context.threads.run(len(raw), lambda: _validate(context, raw, query, wanted))
+
+
+def _validate(context: CatalogContext, raw: bytes, query: OptionsQuery, wanted: str) -> Response:
+    judged = judged_envelope(opened(raw, context.options, query.asked()), raw)
     if wanted == SARIF:
         return Response(encode_json(sarif_log([judged], context.version)), media_type=SARIF)
     if wanted == PLAIN:
@@ -81,7 +85,10 @@ async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()
         return reply_of(Judged(NAME, verdict_on(opened(line, context.options, asked)), {}))
 
     lumps = bulk_results(
-        body_chunks(request), judge, context.document_bytes_max, context.patience_s
+        body_chunks(request),
+        lambda line: context.threads.run(len(line), lambda: judge(line)),
+        context.document_bytes_max,
+        context.patience_s,
     )
     return Streamed(lumps, NDJSON, is_compressed=takes_gzip(request), slot=context.slots.one())
 

@@ -80,6 +80,9 @@ def _url(url: str) -> str:
         return expression(url, is_encoded=True)
     rest = url[first.end() :]
     start = expression(first[0])
+    if rest.startswith("?"):  # (the URL may have a query of its own)
+        joint = f'("&" if "?" in {start} else "?")'
+        return f"{start} + {joint} + {expression(rest[1:], is_encoded=True)}"
     return f"{start} + {expression(rest, is_encoded=True)}" if rest else start
 
 

@@ -5,13 +5,18 @@ that the recipe asks for first: a recipe never holds a secret, and a document ca
 into it.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from urllib.parse import unquote
 
 from tollgate.serve.catalog_auth.resolve.recipes.python import python_recipe
 from tollgate.serve.catalog_auth.resolve.recipes.shell import curl_recipe, gdal_recipe
 from tollgate.serve.catalog_auth.resolve.steps import Alternative
+
+NAME_LENGTH_MAX = 100
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Tool(Enum):
@@ -30,14 +35,25 @@ class Recipe:
     text: str
 
 
-def recipes(alternative: Alternative) -> Iterator[Recipe]:
-    """One per tool that can do it; none for what only people can."""
+def recipes(alternative: Alternative, href: str | None) -> Iterator[Recipe]:
+    """One per tool that can do it; none for what only people can. `href` is the target's, which
+    gives the downloaded file its name."""
     if not alternative.is_executable:
         return
-    for tool, write in _WRITERS.items():
-        lines = write(alternative)
+    made = {
+        Tool.CURL: curl_recipe(alternative, file_name(href)),
+        Tool.PYTHON: python_recipe(alternative),
+        Tool.GDAL: gdal_recipe(alternative),
+    }
+    for tool, lines in made.items():
         if lines is not None:
             yield Recipe(tool, "".join(f"{line}\n" for line in lines))
 
 
-_WRITERS = {Tool.CURL: curl_recipe, Tool.PYTHON: python_recipe, Tool.GDAL: gdal_recipe}
+def file_name(href: str | None) -> str:
+    """A safe name for a file: the last part of the path in letters, digits and `._-`, never one
+    that begins with a dot or a dash."""
+    path = (href or "").partition("#")[0].partition("?")[0]
+    last = unquote(path.rstrip("/").rpartition("/")[2] if "/" in path else "")
+    name = _UNSAFE.sub("_", last).lstrip("._-")[-NAME_LENGTH_MAX:].lstrip("._-")
+    return name or "download"

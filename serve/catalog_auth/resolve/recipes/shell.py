@@ -1,4 +1,9 @@
-"""Steps as lines of a shell, with curl, jq and openssl; the last of them also for GDAL."""
+"""Steps as lines of a shell, with curl, jq and openssl; the last of them also for GDAL.
+
+The lines are POSIX and stand in a subshell: pasted into a terminal, the first that fails ends the
+recipe and leaves the terminal as it was. A file is written under a safe name, and never over
+another one.
+"""
 
 import json
 import shlex
@@ -30,22 +35,25 @@ _BASE64URL = "openssl base64 -A | tr '+/' '-_' | tr -d '='"
 _REDIRECT = "http://127.0.0.1:8910/callback"
 
 
-def curl_recipe(alternative: Alternative) -> list[str] | None:
-    """None where curl cannot do it."""
+JOIN = """joined() { case $1 in *\\?*) printf %s "$1&$2";; *) printf %s "$1?$2";; esac; }"""
+
+
+def curl_recipe(alternative: Alternative, file: str) -> list[str] | None:
+    """The download into `file`; None where curl cannot do it."""
     *before, last = alternative.steps
     lines = _lines_of(before)
     match last:
         case HttpStep():
             requests = [step for step in before if not isinstance(step, EnvironmentStep)]
-            lines = [*_lines_of(requests), *_inputs(last), _fetch(last)]
+            lines = [*_lines_of(requests), *_inputs(last), *_saved(_fetch(last), file)]
         case ObjectStep():
             command = _signed_by_curl(before, last)
             if command is None:
                 return None
-            lines.append(command)
+            lines += _saved(command, file)
         case _:
             return None
-    return _with_encoding(lines)
+    return _in_subshell(lines)
 
 
 def gdal_recipe(alternative: Alternative) -> list[str] | None:
@@ -59,7 +67,7 @@ def gdal_recipe(alternative: Alternative) -> list[str] | None:
         assert isinstance(options, dict), "made so"
         assert isinstance(path, str), "made so"
         texts = {name: str(value) for name, value in options.items()}
-        return [*_exports(environment, texts), f"gdalinfo {shlex.quote(path)}"]
+        return _in_subshell([*_exports(environment, texts), f"gdalinfo {shlex.quote(path)}"])
     if not isinstance(last, HttpStep):
         return None
     lines = [*_lines_of(before), *_inputs(last)]
@@ -71,7 +79,7 @@ def gdal_recipe(alternative: Alternative) -> list[str] | None:
     if headers:
         lines.append(f"export GDAL_HTTP_HEADERS={word(headers)}")
     lines.append(f"gdalinfo /vsicurl/{url_word(request.url)}")
-    return _with_encoding(lines)
+    return _in_subshell(lines)
 
 
 def word(text: str, is_encoded: bool = False) -> str:
@@ -95,6 +103,8 @@ def url_word(url: str) -> str:
         return word(url, is_encoded=True)
     start = word(first[0])
     rest = url[first.end() :]
+    if rest.startswith("?"):  # (the URL may have a query of its own)
+        return f'"$(joined {start} {word(rest[1:], is_encoded=True)})"'
     return start + word(rest, is_encoded=True) if rest else start
 
 
@@ -118,7 +128,8 @@ def _lines(step: RecipeStep) -> Iterator[str]:
             yield f"echo Visit: {url_word(step.request.url)}"
             where = "fragment" if step.is_in_fragment else "query"
             yield f"# The page you come back to has {step.produces} in its {where}."
-            yield f"read -r -p '{step.produces}: ' {shell_variable(step.id, step.produces)}"
+            yield f"printf '%s' '{step.produces}: '"
+            yield f"read -r {shell_variable(step.id, step.produces)}"
         case HttpStep():
             yield from _inputs(step)
             answer = shell_variable(step.id, "answer")
@@ -126,7 +137,9 @@ def _lines(step: RecipeStep) -> Iterator[str]:
             for produced in step.produces:
                 if produced.name != "refresh_token":
                     name = shell_variable(step.id, produced.name)
-                    yield f'{name}=$(jq --raw-output {_filter(produced)} <<<"${answer}")'
+                    found = f"printf '%s' \"${answer}\" | jq --raw-output {_filter(produced)}"
+                    yield f"{name}=$({found})"
+                    yield f': "${{{name}:?the answer has none}}"'
         case EnvironmentStep():
             yield from _exports(step, step.environment)
 
@@ -213,7 +226,15 @@ def _fetch(step: HttpStep) -> str:
         words.insert(0, f'--{step.challenge.lower()} --user "{_pair(step)}"')
     if _follows(step):
         words.insert(0, "--location")
-    return f"{_CURL} --remote-name {' '.join(words)}"
+    return " ".join(words)
+
+
+def _saved(words: str, file: str) -> Iterator[str]:
+    """The call of curl that writes a file, unless it is there."""
+    name = shlex.quote(f"./{file}")
+    taken = shlex.quote(f"{file} is there already")
+    yield f"if [ -e {name} ]; then echo {taken} >&2; exit 1; fi"
+    yield f"{_CURL} --output {name} {words}"
 
 
 def _follows(step: HttpStep) -> bool:
@@ -247,8 +268,14 @@ def _signed_by_curl(before: Sequence[RecipeStep], step: ObjectStep) -> str | Non
     words.append('--user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"')
     if step.is_requester_pays:
         words.append("--header 'x-amz-request-payer: requester'")
-    return f"{_CURL} --remote-name {' '.join(words)} {shlex.quote(url)}"
+    token = "AWS_SESSION_TOKEN"
+    words.append(f'${{{token}:+--header}} ${{{token}:+"x-amz-security-token: ${token}"}}')
+    return f"{' '.join(words)} {shlex.quote(url)}"
 
 
-def _with_encoding(lines: list[str]) -> list[str]:
-    return [ENCODE, *lines] if any("$(encoded " in line for line in lines) else lines
+def _in_subshell(lines: list[str]) -> list[str]:
+    """The lines with the functions that they use, so that a failure ends them and nothing else."""
+    functions = [
+        f for f, mark in ((ENCODE, "$(encoded "), (JOIN, "$(joined ")) if mark in str(lines)
+    ]
+    return ["(", "set -e", *functions, *lines, ")"]

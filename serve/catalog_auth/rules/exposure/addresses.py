@@ -1,12 +1,11 @@
 """X: addresses that say too much, or send a secret too far (part C)."""
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-from tollgate.serve.catalog_auth.document.document import Document, HolderKind, Scheme
+from tollgate.serve.catalog_auth.document.document import Document, HolderKind
 from tollgate.serve.catalog_auth.document.urls import host_of, http_url, origin_of, shown_url
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Severity, shown
@@ -50,10 +49,9 @@ def _hosts_are_public(document: Document, report: FindingReport) -> None:
 
 
 def _secret_stays_with_one(document: Document, report: FindingReport) -> None:
+    domains_by_scheme = _domains(document)
     for scheme in document.schemes:
-        if scheme.type not in _FIXED_SECRETS:
-            continue
-        domains = sorted(set(_domains(scheme, document)))
+        domains = sorted(domains_by_scheme.get(scheme.name, ()))
         if len(domains) > 1:
             more = f" and {len(domains) - NAMED_MAX} more" if len(domains) > NAMED_MAX else ""
             report.add(
@@ -63,13 +61,21 @@ def _secret_stays_with_one(document: Document, report: FindingReport) -> None:
             )
 
 
-def _domains(scheme: Scheme, document: Document) -> Iterator[str]:
-    """The registrable domains that clients send what a scheme asks for to."""
+def _domains(document: Document) -> dict[str, set[str]]:
+    """The registrable domains that clients send what a scheme asks for to, by its name."""
+    found: dict[str, set[str]] = {}
     for access in document.accesses:
-        if access.references is not None and scheme.name in access.references.names:
-            url = http_url(origin_of(access.href))
-            if url is not None:
-                yield registrable_domain(url.hostname or "")
+        secret = [
+            scheme.name
+            for scheme in (access.references.schemes if access.references else ())
+            if scheme.type in _FIXED_SECRETS
+        ]
+        url = http_url(origin_of(access.href)) if secret else None
+        if url is not None:
+            domain = registrable_domain(url.hostname or "")
+            for name in secret:
+                found.setdefault(name, set()).add(domain)
+    return found
 
 
 @lru_cache(maxsize=HOSTS_MAX)

@@ -24,7 +24,7 @@ from tollgate.serve.catalog_auth.rules.findings import (
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 # For so many dangling names it is asked what was meant.
-SUGGESTIONS_MAX = 100
+SUGGESTIONS_MAX = 20
 # In the place of an empty list, so many schemes are suggested.
 NAMES_SUGGESTED_MAX = 5
 # What a catalog is found by: it has to be open to everybody.

@@ -203,22 +203,27 @@ def _version_knows_what_is_used(document: Document, report: FindingReport) -> No
     version = document.version
     if version is None or version is Version.V1_2_0:
         return
+    suggestions: tuple[Suggestion, ...] | None = None
     for path, feature in _newer_features(document):
-        suggestions: tuple[Suggestion, ...] = ()
-        is_declared = version in document.versions and isinstance(
-            document.root.get(_EXTENSIONS), list
-        )
-        if is_declared and version_1_1.is_valid_since_v1_1(document, Version.V1_2_0):
-            place = _place_of(document, version)
-            suggestions = suggestion(
-                "declare v1.2.0", Operation("replace", place, Version.V1_2_0.identifier)
-            )
+        if suggestions is None:
+            suggestions = _declaring_newer(document, version)
         report.add(
             path,
             f"{feature} has a meaning since v1.2.0; v{version} is declared: clients of that "
             "version ignore it. Declare v1.2.0",
             suggestions=suggestions,
         )
+
+
+def _declaring_newer(document: Document, version: Version) -> tuple[Suggestion, ...]:
+    """To declare v1.2.0, where its schema takes the document."""
+    extensions = document.root.get(_EXTENSIONS)
+    if version not in document.versions or not isinstance(extensions, list):
+        return ()
+    if not version_1_1.is_valid_since_v1_1(document, Version.V1_2_0):
+        return ()
+    place = _place_of(document, version)
+    return suggestion("declare v1.2.0", Operation("replace", place, Version.V1_2_0.identifier))
 
 
 def _newer_features(document: Document) -> Iterator[tuple[Path, str]]:

@@ -13,8 +13,12 @@ from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, S
 
 # Longer descriptions are instructions, and belong on a page of their own.
 LENGTH_MAX = 2_000
-# Parsing may take the square of the length: longer ones are only searched for what is obvious.
-PARSED_LENGTH_MAX = 8_192
+# Parsing may take the square of the length, or of the marks that open something: longer ones, those
+# with more marks, and what goes beyond the document's share are only searched for what is obvious.
+PARSED_LENGTH_MAX = 4_096
+PARSED_MARKS_MAX = 100
+PARSED_IN_ALL_MAX = 64 * 1024
+_MARKS = re.compile(r"[\[!*_`<&]")
 _OBVIOUS = re.compile(
     r"(?i)<[a-z!/?][^>]{0,100}>|\]\(\s{0,9}(?:javascript|vbscript|data):[^)]{0,100}"
 )
@@ -36,7 +40,12 @@ def _has_no_markup(scheme: Scheme, report: FindingReport) -> None:
     for path, text in _descriptions(scheme):
         if _MAY_HAVE_EITHER.search(text) is None:
             continue
-        if len(text) > PARSED_LENGTH_MAX:
+        is_short = len(text) <= PARSED_LENGTH_MAX
+        if (
+            not is_short
+            or len(_MARKS.findall(text)) > PARSED_MARKS_MAX
+            or not report.spend(len(text), PARSED_IN_ALL_MAX)
+        ):
             if found := _OBVIOUS.search(text):
                 report.add(path, f"there is markup in the description: {shown(found[0])}")
             continue

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
@@ -35,6 +37,8 @@ from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, P
 _KINDS = (Kind.ITEM, Kind.COLLECTION, Kind.CATALOG)
 # Of so many unknown members the names are told.
 NAMES_SHOWN_MAX = 5
+# Schemes that are larger than this together are not copied from a document above.
+COPIED_BYTES_MAX = 16 * 1024
 _SCHEME_FIELDS = frozenset({"type", "description", REFS, *TYPED_FIELDS})
 # Where the official schema rejects a member with the prefix that it does not know.
 _CHECKED = (FieldPlace.PROPERTIES, FieldPlace.TOP, FieldPlace.HOLDER, FieldPlace.ALTERNATE_MAP)
@@ -53,7 +57,9 @@ def _has_schemes(document: Document, report: FindingReport) -> None:
     fix: Fix | None = None
     if relies and isinstance(owner, dict):
         copied = _used_from_above(document)
-        fix = (Operation("add", document.schemes_path, copied),) if copied else None
+        # (features share their collection's schemes: copied into each, they could fill the memory)
+        if copied and len(msgspec.json.encode(copied)) <= COPIED_BYTES_MAX:
+            fix = (Operation("add", document.schemes_path, copied),)
     report.add(
         document.schemes_path,
         "the extension is declared here, but this document defines no auth:schemes: define here "

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.catalog_auth.documents import HREF, Json, item, resolved
-from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes
+from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, file_name, recipes
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
 API = "https://sign.example.com/v1"
@@ -15,19 +15,26 @@ OIDC = {
 
 def texts(root: Json) -> dict[Tool, str]:
     (one,) = resolved(root).alternatives
-    return {recipe.tool: recipe.text for recipe in recipes(one)}
+    found = {recipe.tool: recipe.text for recipe in recipes(one, HREF)}
+    for tool in found.keys() - {Tool.PYTHON}:
+        start, end = "(\nset -e\n", ")\n"
+        assert found[tool].startswith(start)
+        assert found[tool].endswith(end)
+        found[tool] = found[tool].removeprefix(start).removesuffix(end)
+    return found
 
 
 def of(scheme: Json, href: str = HREF) -> dict[Tool, str]:
     return texts(item({"s": scheme}, ["s"], href))
 
 
-CURL = "curl --fail --silent --show-error --globoff"
+TAKEN = "if [ -e ./a.tif ]; then echo 'a.tif is there already' >&2; exit 1; fi\n"
+CURL = f"{TAKEN}curl --fail --silent --show-error --globoff --output ./a.tif"
 
 
 def test_a_public_file() -> None:
     found = texts(item())
-    assert found[Tool.CURL] == f"{CURL} --remote-name --location {HREF}\n"
+    assert found[Tool.CURL] == f"{CURL} --location {HREF}\n"
     assert found[Tool.GDAL] == f"gdalinfo /vsicurl/{HREF}\n"
     assert found[Tool.PYTHON] == (
         "import requests\n"
@@ -44,7 +51,7 @@ def test_a_token_is_asked_for_and_sent_as_a_header() -> None:
     found = of({"type": "http", "scheme": "bearer"})
     ask = '# FETCH_TOKEN is "s.token".\n: "${FETCH_TOKEN:?}"\n'
     header = "'Authorization: Bearer '\"$FETCH_TOKEN\""
-    assert found[Tool.CURL] == f"{ask}{CURL} --remote-name --location --header {header} {HREF}\n"
+    assert found[Tool.CURL] == f"{ask}{CURL} --location --header {header} {HREF}\n"
     export = f"export GDAL_HTTP_HEADERS={header}\n"
     assert found[Tool.GDAL] == f"{ask}{export}gdalinfo /vsicurl/{HREF}\n"
     assert "headers={'Authorization': 'Bearer ' + fetch_token}" in found[Tool.PYTHON]
@@ -96,7 +103,7 @@ def test_a_login_a_signature_and_a_fetch_are_one_text() -> None:
         assert text.index("code_challenge") < text.index(API) < len(text)
     wanted = 'jq --raw-output \'first(getpath(["signed_url"]), getpath(["href"]), getpath(["url"])'
     assert wanted in found[Tool.CURL]
-    assert found[Tool.CURL].endswith('--remote-name --location "$SIGN_URL"\n')
+    assert found[Tool.CURL].endswith('--output ./a.tif --location "$SIGN_URL"\n')
     assert "answer.json().get('signed_url') or answer.json().get('href')" in found[Tool.PYTHON]
     assert "json={'key': 'k', 'team': sign_team}" in found[Tool.PYTHON]
 
@@ -120,12 +127,12 @@ def test_a_tool_that_cannot_do_it_has_no_recipe() -> None:
     assert set(of({"type": "s3"}, "gs://b/k")) == {Tool.GDAL}
     root = item({"s": {"type": "s3"}}, ["s"], "s3://b/k")
     (one,) = resolved(root, "s.profile").alternatives
-    assert [recipe.tool for recipe in recipes(one)] == [Tool.GDAL]
+    assert [recipe.tool for recipe in recipes(one, HREF)] == [Tool.GDAL]
 
 
 def test_a_public_object_needs_no_environment_for_curl() -> None:
     found = texts(item(href="s3://b/k"))
-    assert found[Tool.CURL] == (f"{CURL} --remote-name --location https://b.s3.amazonaws.com/k\n")
+    assert found[Tool.CURL] == (f"{CURL} --location https://b.s3.amazonaws.com/k\n")
     assert found[Tool.GDAL] == "export AWS_NO_SIGN_REQUEST=YES\ngdalinfo /vsis3/b/k\n"
 
 
@@ -143,3 +150,43 @@ def test_recipes_come_with_the_answer_when_they_are_asked_for() -> None:
     assert "recipes" not in plain
     (one,) = resolution_json(resolution, has_recipes=True)["alternatives"]
     assert list(one["recipes"]) == ["curl", "python", "gdal"]
+
+
+@pytest.mark.parametrize(
+    ("href", "name"),
+    [
+        ("https://e.org/a/.bashrc", "bashrc"),
+        ("https://e.org/a/%2ebashrc?x#y", "bashrc"),
+        ("https://e.org/a/%2e%2e%2f.profile", "profile"),
+        ("https://e.org/a/", "a"),
+        ("https://e.org/-rf", "rf"),
+        ("https://e.org/a/x'y$(z)%20%C3%A9.tif", "x_y_z_.tif"),
+        ("s3://b/dir/scene.tif", "scene.tif"),
+        ("https://e.org/" + "x" * 300 + ".tif", "x" * 96 + ".tif"),
+        ("https://e.org/..", "download"),
+        (None, "download"),
+    ],
+)
+def test_a_file_is_saved_under_a_safe_name(href: str | None, name: str) -> None:
+    assert file_name(href) == name
+
+
+def test_two_parameters_are_two_variables() -> None:
+    parameters = {name: {"in": "query", "required": True} for name in ("x-key", "x_key", "X_KEY")}
+    flow = {"method": "GET", "authorizationApi": API, "parameters": parameters}
+    found = of({"type": "signedUrl", "flows": {"sign": flow}})
+    asked = [line for line in found[Tool.CURL].splitlines() if line.startswith("# SIGN_")]
+    assert asked == [
+        '# SIGN_X_KEY is "s.x-key".',
+        '# SIGN_PARAMETER1 is "s.x_key".',
+        '# SIGN_PARAMETER2 is "s.X_KEY".',
+    ]
+
+
+def test_gdal_is_told_of_azure_by_its_own_names() -> None:
+    """Those of https://gdal.org/user/virtual_file_systems.html, /vsiaz/."""
+    found = of({"type": "s3"}, "https://acme.blob.core.windows.net/maps/a.tif")[Tool.GDAL]
+    assert "export AZURE_STORAGE_ACCOUNT=acme\n" in found
+    assert "export AZURE_STORAGE_ACCESS_KEY\n" in found
+    assert "AZURE_SECRET_ACCESS_KEY" not in found
+    assert found.endswith("gdalinfo /vsiaz/maps/a.tif\n")
