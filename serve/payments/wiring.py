@@ -99,7 +99,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         secrets=generator,
         digests=digests,
         key_uses=uses,
-        invitations=BackgroundInvitations(post),
+        invitations=BackgroundInvitations(post, mails_for_test=settings.mail.is_on_for_test),
         deliveries=deliveries,
         secret_sealer=box,
         targets=targets,

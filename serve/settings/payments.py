@@ -103,4 +103,7 @@ class MailSettings:
     timeout_s: float = setting(
         "SMTP_TIMEOUT", duration("100ms", "5m"), "10s", "longest wait for the mail server"
     )
+    is_on_for_test: bool = setting(
+        "MAIL_TEST_MERCHANTS", boolean, "false", "mail for test merchants, which anybody can open"
+    )
     sender: str = setting("MAIL_FROM", mail_sender, "", "sender of mail, `Name <address>`")

@@ -93,6 +93,16 @@ def payments_per_address(address: str) -> Entries:
     return (("call", "payments"), ("address", address))
 
 
+def invitations_per_merchant(merchant: str) -> Entries:
+    """The descriptor of a merchant's invitations by mail."""
+    return (("call", "invitations"), ("merchant", merchant))
+
+
+def invitations_per_address(address: str) -> Entries:
+    """The descriptor of invitations that come from an address."""
+    return (("call", "invitations"), ("address", address))
+
+
 def load_limits(file: Path) -> RuleSet:
     """The rules of the file. Raises RuleFileError, OSError."""
     return load_rules([RuleFile(file.name, file.read_bytes())], merge_domains=False)

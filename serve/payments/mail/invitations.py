@@ -11,14 +11,19 @@ UNDER_WAY_MAX = 100
 
 
 class BackgroundInvitations:
-    """Hands invitations to the post, beside the calls. Belongs to one event loop."""
+    """Hands invitations to the post, beside the calls. Belongs to one event loop.
 
-    def __init__(self, post: Mailer) -> None:
+    `mails_for_test`: also those of test merchants, which anybody can open."""
+
+    def __init__(self, post: Mailer, *, mails_for_test: bool = False) -> None:
         self._post = post
+        self._mails_for_test = mails_for_test
         self._under_way: set[asyncio.Task[None]] = set()
 
     def send(self, invitation: Invitation) -> None:
         """Beyond `UNDER_WAY_MAX` at once an invitation is dropped, and that is logged."""
+        if invitation.is_test and not self._mails_for_test:
+            return
         if len(self._under_way) >= UNDER_WAY_MAX:
             LOG.error("an invitation was dropped: %d are under way already", UNDER_WAY_MAX)
             return

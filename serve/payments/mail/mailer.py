@@ -6,6 +6,7 @@ later. Nothing that comes from outside can add a header: addresses are checked f
 names lose their control characters.
 """
 
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +36,11 @@ _REFUSALS = (
 )
 SENDER_WITHOUT_SERVER = "Tollgate <tollgate@localhost>"
 _ENCODED = "=?"
+# Nothing of a stranger's choice is in a subject, and little in a letter: it is no way to send
+# advertising or traps in our name.
+SUBJECT = "An invitation to a merchant's payments"
+NAME_LENGTH_MAX = 40
+_LINK = re.compile(r"\S*(?:://|[\w-]\.[\w-]|@)\S*")
 
 
 class LetterRefused(MailError):  # noqa: N818 - what the server did
@@ -43,11 +49,12 @@ class LetterRefused(MailError):  # noqa: N818 - what the server did
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """To a person whose address was given as a new user of a merchant."""
+    """To a person whose address was given as a new user of a merchant, test or live."""
 
     email: str
     merchant: str
     invited_by: str
+    is_test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +172,16 @@ def invitation_letter(invitation: Invitation, sender: str, now_s: float) -> Lett
     user, _, domain = checked.rpartition("@")
     to = Address(username=user, domain=_ascii(domain))
     sender_address = parseaddr(sender)[1]
-    merchant = _cleaned(invitation.merchant) or "a merchant"
     message = EmailMessage(policy=SMTP if user.isascii() else SMTPUTF8)
     message["From"] = sender
     message["To"] = to
-    message["Subject"] = f"You are invited to {merchant}"
+    message["Subject"] = SUBJECT
     message["Date"] = format_datetime(datetime.fromtimestamp(now_s, UTC))
     message["Message-ID"] = f"<{secrets.token_hex(16)}@{sender_address.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(
-        f"Hello,\n\n{_cleaned(invitation.invited_by) or 'Somebody'} has given you access to "
-        f"{merchant}: you can see and manage its payments.\n\n"
+        f"Hello,\n\n{_named(invitation.invited_by) or 'Somebody'} has given you access to "
+        f"{_named(invitation.merchant) or 'a merchant'}: you can see and manage its payments.\n\n"
         "If you did not expect this, you can ignore this message.\n",
         cte="quoted-printable",
     )
@@ -192,7 +198,10 @@ def _ascii(domain: str) -> str:
     return found.ascii_domain
 
 
-def _cleaned(text: str) -> str:
+def _named(text: str) -> str:
+    """A name as it may stand in a letter: short, and without what could be clicked on."""
     cleaned = constraints.plain_text(text, "name")
-    # An encoded word in a header would be decoded, and then hold whatever it likes (RFC 2047).
-    return "" if isinstance(cleaned, FieldError) else cleaned.replace(_ENCODED, "= ?")
+    if isinstance(cleaned, FieldError):
+        return ""
+    words = _LINK.sub("", cleaned).split()
+    return " ".join(words)[:NAME_LENGTH_MAX].strip()

@@ -19,7 +19,10 @@ import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from tollgate.actors.kernel.clock import ManualClock
+from tollgate.serve.payments.mail.invitations import BackgroundInvitations
 from tollgate.serve.payments.mail.mailer import (
+    NAME_LENGTH_MAX,
+    SUBJECT,
     Invitation,
     Mailer,
     SmtpTransport,
@@ -113,7 +116,7 @@ def test_an_invitation_reaches_its_reader(tmp_path: Path) -> None:
     letter = message_from_bytes(content, policy=default)
     assert letter["From"] == SENDER
     assert letter["To"] == "one@example.com"
-    assert letter["Subject"] == "You are invited to Coffee & Cake"
+    assert letter["Subject"] == SUBJECT
     assert letter["Date"].datetime.timestamp() == CLOCK.now_s()
     assert letter["Message-ID"].endswith("@example.com>")
     assert "Café has given you access to Coffee & Cake" in letter.get_content()
@@ -272,6 +275,40 @@ def test_names_add_no_header_and_no_reader(tmp_path: Path, invitation: Invitatio
     assert letter["Bcc"] is None
     assert len(letter.get_all("To")) == 1
     assert letter.get_content().startswith("Hello,")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Claim your prize at https://evil.example/x",
+        "see evil.example now",
+        "write to me@evil.example",
+        "x" * 256,
+    ],
+)
+def test_a_stranger_writes_nothing_of_their_own(tmp_path: Path, name: str) -> None:
+    with serving() as server:
+        invite(server.settings(), tmp_path, replace(INVITATION, merchant=name, invited_by=name))
+    ((_, content),) = server.letters
+    letter = message_from_bytes(content, policy=default)
+    assert letter["Subject"] == SUBJECT
+    assert "evil" not in letter.get_content()
+    assert "x" * (NAME_LENGTH_MAX + 1) not in letter.get_content().replace("\n", "")
+
+
+@pytest.mark.parametrize(("mails_for_test", "letters"), [(False, 1), (True, 2)])
+def test_test_merchants_send_no_mail_unless_the_operator_says_so(
+    tmp_path: Path, mails_for_test: bool, letters: int
+) -> None:
+    async def send() -> None:
+        post = open_mailer(MailSettings(), str(tmp_path), CLOCK)
+        invitations = BackgroundInvitations(post, mails_for_test=mails_for_test)
+        invitations.send(INVITATION)
+        invitations.send(replace(INVITATION, is_test=True))
+        await invitations.sent()
+
+    asyncio.run(send())
+    assert letters_waiting(str(tmp_path)) == letters
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,10 @@ from tollgate.serve.payments.api.bodies.requests import (
     UserInvite,
 )
 from tollgate.serve.payments.api.call import Call
+from tollgate.serve.payments.api.call_limits import (
+    invitations_per_address,
+    invitations_per_merchant,
+)
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.orders import done_reply
 from tollgate.serve.payments.api.rejections import BadRequest, NotFound
@@ -87,12 +91,15 @@ async def invite_user(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
     email = context.read(body, UserInvite).email
+    await context.limits.admit(
+        invitations_per_merchant(merchant.id), invitations_per_address(call.address)
+    )
     done = await context.execute(call, merchant.id, InviteUser(email), body)
     is_member = decode(done.body, type=dict[str, bool])["isMember"]
     if not is_member and not done.is_replay:
         by = await _name(context, "app", call.caller.app)
         to = await _name(context, "merchant", merchant.id)
-        context.invitations.send(Invitation(email, to, by))
+        context.invitations.send(Invitation(email, to, by, merchant.is_test))
     return done_reply(done)
 
 

@@ -39,6 +39,11 @@ descriptors:
     descriptors:
       - {key: address, rate_limit: {unit: hour, requests_per_unit: 3}}
   - key: call
+    value: invitations
+    descriptors:
+      - {key: merchant, rate_limit: {unit: day, requests_per_unit: 2}}
+      - {key: address, rate_limit: {unit: day, requests_per_unit: 3}}
+  - key: call
     value: payments
     descriptors:
       - {key: address, rate_limit: {unit: minute, requests_per_unit: 5}}
@@ -165,3 +170,15 @@ def test_payments_without_credentials_are_limited_by_address(limited: PaymentsAp
         assert response.status_code == 400
     response = limited.call("POST", "/sandbox/payments", json={"key": "guess"})
     assert response.status_code == 429
+
+
+def test_invitations_are_limited_by_merchant_and_by_address(limited: PaymentsApi) -> None:
+    shop, other = limited.new_app(), limited.new_app()
+    here, there = (limited.new_merchant(each, test=False)["id"] for each in (shop, other))
+    statuses = [
+        limited.call(
+            "POST", f"/merchants/{merchant}/users", app, json={"email": f"{number}@example.com"}
+        ).status_code
+        for number, (merchant, app) in enumerate([(here, shop)] * 3 + [(there, other)] * 2)
+    ]
+    assert statuses == [201, 201, 429, 429, 429]
