@@ -40,6 +40,8 @@ def status(is_json: bool) -> None:
 
 
 def _state(record: RunRecord) -> str:
+    if record.is_stopping:
+        return "stopping"
     if not record.is_ready:
         return "starting"
     port = record.addresses["HTTP"].rpartition(":")[2]

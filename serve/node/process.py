@@ -61,7 +61,8 @@ class Node:
             self._watch(actors)
             click.echo("Stopping: finishing the calls in flight.")
             self._drain(door)
-        except (OSError, NotOpenedError) as error:
+        except (OSError, NotOpenedError, RayError, RuntimeError) as error:
+            LOG.debug("did not start", exc_info=error)
             click.echo(f"tollgate: {_line_of(error)}", err=True)
             return 1
         finally:
@@ -146,6 +147,8 @@ class Node:
         # A second signal must not leave processes behind.
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+        record = RunRecord(os.getppid(), self._started_s, is_stopping=True)
+        write_record(self._settings.process.data, record)
         if ray.is_initialized():
             ray_serve.shutdown()  # type: ignore[no-untyped-call]
             ray.shutdown()
@@ -155,10 +158,13 @@ class NotOpenedError(Exception):
     """The doors are not open; the text is one line with the reason."""
 
 
-def _line_of(error: OSError | NotOpenedError) -> str:
-    """The reason, without the traceback that Ray puts around another process's error."""
+def _line_of(error: Exception) -> str:
+    """The reason in one line, without the traceback that Ray puts around another process's."""
     reason = error.cause if isinstance(error, RayTaskError) else error
-    return reason.strerror or str(reason) if isinstance(reason, OSError) else str(reason)
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    lines = str(reason).strip().splitlines()
+    return lines[-1] if lines else type(reason).__name__
 
 
 def _opened(targets: list[ray_serve.RunTarget]) -> DeploymentHandle[Any]:

@@ -20,6 +20,7 @@ class RunRecord:
     started_s: float
     addresses: Mapping[str, str] = field(default_factory=dict)
     is_ready: bool = False
+    is_stopping: bool = False
 
 
 def record_path(data: str) -> Path:

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from math import inf
 from threading import Event
 
 import click
@@ -79,7 +80,10 @@ class Supervisor:
                 status = self._run_node()
                 if status is not None:
                     return status
-                if not self._may_start_again():
+                may_start_again = self._may_start_again()
+                if self._stop.is_set():
+                    return 0
+                if not may_start_again:
                     click.echo(f"tollgate: lost {LOSSES_MAX} times: giving up", err=True)
                     return EXIT_LOST
         finally:
@@ -107,9 +111,9 @@ class Supervisor:
     def _watch(self, node: "subprocess.Popen[bytes]") -> str:
         """Waits for the node's end, and ends it when asked to. What was lost; empty: nothing."""
         ready_by_s = self._clock.monotonic_s() + READY_WITHIN_S
-        orphans_s = 0.0
+        orphans_s, stopped_by_s = 0.0, inf
         is_ready = False
-        vital: list[psutil.Process] = []
+        vital: set[psutil.Process] = set()
         while node.poll() is None:
             if self._stop.wait(LOOK_EVERY_S):
                 self._end_in_order(node)
@@ -117,9 +121,17 @@ class Supervisor:
             now_s = self._clock.monotonic_s()
             if now_s >= orphans_s:
                 _end_orphans(node.pid)
+                vital |= set() if is_ready else _vital_processes(node.pid)
                 orphans_s = now_s + LOOK_FOR_ORPHANS_EVERY_S
-            if not is_ready and self._is_ready():
-                is_ready, vital = True, _vital_processes(node.pid)
+            record = read_record(self._data)
+            if record is not None and record.is_stopping:
+                # Its end tells why; Ray ends before it.
+                stopped_by_s = min(stopped_by_s, now_s + STOP_MARGIN_S)
+                if now_s > stopped_by_s:
+                    return f"the node did not stop within {STOP_MARGIN_S:.0f} s"
+            elif not is_ready and record is not None and record.is_ready:
+                is_ready = True
+                vital |= _vital_processes(node.pid)
                 self._notify("READY=1")
             elif not is_ready and now_s > ready_by_s:
                 return f"the node was not ready within {READY_WITHIN_S:.0f} s"
@@ -137,10 +149,6 @@ class Supervisor:
             LOG.error("the node did not stop in time and is ended")
             node.kill()
             node.wait()
-
-    def _is_ready(self) -> bool:
-        record = read_record(self._data)
-        return record is not None and record.is_ready
 
     def _may_start_again(self) -> bool:
         """Whether the losses are few enough; waits longer from one to the next."""
@@ -169,11 +177,11 @@ def service_notifier(address: str) -> Callable[[str], None]:
     return notify
 
 
-def _vital_processes(node_pid: int) -> list[psutil.Process]:
+def _vital_processes(node_pid: int) -> set[psutil.Process]:
     try:
-        return [child for child in psutil.Process(node_pid).children() if child.name() in VITAL]
+        return {child for child in psutil.Process(node_pid).children() if child.name() in VITAL}
     except psutil.NoSuchProcess:  # one of them has just ended, and the node with it
-        return []
+        return set()
 
 
 def _is_alive(process: psutil.Process) -> bool:

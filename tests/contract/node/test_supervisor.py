@@ -127,6 +127,17 @@ def test_it_gives_up_on_a_node_that_is_lost_again_and_again(tmp_path: Path) -> N
     assert all(is_gone(pid) for pids in starts(tmp_path) for pid in pids)
 
 
+def test_a_node_that_stops_by_itself_ends_it_all(tmp_path: Path) -> None:
+    # Ray's processes end before the node does: that is no loss.
+    stopping = "write_record(str(folder / 'data'), RunRecord(os.getppid(), 0, is_stopping=True)); "
+    stopping += "vital.kill(); signal.sigtimedwait([], 1.5)"
+    with supervised(
+        tmp_path, "-c", NODE.replace("signal.pause()", stopping), str(tmp_path)
+    ) as process:
+        assert process.wait(20) == 0
+    assert len(starts(tmp_path)) == 1
+
+
 @pytest.mark.parametrize("is_abstract", [False, True])
 def test_a_service_manager_is_told(tmp_path: Path, is_abstract: bool) -> None:
     name = f"tollgate-{tmp_path}" if is_abstract else str(tmp_path / "notify")
