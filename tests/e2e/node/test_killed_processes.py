@@ -101,11 +101,7 @@ def test_what_is_killed_is_back_by_itself(
         supervisor = tollgate.pid
         with calling(tollgate, key, merchant) as callers:
             for victim in victims * repetitions(2):
-                tollgate.remember_processes()
-                gone = find(tollgate, victim)
-                assert gone is not None, f"{victim} runs"
-                os.kill(gone.pid, signal.SIGKILL)
-                until(lambda: is_well(tollgate, victim, gone), f"{victim} is back", BACK_WITHIN_S)  # noqa: B023
+                kill_and_wait(tollgate, victim)
                 until(lambda: is_kept(api, merchant), "the books go on", BACK_WITHIN_S)
         assert callers.hung == []
         assert callers.answered > 0
@@ -113,6 +109,14 @@ def test_what_is_killed_is_back_by_itself(
         tollgate.down()
         until(lambda: tollgate.living() == [], "nothing is left")
         assert tollgate.taken_ports() == []
+
+
+def kill_and_wait(tollgate: TollgateProcess, victim: str) -> None:
+    tollgate.remember_processes()
+    gone = find(tollgate, victim)
+    assert gone is not None, f"{victim} runs"
+    os.kill(gone.pid, signal.SIGKILL)
+    until(lambda: is_well(tollgate, victim, gone), f"{victim} is back", BACK_WITHIN_S)
 
 
 def is_kept(api: httpx.Client, merchant: str) -> bool:
