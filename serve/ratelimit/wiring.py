@@ -121,6 +121,7 @@ async def open_ports(settings: Settings, operations: Operations) -> dict[str, Li
         dump_rules=operations.dump_rules,
         processes=operations.processes,
         allocations=operations.allocations,
+        tracing_key=settings.debug.tracing_key,
     )
     ports = {
         "debug": await listen(
@@ -203,9 +204,9 @@ def _front(settings: Settings, service: Service) -> Front:
         connection_age_s=grpc.connection_age_max_s or None,
         connection_age_grace_s=grpc.connection_age_grace_s or None,
     )
-    if settings.needs_of_grpcio and grpc.front is GrpcFront.AUTO:
-        names = " and ".join(map(settings.spelled, settings.needs_of_grpcio))
-        LOG.warning("gRPC is served by grpcio, at a tenth of the speed, because of %s", names)
+    if settings.reasons_for_grpcio and grpc.front is GrpcFront.AUTO:
+        names = " and ".join(map(settings.spelled, settings.reasons_for_grpcio))
+        LOG.warning("gRPC is served by grpcio, a slower front with more bounds, for %s", names)
     sockets = socket_folder(settings.process.data) / "sockets"
     sockets.mkdir(mode=0o700, exist_ok=True)
     tuning = NativeTuning(socket_dir=sockets, io_threads=grpc.io_threads)

@@ -15,7 +15,7 @@ from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.shipped_files import SAMPLE_RULES
 from tollgate.serve.settings.table import GROUP_OF, TABLE, Groups, group_values
 from tollgate.serve.settings.unbuilt_features import UNBUILT
-from tollgate.serve.settings.values import BadValueError
+from tollgate.serve.settings.values import BadValueError, is_loopback
 
 # Read as <root>/<subdirectory>/<app directory>: exactly this folder, in either watch mode (B20).
 SAMPLE_RULE_SETTINGS = {
@@ -70,16 +70,20 @@ class Settings(Groups):
         return settings
 
     @property
-    def needs_of_grpcio(self) -> tuple[str, ...]:
-        """The settings that only the grpcio front can honour, in their canonical names."""
-        return needs_of_grpcio(self)
+    def reasons_for_grpcio(self) -> tuple[str, ...]:
+        """The settings, in their canonical names, for which AUTO means the grpcio front: those that
+        it alone can honour, and an address that others reach, for it alone bounds a message."""
+        needs = needs_of_grpcio(self)
+        if "GRPC_UDS" in needs or is_loopback(self.grpc.host):
+            return needs
+        return (*needs, "GRPC_HOST")
 
     @property
     def grpc_front(self) -> GrpcFront:
         """The front that listens for gRPC, NATIVE or GRPCIO: decided here and nowhere else."""
         if self.grpc.front is not GrpcFront.AUTO:
             return self.grpc.front
-        return GrpcFront.GRPCIO if self.needs_of_grpcio else GrpcFront.NATIVE
+        return GrpcFront.GRPCIO if self.reasons_for_grpcio else GrpcFront.NATIVE
 
     def unbuilt(self) -> tuple[str, ...]:
         """One line for each feature that these settings ask for and that is not built yet.

@@ -15,7 +15,7 @@ from tollgate.actors.ratelimit.rules.descriptors import (
     REQUEST_BYTES_MAX,
 )
 from tollgate.serve.settings import choices
-from tollgate.serve.settings.rows import setting
+from tollgate.serve.settings.rows import hidden, setting
 from tollgate.serve.settings.values import (
     PORT_MAX,
     Address,
@@ -51,15 +51,18 @@ class HttpSettings:
 class DebugSettings:
     """The debug port (B18)."""
 
-    host: str = setting("DEBUG_HOST", text, "0.0.0.0", "address of the debug port")
+    host: str = setting("DEBUG_HOST", text, "127.0.0.1", "address of the debug port")
     port: int = setting("DEBUG_PORT", any_port, "6070", "the debug port; 0: a free one")
+    tracing_key: str = setting(
+        "DEBUG_TRACING_KEY", text, "", "key for tracing allocations; empty: nobody may", show=hidden
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class GrpcSettings:
     """The gRPC door (B15). Empty paths: none."""
 
-    host: str = setting("GRPC_HOST", text, "0.0.0.0", "address of the gRPC door")
+    host: str = setting("GRPC_HOST", text, "127.0.0.1", "address of the gRPC door")
     port: int = setting("GRPC_PORT", any_port, "8081", "port of the gRPC door; 0: a free one")
     uds: str = setting("GRPC_UDS", text, "", "unix socket of the gRPC door, instead of a port")
     connection_age_max_s: float = setting(

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from ipaddress import ip_address
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -133,6 +134,14 @@ def duration_ns(value: str) -> int:
     if nanoseconds > DURATION_NS_MAX:
         raise BadValueError("is a duration of more than 292 years")
     return sign * nanoseconds
+
+
+def is_loopback(host: str) -> bool:
+    """True for a host that only this machine reaches; other names than localhost are not."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def one_of(choices: Mapping[str, T], *, ignores_case: bool = False) -> Parser[T]:

@@ -7,6 +7,7 @@ The index, `/rlconfig` and `/stats` read as the reference's do; any unknown path
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from hmac import compare_digest
 from typing import Protocol
 
 import psutil
@@ -44,7 +45,8 @@ _INDEX = {
 }
 _PROFILING_HELP = f"""\
 {_ROOT}memory: memory of every process
-{_ROOT}memory?process=P&seconds=N: what P allocates in N seconds and still holds, by line of code
+{_ROOT}memory?process=P&seconds=N: what P allocates in N seconds and still holds, by line of
+  code; with the header `Authorization: Bearer` and the value of DEBUG_TRACING_KEY
 {_ROOT}profile?process=P&seconds=N&format=svg|speedscope|raw: where P spends its time
 {_ROOT}stacks?process=P: what every thread of P is doing now
 {_ROOT}trace?process=P&seconds=N: what P does over time, for chrome://tracing or ui.perfetto.dev
@@ -70,7 +72,9 @@ class AllocationTracing(Protocol):
 class DebugPort:
     """The pages, from callables that fetch what they show when they are asked.
 
-    `processes` gives pids of this machine by name, the one that matters most first.
+    `processes` gives pids of this machine by name, the one that matters most first. `tracing_key`
+    is asked for before a process traces its allocations, which halves its speed meanwhile; empty:
+    nobody may. All else looks at processes from outside, without stopping them.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class DebugPort:
         dump_rules: Callable[[], Awaitable[str]],
         processes: Callable[[], Awaitable[Mapping[str, int]]],
         allocations: AllocationTracing,
+        tracing_key: str = "",
         profiler: Profiler | None = None,
     ) -> None:
         self._statistics = statistics
@@ -87,6 +92,7 @@ class DebugPort:
         self._processes = processes
         self._profiler = profiler or Profiler()
         self._allocations = allocations
+        self._tracing_key = tracing_key
         self._allocations_lock = asyncio.Lock()
 
     def app(self) -> Starlette:
@@ -148,6 +154,7 @@ class DebugPort:
             return PlainTextResponse(table)
         seconds = _seconds(request)
         name, _ = await self._process(request)
+        self._require_key(request)
         if self._allocations_lock.locked():
             raise ProfilerBusyError("allocations are being traced; try again when it is done")
         async with self._allocations_lock:
@@ -158,6 +165,11 @@ class DebugPort:
                 # Also when this port is stopped: tracing costs the process half its speed.
                 report = await asyncio.shield(self._allocations.finish(name))
         return PlainTextResponse(f"{name}, {seconds} s\n{report}")
+
+    def _require_key(self, request: Request) -> None:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not self._tracing_key or not compare_digest(given.encode(), self._tracing_key.encode()):
+            raise HTTPException(403, "tracing slows a process down and needs DEBUG_TRACING_KEY\n")
 
     async def _process(self, request: Request) -> tuple[str, int]:
         """The name and pid of the process that is asked for."""

@@ -1,6 +1,7 @@
 """Looks into running processes from the outside, with py-spy: they need not cooperate.
 
-One look at a time: two profilers cannot attach to the same process, and profiling costs CPU.
+They are not stopped for it either, so a stack may now and then be torn; a decision must not wait.
+One look at a time: profiling costs CPU.
 """
 
 import asyncio
@@ -54,7 +55,7 @@ class Profiler:
         with TemporaryDirectory(prefix="tollgate-profile-") as folder:
             output = Path(folder, "profile")
             arguments = [
-                *("record", "--pid", str(pid), "--duration", str(seconds)),
+                *("record", "--nonblocking", "--pid", str(pid), "--duration", str(seconds)),
                 *("--rate", str(_SAMPLES_PER_S), "--format", form.value, "--output", str(output)),
             ]
             await self._run(arguments, seconds + _STARTING_S)
@@ -62,7 +63,7 @@ class Profiler:
 
     async def stacks(self, pid: int) -> bytes:
         """The stacks of every thread of a process of this machine, as text."""
-        return await self._run(["dump", "--pid", str(pid)], _STARTING_S)
+        return await self._run(["dump", "--nonblocking", "--pid", str(pid)], _STARTING_S)
 
     async def _run(self, arguments: list[str], deadline_s: float) -> bytes:
         """Run py-spy and give its output."""

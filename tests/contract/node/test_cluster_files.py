@@ -23,6 +23,9 @@ from ray import serve as ray_serve
 from ray.autoscaler._private.util import prepare_config, validate_config
 from ray.serve.schema import ServeDeploySchema
 
+from tollgate.serve.settings import Settings
+from tollgate.serve.settings.choices import GrpcFront
+
 ROOT = Path(__file__).resolve().parents[3]
 RAY = Path(ray.__file__).parent
 DOCUMENTATION_RANGE = ip_network("192.0.2.0/24")
@@ -44,7 +47,9 @@ def ray_env() -> dict[str, str]:
         ["bash", "-c", script], cwd=ROOT, env={"HOME": HOME}, check=True, capture_output=True
     )
     pairs = (item.partition("=") for item in exported.stdout.decode().split("\0"))
-    return {name: value for name, _, value in pairs if name.startswith(("RAY_", "FORWARDED_"))}
+    return {
+        name: value for name, _, value in pairs if name.startswith(("RAY_", "FORWARDED_", "GRPC_"))
+    }
 
 
 def unknown_keys(model: type[BaseModel], data: dict[str, Any], where: str = "") -> Iterator[str]:
@@ -208,7 +213,7 @@ def test_ray_knows_every_name() -> None:
         names_in(RAY / "_common/usage/usage_constants.py"),
         names_in(RAY / "_private/authentication_test_utils.py"),
     )
-    for name in ray_env().keys() - {"FORWARDED_ALLOW_IPS"}:  # (read by uvicorn)
+    for name in ray_env().keys() - {"FORWARDED_ALLOW_IPS", "GRPC_HOST"}:  # (uvicorn's and ours)
         known = serve_names if name.startswith("RAY_SERVE_") else other_names
         assert name in known, f"Ray does not read {name}"
 
@@ -236,6 +241,12 @@ def test_haproxy_keeps_nothing_where_everybody_writes() -> None:
         assert variables[name].startswith(f"{HOME}/.tollgate/haproxy")
     private = "mkdir -p -m 700 ~/.tollgate/haproxy"
     assert any(private in command for command in cluster()["setup_commands"])
+
+
+def test_the_fronts_of_a_cluster_are_reached_from_other_machines() -> None:
+    settings = Settings.from_environment(ray_env())
+    assert settings.grpc.host == "0.0.0.0"
+    assert settings.grpc_front is GrpcFront.GRPCIO  # (which bounds a message)
 
 
 def test_serve_reads_it_as_it_is_meant() -> None:

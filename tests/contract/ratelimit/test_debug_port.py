@@ -63,6 +63,7 @@ class Port:
         self.pids: dict[str, int] = {"operations": os.getpid()}
         self.profiler = Profiler()
         self.allocations = InThisProcess()
+        self.tracing_key = ""
 
     async def statistics(self) -> Statistics:
         return self.totals.statistics()
@@ -83,6 +84,7 @@ class Port:
                 processes=self.processes,
                 allocations=self.allocations,
                 profiler=self.profiler,
+                tracing_key=self.tracing_key,
             ).app()
             async with await listen(app, "127.0.0.1", 0, what="debug") as listener:
                 url = f"http://127.0.0.1:{listener.port}"
@@ -91,11 +93,11 @@ class Port:
 
         asyncio.run(main())
 
-    def get(self, path: str) -> httpx.Response:
+    def get(self, path: str, headers: Mapping[str, bytes] | None = None) -> httpx.Response:
         answers: list[httpx.Response] = []
 
         async def asking(client: httpx.AsyncClient) -> None:
-            answers.append(await client.get(path))
+            answers.append(await client.get(path, headers=headers))
 
         self.ask(asking)
         return answers[0]
@@ -354,8 +356,27 @@ def test_memory_of_every_process(port: Port, spinning: subprocess.Popen[str]) ->
     assert rows[2][2:] == ["has", "ended"]
 
 
+@pytest.mark.parametrize("given", ["", "Bearer ", "Bearer wrong", "Bearer \N{SNOWMAN}"])
+def test_a_process_is_not_traced_without_the_key(port: Port, given: str) -> None:
+    headers = {"Authorization": given.strip().encode()}
+    for key in ("", "the key"):
+        port.tracing_key = key
+        answer = port.get("/debug/pprof/memory?process=operations&seconds=1", headers)
+        assert answer.status_code == 403
+        assert "DEBUG_TRACING_KEY" in answer.text
+    assert port.allocations.asked == []
+
+
+def test_looking_at_a_process_does_not_stop_it(port: Port, tmp_path: Path) -> None:
+    port.profiler = Profiler(program(tmp_path, 'echo "$@" >&2; exit 1'))
+    for look in ("profile?seconds=1", "trace?seconds=1", "stacks"):
+        assert " --nonblocking " in port.get(f"/debug/pprof/{look}").text
+
+
 def test_what_a_process_allocates(port: Port) -> None:
-    answer = port.get("/debug/pprof/memory?process=operations&seconds=1")
+    port.tracing_key = "the key"
+    headers = {"Authorization": b"Bearer the key"}
+    answer = port.get("/debug/pprof/memory?process=operations&seconds=1", headers)
     assert answer.status_code == 200
     first, largest, *_, last = answer.text.splitlines()
     assert first == "operations, 1 s"

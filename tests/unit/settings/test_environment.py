@@ -271,6 +271,11 @@ def test_a_watch_mode_given_with_the_sample_rules_stands() -> None:
         ({"GRPC_MAX_CONNECTION_AGE": "0"}, True),
         ({"GRPC_MAX_CONNECTION_AGE": "720h"}, False),
         ({"GRPC_MAX_CONNECTION_AGE_GRACE": "1h"}, True),
+        ({"GRPC_HOST": "0.0.0.0"}, False),
+        ({"GRPC_HOST": "ratelimit.internal"}, False),
+        ({"GRPC_HOST": "0.0.0.0", "GRPC_FRONT": "native"}, True),
+        ({"GRPC_HOST": "localhost"}, True),
+        ({"GRPC_HOST": "[::1]"}, True),
     ],
 )
 def test_which_front_listens(environ: dict[str, str], is_native: bool) -> None:
