@@ -42,7 +42,7 @@ async def ship(
 
     Raises StorageError when the journal is not the one that `shipped` comes from, or is broken.
     """
-    async with database.snapshot() as connection:
+    async with database.report() as connection:
         shipper = _Shipper(database.dialect, connection)
         heads = [head async for head in shipper.heads_behind(shipped)]
         for head in heads:

@@ -50,7 +50,7 @@ async def anchor_day(database: Database, day: date, now_ms: int) -> Anchor:
     """
     if day > last_settled_day(now_ms):
         raise StorageError(f"{day}: the day is not over: the last was {last_settled_day(now_ms)}")
-    async with database.snapshot() as connection:
+    async with database.report() as connection:
         made = await _anchor_of(connection, database.dialect, day)
         before = {each.day: each for each in await kept_anchors(connection, database.dialect)}
     kept = before.get(made.day)

@@ -47,7 +47,7 @@ async def verify_recent(
     database: Database, progress: Callable[[int, int], None]
 ) -> VerificationReport:
     """What came since the checkpoints; `progress` gets books. Raises StorageDown."""
-    async with database.snapshot() as connection:
+    async with database.report() as connection:
         return await _Tails(database.dialect, connection).run(progress)
 
 

@@ -56,7 +56,7 @@ REBUILT = (schema.heads, schema.entities, schema.memberships, schema.keys)
 
 async def verify_all(database: Database, progress: ReportProgress) -> VerificationReport:
     """Everything, from the first entry on. Raises StorageDown, StorageError."""
-    async with database.snapshot() as found, empty_tables() as expected:
+    async with database.report() as found, empty_tables() as expected:
         return await _Verification(database.dialect, found, expected, progress).run()
 
 

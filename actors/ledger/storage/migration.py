@@ -10,6 +10,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 
 from tollgate.actors.ledger.storage.connections.engine import Database, connect
+from tollgate.actors.ledger.storage.connections.time_bounds import REPORT_TIMEOUT_S
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
 from tollgate.actors.ledger.storage.location import is_sqlite, shown_url, storage_url
 
@@ -41,7 +42,7 @@ async def upgrade(url: str) -> None:
     address = storage_url(url)
     if is_sqlite(address):
         _make_file(Path(str(address.database)))
-    database = await connect(url)
+    database = await connect(url, REPORT_TIMEOUT_S)
     try:
         await upgrade_tables(database)
     finally:

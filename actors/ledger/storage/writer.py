@@ -61,7 +61,7 @@ class SqlJournalStore:
         Raises StorageDown.
         """
         if self._taken is None:
-            self._taken = await self._database.writing()
+            self._taken = await self._database.writing(may_stand_still=False)
         make = sqlite.insert if self._database.is_sqlite else postgresql.insert
         first = make(owners).values(shard=shard, epoch=1, incarnation=incarnation)
         succession = first.on_conflict_do_update(

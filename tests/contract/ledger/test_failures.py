@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledger.storage import BOOK, Book, Run, Storage, book_id, move, runner
-from tollgate.actors.ledger.storage.connections import engine
+from tollgate.actors.ledger.storage.connections import engine, time_bounds
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database
 from tollgate.actors.ledger.storage.store import ListFilter, OutcomeUnknown, PageBounds, StorageDown
@@ -207,5 +207,53 @@ def test_readers_that_lost_their_server_read_again_when_it_is_back(run: Run) -> 
                 # (the news of the end may be on its way)
                 failures += 1
                 assert failures < 10
+
+    run(scenario)
+
+
+@only_postgresql
+def test_a_shard_that_is_frozen_in_a_commit_does_not_hold_up_its_successor(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the row of its epoch; the server takes it away, and what it wrote with it."""
+    monkeypatch.setattr(time_bounds, "IDLE_IN_TRANSACTION_S", 1)
+
+    async def scenario(storage: Storage) -> None:
+        frozen, successor, book = await storage.store(), await storage.untaken(), Book()
+        begun = book.commit(*move(1), entities=(book.entity("line"),))
+        assert frozen._taken is not None
+        connection = frozen._taken.connection
+        await connection.run(frozen._database.begin_writing)
+        held = await frozen._epoch_held.first(connection, shard="shard-0")
+        await frozen._writer.write(connection, begun)
+        async with asyncio.timeout(time_bounds.LOCK_TIMEOUT_S):
+            epoch = await successor.take_over("shard-0", "the next incarnation")
+        assert (held, epoch) == ((1,), 2)
+        # It thaws, and cannot write any more.
+        with pytest.raises(OutcomeUnknown):
+            await frozen.append(begun)
+        await successor.append(begun)
+        assert await written(storage) == [1]
+
+    run(scenario)
+
+
+@only_postgresql
+def test_a_report_may_take_longer_than_what_callers_wait_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_bounds, "COMMAND_TIMEOUT_S", 0.5)
+
+    async def scenario(storage: Storage) -> None:
+        await (await storage.store()).append(Book().commit(*move(1)))
+        reads, other = await storage.reads(), await storage.writing()
+        await other.run("BEGIN; LOCK TABLE postings IN ACCESS EXCLUSIVE MODE")
+        report = asyncio.create_task(reads.trial_balance())
+        # Begun after the report, and given up before it.
+        with pytest.raises(StorageDown):
+            await reads.balance_at(BOOK, None)
+        assert not report.done()
+        await other.roll_back()
+        assert await report == [("clearing", "EUR", -1), ("merchant", "EUR", 1)]
 
     run(scenario)

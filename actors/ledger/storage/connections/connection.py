@@ -32,6 +32,9 @@ class Connection(Protocol):
     @property
     def is_open(self) -> bool: ...
 
+    def with_timeout(self, timeout_s: float) -> "Connection":
+        """The same connection, whose queries may take so long."""
+
 
 @asynccontextmanager
 async def transaction(connection: Connection, begin: str) -> AsyncIterator[None]:

@@ -19,6 +19,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
+from tollgate.actors.ledger.storage.connections import time_bounds
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.drivers import Readers, Taken, take
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
@@ -31,8 +32,6 @@ READERS_MAX = 8
 WRITERS_MAX = 2
 BUSY_TIMEOUT_MS = 10_000
 CONNECT_TIMEOUT_S = 10
-# A server that has not answered by then is lost, and with it what became of a commit.
-COMMAND_TIMEOUT_S = 60
 # Before this many pages, hot ones would be copied into the file again and again.
 WAL_PAGES = 4_000
 CACHE_KIB = 65_536
@@ -104,10 +103,24 @@ class Database:
             yield connection
             await connection.run("ROLLBACK")
 
-    async def writing(self) -> Taken:
-        """A writer, until it is given back. Raises StorageDown."""
+    @asynccontextmanager
+    async def report(self) -> AsyncIterator[Connection]:
+        """A snapshot for what takes long: it goes through everything that was ever written."""
+        async with self.snapshot() as connection:
+            if not self.is_sqlite:
+                await connection.run(time_bounds.for_a_report())
+            yield connection.with_timeout(time_bounds.REPORT_TIMEOUT_S)
+
+    async def writing(self, *, may_stand_still: bool = True) -> Taken:
+        """A writer, until it is given back. Raises StorageDown.
+
+        Unless `may_stand_still`, the server ends a transaction on it in which nothing happens.
+        """
         try:
-            return await take(self.writer)
+            taken = await take(self.writer)
+            if not (may_stand_still or self.is_sqlite):
+                await taken.connection.run(time_bounds.without_standstill())
+            return taken
         except FAILURES as failure:
             raise StorageDown(f"{shown_url(self.url)}: {reason(failure)}") from failure
 
@@ -127,13 +140,15 @@ def _database(url: URL, writer: AsyncEngine, reader: AsyncEngine) -> Database:
     return Database(url, writer, reader, Readers(reader, READERS_MAX))
 
 
-async def connect(text: str) -> Database:
+async def connect(text: str, command_timeout_s: float | None = None) -> Database:
     """Connections to the storage at this address, once it is known to keep its promises.
 
-    Says nothing about the tables in it: `migrating.open_database` does. Raises StorageError.
+    `command_timeout_s`: for one statement, on PostgreSQL; None: COMMAND_TIMEOUT_S. Says nothing
+    about the tables: `migration.open_database` does. Raises StorageError.
     """
     url = storage_url(text)
-    database = _sqlite(url) if is_sqlite(url) else _postgresql(url)
+    timeout_s = time_bounds.COMMAND_TIMEOUT_S if command_timeout_s is None else command_timeout_s
+    database = _sqlite(url) if is_sqlite(url) else _postgresql(url, timeout_s)
     try:
         await _check(database)
     except StorageError:
@@ -198,12 +213,12 @@ def _prepare_sqlite_reader(connection: Any, record: object) -> None:
     cursor.close()
 
 
-def _postgresql(url: URL) -> Database:
+def _postgresql(url: URL, timeout_s: float) -> Database:
     writer = create_async_engine(
         url,
         pool_size=WRITERS_MAX,
         max_overflow=0,
-        connect_args={"async_creator_fn": _connector(url)},
+        connect_args={"async_creator_fn": _connector(url, timeout_s)},
     )
     reader = create_async_engine(
         url,
@@ -212,13 +227,13 @@ def _postgresql(url: URL) -> Database:
         pool_pre_ping=True,
         pool_reset_on_return=None,
         connect_args={
-            "async_creator_fn": _connector(url, default_transaction_read_only="on"),
+            "async_creator_fn": _connector(url, timeout_s, default_transaction_read_only="on"),
         },
     ).execution_options(isolation_level="AUTOCOMMIT")
     return _database(url, writer, reader)
 
 
-def _connector(url: URL, **settings: str) -> Callable[..., Awaitable[Any]]:
+def _connector(url: URL, timeout_s: float, **settings: str) -> Callable[..., Awaitable[Any]]:
     """The driver reads the url itself: it knows every parameter that PostgreSQL's own tools do
     (`sslmode`, `sslrootcert`, several hosts), of which SQLAlchemy passes on a few."""
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -227,8 +242,12 @@ def _connector(url: URL, **settings: str) -> Callable[..., Awaitable[Any]]:
         return await asyncpg.connect(
             address,
             timeout=CONNECT_TIMEOUT_S,
-            command_timeout=COMMAND_TIMEOUT_S,
-            server_settings={"application_name": "tollgate", **settings},
+            command_timeout=timeout_s,
+            server_settings={
+                "application_name": "tollgate",
+                **time_bounds.server_settings(timeout_s),
+                **settings,
+            },
         )
 
     return connected

@@ -9,13 +9,16 @@ from tollgate.actors.ledger.storage.connections.connection import StatementRows
 
 
 class PostgresqlConnection:
-    """The driver's connection."""
+    """The driver's connection. `timeout_s` of queries, None: as it was connected."""
 
-    def __init__(self, driver: asyncpg.Connection) -> None:
+    def __init__(self, driver: asyncpg.Connection, timeout_s: float | None = None) -> None:
         self._driver = driver
+        self._timeout_s = timeout_s
 
     async def fetch(self, text: str, values: Sequence[object] = ()) -> list[Any]:
-        return [tuple(row) for row in await self._driver.fetch(text, *values)]
+        return [
+            tuple(row) for row in await self._driver.fetch(text, *values, timeout=self._timeout_s)
+        ]
 
     async def run(self, text: str) -> None:
         await self._driver.execute(text)
@@ -31,3 +34,6 @@ class PostgresqlConnection:
     @property
     def is_open(self) -> bool:
         return not self._driver.is_closed()
+
+    def with_timeout(self, timeout_s: float) -> "PostgresqlConnection":
+        return PostgresqlConnection(self._driver, timeout_s)

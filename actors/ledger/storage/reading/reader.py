@@ -115,7 +115,7 @@ class SqlReadStore:
 
     async def trial_balance(self) -> list[tuple[str, str, int]]:
         """(account, currency, sum) over all books; per currency the sums add up to zero (M8)."""
-        async with self._database.reading() as connection:
+        async with self._database.report() as connection:
             balances = read_sums(await self._sums.rows(connection))
         return sorted((*account, amount) for account, amount in balances.items())
 
