@@ -1,11 +1,13 @@
 """The JSON documents of the wire (parts A and B), as a function of what they show.
 
 Compact, UTF-8, without floats. Times are ISO 8601 in UTC with milliseconds; amounts are integers of
-minor units. A reply holds the very document that the next read returns (T9).
+minor units, a fraction is an exact decimal. A reply holds the very document that the next read
+returns (T9).
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 
 from msgspec import Raw
@@ -23,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENTS_KEPT_MAX = 65_536
 _HOUR_MS = 3_600_000
 
-_encode = Encoder().encode
+_encode = Encoder(decimal_format="number").encode
 
 
 def text_of(document: JsonDocument) -> str:
@@ -72,7 +74,7 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
         "balance": balance,
         "claim": _CLAIM,
         "pricing": {
-            "rate": pricing.rate_ppm,
+            "rate": _fraction(pricing.rate_ppm),
             "flat": _price(pricing.flat),
             "dispute": _price(pricing.dispute),
         },
@@ -91,6 +93,11 @@ _CLAIM = {
 }
 # 3-D Secure is tried, and a payment whose card does not take part in it is not refused for that.
 _TDS = {"mode": "attempt"}
+
+
+def _fraction(ppm: int) -> Decimal:
+    """13500 parts per million are 0.0135: exactly, and with no more digits than that takes."""
+    return Decimal(ppm).scaleb(-6).normalize()
 
 
 def _price(price: Price) -> JsonDocument:

@@ -2,20 +2,24 @@
 
 import asyncio
 import stat
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, inspect
+from sqlalchemy import Connection, Update, create_engine, func, inspect, update
 
 from tests.support.ledger.storage import Book, Run, Storage, runner
-from tollgate.actors.ledger.storage import delivery_tables
+from tests.support.ledger.stored_story import story, write
+from tollgate.actors.ledger.storage import delivery_tables, migrations
 from tollgate.actors.ledger.storage import location as addresses
 from tollgate.actors.ledger.storage import migration as migrating
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.location import check_cluster, storage_url
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.tables import entities
 
 METADATA = delivery_tables.metadata
 
@@ -92,6 +96,43 @@ def test_upgrading_again_keeps_what_is_there(ledger_url: str, run: Run) -> None:
     run(write)
     asyncio.run(upgrade(ledger_url))
     run(read)
+
+
+def test_rates_become_fractions_where_merchants_were_before(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the letter what the books write now, so that verification finds nothing changed."""
+    revision = import_module(f"{migrations.__name__}.versions.0005_rate_fraction")
+    monkeypatch.setattr(revision, "MERCHANTS_PER_PIECE", 1)
+
+    def upgrade_tables(connection: Connection) -> None:
+        with Operations.context(MigrationContext.configure(connection)):
+            revision.upgrade()
+
+    async def scenario(storage: Storage) -> None:
+        database = await storage.database()
+        await write(await storage.store(), story())
+        async with database.writer.begin() as connection:
+            # (a text that looks like the rate is none)
+            texts = await connection.execute(
+                changed('"email":"', '"email":"\\"pricing\\":{\\"rate\\":7')
+            )
+            assert texts.rowcount == 2
+        expected = await storage.tables()
+        async with database.writer.begin() as connection:
+            before = await connection.execute(changed('"rate":0.0145,', '"rate":14500,'))
+            assert before.rowcount == 2
+        assert await storage.tables() != expected
+        async with database.writer.begin() as connection:
+            await connection.run_sync(upgrade_tables)
+        assert await storage.tables() == expected
+
+    def changed(old: str, new: str) -> Update:
+        document = entities.c.document
+        has_it = (entities.c.kind == "merchant", document.contains(old))
+        return update(entities).where(*has_it).values(document=func.replace(document, old, new))
+
+    run(scenario)
 
 
 def test_two_may_upgrade_at_the_same_time(ledger_url: str) -> None:

@@ -117,9 +117,9 @@ class SumSchema(ReplyBody):
 
 
 class PricingSchema(ReplyBody):
-    """`rate`: parts per million of what is captured."""
+    """`rate`: the fraction of what is captured, 0.0135 for 1.35 %."""
 
-    rate: int
+    rate: Annotated[float, Field(ge=0, le=1)]
     flat: SumSchema
     dispute: SumSchema
 

@@ -24,6 +24,7 @@ def test_a_created_merchant_is_the_one_that_is_read(api: PaymentsApi, shop: App)
     assert merchant["balance"] == 0
     assert merchant["created"] == "2026-01-01T00:00:00.000Z"
     assert merchant["claim"]["canCapture"] is True
+    assert merchant["pricing"]["rate"] == 0.0135
     assert merchant["pricing"]["flat"] == {"currency": "EUR", "amount": 25}
     assert merchant["tds"].keys() == {"mode"}
 

@@ -100,7 +100,7 @@ def test_a_merchant_s_document_is_whole() -> None:
             "canVoid": True,
         },
         "pricing": {
-            "rate": 14_500,
+            "rate": 0.0145,
             "flat": {"currency": "EUR", "amount": 25},
             "dispute": {"currency": "EUR", "amount": 2_500},
         },
