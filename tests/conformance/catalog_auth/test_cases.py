@@ -27,7 +27,7 @@ BESIDES = {
     **{case: {"G04"} for case in ("m16", "m17", "s23", "t22", "t24", "t25", "t27", "t28")},
     **{case: {"G04"} for case in ("t30", "t33")},
     # Nothing else names the scheme, as in r01.
-    **{case: {"R04"} for case in ("r17", "p07", "p18", "p21", "o04", "n02", "n05")},
+    **{case: {"R04"} for case in ("r17", "p21", "n02", "n05")},
     "p12": {"S18"},
     # The official schema takes this key for a predefined one.
     "s20": {"S10"},

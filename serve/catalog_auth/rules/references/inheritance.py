@@ -24,6 +24,7 @@ from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, P
 # What a catalog is found by: it has to be open to everybody.
 DISCOVERY_ROLES = ("metadata", "thumbnail", "overview", "quicklook")
 _DISCOVERY_ROLES = frozenset(DISCOVERY_ROLES)
+_PRODUCT_ROLES = ("data", "archive")
 
 
 def _parents_schemes_stay(document: Document, report: FindingReport) -> None:
@@ -85,7 +86,8 @@ def _listed(names: list[object]) -> str:
 
 
 def _discovery_is_open(references: References, report: FindingReport) -> None:
-    """Whoever has to comply is told of each; everybody else once for all that are alike."""
+    """Whoever has to comply is told of each; everybody else once a document. Something that is
+    data, or an archive of it, may have a second role and is not meant for finding it."""
     if not references.names:
         return
     found: list[tuple[Holder, str]] = []
@@ -96,10 +98,12 @@ def _discovery_is_open(references: References, report: FindingReport) -> None:
                 continue
         except TypeError:
             pass  # (no list, or with something in it that cannot be hashed: looked at below)
-        if isinstance(roles, list):
+        if isinstance(roles, list) and not any(role in roles for role in _PRODUCT_ROLES):
             found += [(holder, role) for role in DISCOVERY_ROLES if role in roles][:1]
-    told = found if report.profile is Profile.CEOS else found[:1]
-    also = f" (and {len(found) - 1} more like it)" if len(found) > len(told) else ""
+    told = found
+    if found and report.profile is not Profile.CEOS:
+        told = found[:1] if report.spend(1, 1) else []
+    also = f" (and {len(found) - 1} more like it)" if len(found) > len(told) > 0 else ""
     for holder, role in told:
         report.add(
             (*holder.path, REFS),
@@ -177,7 +181,7 @@ RULES = (
     CatalogRule(
         id="R12",
         name="discovery-artifact-gated",
-        severity=Severity.WARNING,
+        severity=Severity.INFO,
         subject=Subject.REFERENCES,
         profiles={Profile.CEOS: Severity.ERROR},
         says="An asset for finding data needs authentication.",

@@ -143,6 +143,8 @@ def _schemes_are_used(document: Document, report: FindingReport) -> None:
                 scheme.path,
                 f"nothing here references the scheme {shown(scheme.name)}: say where it is needed, "
                 "or leave it out",
+                # (the items of a collection or catalog may be what uses it)
+                severity=None if document.kind is Kind.ITEM else Severity.INFO,
             )
 
 

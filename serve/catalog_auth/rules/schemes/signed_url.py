@@ -96,6 +96,8 @@ def _href_is_an_object(access: AccessGroup, report: FindingReport) -> None:
                 (*holder.path, "href"),
                 f"{shown(signers[0].name)} asks for bucket and key, which cannot be told from "
                 f"{shown_url(holder.href or '')}: {reason}",
+                # (of a web address clients take the host's first label, and the path: part D)
+                severity=Severity.INFO if http_url(holder.href or "") is not None else None,
             )
 
 

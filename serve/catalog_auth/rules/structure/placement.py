@@ -99,13 +99,17 @@ def _fields_are_in_place(document: Document, report: FindingReport) -> None:
         is_checked = misplaced.place in _CHECKED and not (
             misplaced.place is FieldPlace.ALTERNATE_MAP and name == REFS
         )
+        # The official schema takes references on the map of alternates, and no client reads them.
+        is_unread = misplaced.place is FieldPlace.ALTERNATE_MAP and (
+            report.profile is not Profile.SCHEMA
+        )
         is_lost = misplaced.place is FieldPlace.ITEM_TOP and name == SCHEMES and not has_copy
         report.add(
             misplaced.path,
             f"{name} means nothing in {misplaced.place.value}: "
             f"{_where_to(document, name, misplaced)}",
             _moved(document, misplaced, has_copy),
-            None if is_checked or is_lost else Severity.WARNING,
+            None if is_checked or is_lost or is_unread else Severity.WARNING,
         )
     if document.kind is Kind.CATALOG:
         for holder in document.holders:

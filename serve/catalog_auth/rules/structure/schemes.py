@@ -71,12 +71,19 @@ def _type_by_fields(scheme: Scheme) -> str | None:
 
 def _type_is_text(scheme: Scheme, report: FindingReport) -> None:
     value = scheme.value.get("type", "http")
+    is_taken = value == "" or report.profile is Profile.SCHEMA
     if not isinstance(value, str) or not value:
         report.add(
             (*scheme.path, "type"),
             f"the type of {shown(scheme.name)} is {shown(value)}: it has to be a text, one of "
             f"{', '.join(FIELDS_BY_TYPE)} or the name of your own",
+            # (the schema of v1.0.0 looks into no scheme; clients cannot use this one all the same)
+            severity=Severity.WARNING if _is_first(report) and is_taken else None,
         )
+
+
+def _is_first(report: FindingReport) -> bool:
+    return report.document.version is Version.V1_0_0
 
 
 def _own_fields_are_there(scheme: Scheme, report: FindingReport) -> None:
@@ -258,7 +265,6 @@ RULES = (
         repair="Write a standard type, or the name of your own.",
         check=_type_is_text,
         example=item({"login": {"type": ""}}),
-        since=Version.V1_1_0,
     ),
     CatalogRule(
         id="S06",

@@ -122,7 +122,7 @@ ROWS = [
         "G10",
         protected_item(BUCKET_AND_KEY, "https://data.e.org/a"),
         HREF,
-        WARNING,
+        Severity.INFO,
         "storage:schemes",
     ),
     Row("G11", with_parameter("Host", **IN_HEADER), f"{PARAMETER}/Host", ERROR, "connection"),
