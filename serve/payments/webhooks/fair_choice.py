@@ -1,10 +1,12 @@
-"""The choice among webhooks that are due: no receiver's slowness becomes another merchant's delay.
+"""The choice among webhooks that are due: no merchant's slow receivers become another's delay.
 
-    test, live      have calls of their own, as many each
-    quick, slow     receivers that failed last or take longer than `SLOW_MS` have half of the calls,
-                    the others the other half; a call that turns out to be slow changes sides, so
-                    that nobody has to be known before
-    a merchant      has at most `MERCHANT_CALLS_MAX` calls under way, a host a quarter of all
+    test, live      share nothing: each limit below is kept for the ones and for the others
+    quick, slow     receivers that failed last, or take longer than `SLOW_MS`, have half of the calls,
+                    the others the other half; a call that turns out to be slow counts with the
+                    slow ones from then on, so that nobody has to be known before
+    a merchant      has at most `MERCHANT_CALLS_MAX` calls under way
+    a host          has at most a quarter of the calls: merchants of one host share them
+    all             at most `OVERLAP` times the calls, while many turn out to be slow at once
     first in line   the merchant who was served longest ago
 
 It belongs to one process, as the calls do; the order that storage offers is the one of all.
@@ -34,8 +36,8 @@ class _Started:
 
 
 class FairChoice:
-    """Chooses whom to call next. `calls_max`: of test merchants, and of live ones; while receivers
-    turn out to be slow there may be `OVERLAP` times as many."""
+    """Chooses whom to call next. `calls_max`: of test merchants, and as many of live ones; while
+    receivers turn out to be slow there may be `OVERLAP` times as many."""
 
     def __init__(self, calls_max: int) -> None:
         self._maxima = {
@@ -99,5 +101,5 @@ def _keys(started: _Started, now_ms: int) -> list[tuple[str, object]]:
         ("all", due.is_test),
         ("slow" if is_slow else "quick", due.is_test),
         ("merchant", due.book),
-        ("host", started.host),
+        ("host", (started.host, due.is_test)),
     ]
