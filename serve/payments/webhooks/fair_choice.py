@@ -1,9 +1,9 @@
 """The choice among webhooks that are due: no merchant's slow receivers become another's delay.
 
     test, live      share nothing: each limit below is kept for the ones and for the others
-    quick, slow     receivers that failed last, or take longer than `SLOW_MS`, have half of the calls,
-                    the others the other half; a call that turns out to be slow counts with the
-                    slow ones from then on, so that nobody has to be known before
+    quick, slow     receivers that failed last, or take longer than `SLOW_MS`, have half of the
+                    calls, the others the other half; a call that turns out to be slow counts
+                    with the slow ones from then on, so that nobody has to be known before
     a merchant      has at most `MERCHANT_CALLS_MAX` calls under way
     a host          has at most a quarter of the calls: merchants of one host share them
     all             at most `OVERLAP` times the calls, while many turn out to be slow at once

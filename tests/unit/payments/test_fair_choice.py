@@ -78,6 +78,13 @@ def test_there_is_an_end_to_calls_that_turn_out_to_be_slow() -> None:
     assert begun == OVERLAP * CALLS_MAX
 
 
+def test_slow_calls_of_test_merchants_do_not_bring_live_ones_to_that_end() -> None:
+    choice = FairChoice(CALLS_MAX)
+    for now_ms in range(0, 100 * (SLOW_MS + 1), SLOW_MS + 1):
+        choice.choose(many(CALLS_MAX, is_test=True), now_ms)
+    assert len(choice.choose(many(CALLS_MAX), now_ms)) == HALF
+
+
 def test_who_was_served_longest_ago_is_next() -> None:
     choice = FairChoice(2)  # (one quick call at a time)
     first, second = due(book=1), due(book=2)
