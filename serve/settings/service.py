@@ -255,9 +255,6 @@ class CountingSettings:
         "false",
         "unhealthy while a part of the counters is out of reach",
     )
-    expiration_jitter_max_s: int = setting(
-        "EXPIRATION_JITTER_MAX_SECONDS", any_size, "300", "random seconds added to an expiry"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +263,6 @@ class StatisticsSettings:
 
     is_disabled: bool = setting("DISABLE_STATS", boolean, "false", "no statistics at all")
     uses_statsd: bool = setting("USE_STATSD", boolean, "true", "send to a statsd server")
-    statsd_host: str = setting("STATSD_HOST", text, "localhost", "host of the statsd server")
-    statsd_port: int = setting("STATSD_PORT", fixed_port, "8125", "port of the statsd server")
     flush_interval_s: float = setting(
         "STATS_FLUSH_INTERVAL", duration("1ms"), "10s", "time between two flushes"
     )
@@ -297,7 +292,7 @@ class StatisticsSettings:
 
     @property
     def transport(self) -> choices.Transport:
-        """The one transport of statistics; two at once are refused at the start (H14)."""
+        """The one transport of statistics; two at once are refused at the start (B22)."""
         if self.is_disabled:
             return choices.Transport.DISABLED
         if self.uses_agent_statsd:

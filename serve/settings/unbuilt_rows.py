@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from tollgate.serve.settings.rows import Row, hidden, without_credentials
 from tollgate.serve.settings.values import (
+    PORT_MAX,
     boolean,
     duration,
     number,
@@ -20,6 +21,7 @@ from tollgate.serve.settings.values import (
 )
 
 size = whole_number(0, 2**31 - 1)
+port = whole_number(1, PORT_MAX)
 connections = whole_number(1, 65_536)
 parallelism = whole_number(0, 65_536)
 time = duration()
@@ -41,7 +43,7 @@ def _store(name: str, url: str) -> tuple[Row, ...]:
         Row(f"{name}_PIPELINE_WINDOW", time, "0", "time to gather commands; 0: none"),
         Row(f"{name}_PIPELINE_LIMIT", size, "0", "has no effect"),
         Row(f"{name}_CLUSTER_PIPELINE_PARALLELISM", parallelism, "1", "groups at once; 0: a pool"),
-        Row(f"{name}_POOL_ON_EMPTY_BEHAVIOR", waiting_pool, "WAIT", "an empty pool waits (I04)"),
+        Row(f"{name}_POOL_ON_EMPTY_BEHAVIOR", waiting_pool, "WAIT", "an empty pool waits"),
         Row(f"{name}_TIMEOUT", time, "10s", "longest wait for a reply"),
     )
 
@@ -70,10 +72,13 @@ UNBUILT_ROWS: Mapping[str, tuple[Row, ...]] = {
         Row("KVSTORE_TLS_CLIENT_KEY", text, "", "our private key"),
         Row("KVSTORE_TLS_CACERT", text, "", "CA of the store"),
         Row("KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION", boolean, "false", "any host name will do"),
-        Row("KVSTORE_STARTUP_INITIAL_INTERVAL", time, "1s", "first pause between tries (I01)"),
+        Row("KVSTORE_STARTUP_INITIAL_INTERVAL", time, "1s", "first pause between tries"),
         Row("KVSTORE_STARTUP_MAX_INTERVAL", time, "30s", "longest pause between tries"),
         Row("KVSTORE_STARTUP_MAX_ELAPSED_TIME", time, "0", "time to give up after; 0: never"),
         Row("KVSTORE_CLOSE_CONNECTION_ON_READONLY_ERROR", boolean, "false", "reconnect then"),
+    ),
+    "stores": (  # the key-value stores and Memcached alike
+        Row("EXPIRATION_JITTER_MAX_SECONDS", size, "300", "random seconds added to an expiry"),
     ),
     "persecond": (  # B10
         Row("KVSTORE_PERSECOND", boolean, "false", "a second store for limits per second"),
@@ -90,7 +95,11 @@ UNBUILT_ROWS: Mapping[str, tuple[Row, ...]] = {
         Row("ALTCACHE_TLS_CACERT", text, "", "CA of the nodes"),
         Row("ALTCACHE_TLS_SKIP_HOSTNAME_VERIFICATION", boolean, "false", "any host name will do"),
     ),
-    "tracing": (  # where spans go is said by the OTEL_* variables (B20, "Tracing")
+    "statsd": (  # B19
+        Row("STATSD_HOST", text, "localhost", "host of the statsd server"),
+        Row("STATSD_PORT", port, "8125", "port of the statsd server"),
+    ),
+    "tracing": (  # where spans go is said by the OTEL_* variables
         Row("TRACING_EXPORTER_PROTOCOL", protocol, "http", "how they are sent"),
         Row("TRACING_SERVICE_NAME", text, "RateLimit", "service.name"),
         Row("TRACING_SERVICE_NAMESPACE", text, "", "service.namespace"),
