@@ -1,4 +1,4 @@
-"""Answers `/json` and `/healthcheck` over HTTP (B16; F06 to F17).
+"""Answers `/json` and `/healthcheck` over HTTP (B16).
 
     /healthcheck, any method   200 "OK" while healthy, else 500 with an empty body
     /json, any method          200 or 429 with the decision; 400 "Bad Request" for whatever fails
@@ -78,7 +78,7 @@ class JsonEndpoint:
 
 
 def json_reply(payload: bytes | None) -> Response:
-    """A serialised RateLimitResponse as HTTP: its overall code decides the status (F09 to F12)."""
+    """A serialised RateLimitResponse as HTTP: its overall code decides the status (B16)."""
     if payload is None:
         return _plain(500, "Internal Server Error\n")
     # The overall code is the first field of the message, and left out when it is UNKNOWN.

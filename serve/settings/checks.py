@@ -59,7 +59,7 @@ def _grpc_front(settings: Groups) -> Iterator[SettingProblem]:
 
 
 def _transports(settings: Groups) -> Iterator[SettingProblem]:
-    """At most one transport of statistics (H14)."""
+    """At most one transport of statistics (B22)."""
     if settings.statistics.transport is Transport.DISABLED:
         return
     chosen = {

@@ -1,4 +1,4 @@
-"""The one family of settings whose names are made by the operator: mogrifiers (B19, H09 to H12).
+"""The one family of settings whose names are made by the operator: mogrifiers (B19).
 
 AGENT_STATSD_MOGRIFIERS=FOO,BAR          the order in which they are tried
 AGENT_STATSD_MOGRIFIER_FOO_PATTERN       a regular expression over a statistic's name

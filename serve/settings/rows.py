@@ -26,7 +26,7 @@ def hidden(value: str) -> str:
 
 
 def without_credentials(value: str) -> str:
-    """`redis://user:password@host` without what stands before the last `@`, per element (I06)."""
+    """`redis://user:password@host` without what stands before the last `@`, per element."""
     return ",".join(_mask_element(element) for element in re.split(r",(?=\w+://)", value))
 
 

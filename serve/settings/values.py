@@ -216,7 +216,7 @@ def header_name(value: str) -> str:
 
 
 def srv_name(value: str) -> str:
-    """The name of an SRV record, or empty (I08)."""
+    """The name of an SRV record, or empty."""
     if value and not _SRV_NAME.fullmatch(value):
         raise BadValueError("is not the name of an SRV record such as _memcache._tcp.example.com")
     return value
@@ -230,7 +230,7 @@ def mail_sender(value: str) -> str:
 
 
 def waiting_pool(value: str) -> str:
-    """The behaviour of an empty pool: it waits, and no other can be chosen (I04)."""
+    """The behaviour of an empty pool: it waits, and no other can be chosen."""
     if value.upper() in ("CREATE", "ERROR"):
         raise BadValueError(
             "is not supported: an empty pool always waits; use WAIT or a larger pool"

@@ -1,8 +1,9 @@
 """Every section that the code cites exists: `(B7)`, `F6`, `part G` in comments and docstrings.
 
 They are headings of the law books in `docs/`: `# A. …`, `## B7. …`, and `#### R04. …` for the rules
-of catalog auth. A service cites its own book. Conformance cases of the rate limit (D22, F06) look
-alike and are no headings: its book lists them, by ranges.
+of catalog auth. A service cites its own book. Conformance cases of the rate limit (D22, F05) look
+alike and are no headings: they are the ids in the files below tests/conformance/ratelimit, and its
+book may name no others.
 """
 
 import ast
@@ -30,7 +31,9 @@ WORDS = {"S3"}
 LABEL = re.compile(r"(?<![\w.:/#@=%-])(?:[A-Z]\d{1,2}|\d[A-Z])(?![\w-])")
 PARTS = re.compile(r"\b[Pp]arts? ([A-Z](?:(?:, | and | or | to )[A-Z])*)\b")
 HEADING = re.compile(r"^#+ ([A-Z]|[A-Z]\d{1,2}|\d[A-Z])\. ", re.M)
-CASES = re.compile(r"\b([A-Z])(\d\d)(?: to ([A-Z])(\d\d))?\b")
+CASE_FILE = re.compile(r"tests/conformance/ratelimit/.*\.yaml")
+CASE = re.compile(r"\b[A-Z]\d\d\b")
+CASE_IDS = re.compile(r"^[ -]*\{?id: (.*)$", re.M)
 
 
 def prose_of(path: str, text: str) -> Iterator[tuple[int, str]]:
@@ -62,25 +65,30 @@ def book_of(path: str) -> str | None:
 
 @cache
 def labels_of(book: str, text: str) -> frozenset[str]:
-    """What may be cited of a book: its headings, and what else its service has labels for."""
-    labels = {*HEADING.findall(text), *WORDS}
-    if book == RATE_LIMIT:
-        labels |= set(cases_of(text))
-    return frozenset(labels)
+    """What may be cited of a book: its headings, and what else looks like them and is none."""
+    return frozenset({*HEADING.findall(text), *WORDS})
 
 
-def cases_of(text: str) -> Iterator[str]:
-    """The conformance cases that the book names: one by one, or as `D01 to D41`."""
-    for letter, first, last_letter, last in CASES.findall(text):
-        numbers = range(int(first), int(last) + 1) if letter == last_letter else [int(first)]
-        yield from (f"{letter}{number:02}" for number in numbers)
+def case_ids(texts: Mapping[str, str]) -> frozenset[str]:
+    """The conformance cases of the rate limit that there are: `id: D24`, `id: D24, months`."""
+    ids = (
+        line
+        for path, text in texts.items()
+        if CASE_FILE.fullmatch(path)
+        for line in CASE_IDS.findall(text)
+    )
+    return frozenset(label for line in ids for label in CASE.findall(line))
 
 
-def find_dangling(path: str, text: str, books: Mapping[str, str]) -> list[str]:
+def find_dangling(
+    path: str, text: str, books: Mapping[str, str], cases: frozenset[str]
+) -> list[str]:
     book = book_of(path)
     if book is None:
         return []
     known = labels_of(book, books[book])
+    if book == RATE_LIMIT:
+        known |= cases
     return [
         f"{path}:{line}: {label} is no section of {book}"
         for line, label in citations(path, text)
@@ -93,9 +101,25 @@ def books(texts: dict[str, str]) -> dict[str, str]:
     return {book: texts[book] for _, book in BOOKS}
 
 
-def test_what_is_cited_exists(modules: dict[str, str], books: dict[str, str]) -> None:
-    findings = [line for path, text in modules.items() for line in find_dangling(path, text, books)]
+@pytest.fixture(scope="session")
+def cases(texts: dict[str, str]) -> frozenset[str]:
+    return case_ids(texts)
+
+
+def test_what_is_cited_exists(
+    modules: dict[str, str], books: dict[str, str], cases: frozenset[str]
+) -> None:
+    findings = [
+        line for path, text in modules.items() for line in find_dangling(path, text, books, cases)
+    ]
     assert not findings, "\n".join(findings)
+
+
+def test_the_book_names_only_cases_that_exist(books: dict[str, str], cases: frozenset[str]) -> None:
+    book = books[RATE_LIMIT]
+    named = set(CASE.findall(book)) - labels_of(RATE_LIMIT, book)
+    assert named, "the book shows how a case is called"
+    assert named <= cases
 
 
 def test_all_services_cite_their_books(modules: dict[str, str]) -> None:
@@ -104,10 +128,21 @@ def test_all_services_cite_their_books(modules: dict[str, str]) -> None:
 
 
 LAW = {
-    RATE_LIMIT: "# B. Behaviour\n## B7. Counts\n## 3D. Cases\nD01 to D03 and F06",
+    RATE_LIMIT: "# B. Behaviour\n## B7. Counts\n## 3D. Cases",
     PAYMENTS: "# G. Security\n### M5. Integers",
     CATALOG_AUTH: "# B. Checks\n#### S01. one\n#### R04. two",
 }
+LAW_CASES = case_ids(
+    {
+        "tests/conformance/ratelimit/decisions/counting.yaml": "- id: D02\n  a: D04\n- id: D01, x",
+        "tests/conformance/ratelimit/rules/matching.yaml": "- id: A23-negative\n  - {id: F06}",
+        "tests/conformance/settings/settings_table.yaml": "- id: D05",
+    }
+)
+
+
+def test_cases_are_the_ids_of_the_files() -> None:
+    assert sorted(LAW_CASES) == ["A23", "D01", "D02", "F06"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +158,7 @@ LAW = {
     ],
 )
 def test_a_dangling_citation_is_found(path: str, text: str, label: str) -> None:
-    (finding,) = find_dangling(path, text, LAW)
+    (finding,) = find_dangling(path, text, LAW, LAW_CASES)
     assert f": {label} is no section of" in finding
 
 
@@ -138,4 +173,4 @@ def test_a_dangling_citation_is_found(path: str, text: str, label: str) -> None:
     ],
 )
 def test_citations_that_hold_pass(path: str, text: str) -> None:
-    assert find_dangling(path, text, LAW) == []
+    assert find_dangling(path, text, LAW, LAW_CASES) == []

@@ -90,7 +90,7 @@ def test_answers_are_those_of_the_case(case: Case, partitions: int) -> None:
 
 
 def test_e30_rule_metadata_is_never_changed() -> None:
-    """E30: the case E23 a thousand times, from several threads, with more to merge."""
+    """The case E23 a thousand times, from several threads, with more to merge."""
     rules = rules_from("""
 domain: d
 descriptors:

@@ -1,4 +1,4 @@
-"""Rule files and descriptors: the specification's parts 3A, 3B and 3C, as data in `rules/`."""
+"""Rule files and descriptors: the cases of 3A, 3B and 3C, as data in `rules/`."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tollgate.actors.ratelimit.rules.explanation import explain_match
 from tollgate.actors.ratelimit.rules.rule_match import Match, NoMatch, match
 from tollgate.actors.ratelimit.rules.warnings import find_warnings
 
-# Every case of the specification; a case may be spread over several, named `A23-negative` and so.
+# Every case there is; a case may be spread over several, named `A23-negative` and so.
 IDS = {
     *("A01", "A02", "A03", "A05", "A06", "A07", "A08", "A09", "A10", "A12", "A13", "A14", "A15"),
     *("A16", "A17", "A19", "A20", "A21", "A22", "A23", "A24", "A26", "A27", "A28", "A29", "A30"),

@@ -1,4 +1,4 @@
-"""The HTTP door as its callers see it (B16; F06 to F19): statuses, bodies, headers."""
+"""The HTTP door as its callers see it (B16): statuses, bodies, headers."""
 
 import asyncio
 import json
@@ -95,7 +95,7 @@ def test_within_and_over_the_limit() -> None:
     assert (first.status_code, second.status_code) == (200, 429)
     assert first.headers["content-type"] == "application/json"
     limit = {"name": "scarce", "requestsPerUnit": 1, "unit": "MINUTE"}
-    # F15: zero values are left out, so nothing says that nothing remains.
+    # Zero values are left out, so nothing says that nothing remains.
     status = {"currentLimit": limit, "durationUntilReset": "26s"}
     assert first.json() == {"overallCode": "OK", "statuses": [{"code": "OK", **status}]}
     assert second.json() == {

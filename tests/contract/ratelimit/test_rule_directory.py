@@ -1,4 +1,4 @@
-"""Rule files on disk, in both layouts of B20 and as a mounted ConfigMap (G07)."""
+"""Rule files on disk, in both layouts of B20 and as a mounted ConfigMap."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which state of which component turns the overall health (specification B17; F19 to F22)."""
+"""Overall health, by the states of the components (B17)."""
 
 from tollgate.serve.ratelimit.health import Component, Health
 

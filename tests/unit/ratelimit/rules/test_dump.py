@@ -1,4 +1,4 @@
-"""The lines of the debug port's dump (B18; F26, F27, F29)."""
+"""The lines of the debug port's dump (B18)."""
 
 from tollgate.actors.ratelimit.rules.builder import RuleFile, load_rules
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet, dump

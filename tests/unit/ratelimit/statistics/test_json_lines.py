@@ -1,4 +1,4 @@
-"""Statistics as JSON lines: deltas, absolute gauges, new calls only (B19, H16)."""
+"""Statistics as JSON lines: deltas, absolute gauges, new calls only (B19)."""
 
 import json
 
