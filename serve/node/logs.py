@@ -1,4 +1,4 @@
-"""The log: text lines with time, level and msg, or JSON objects (requirements, "Logs")."""
+"""The log: text lines with time, level and msg, or JSON objects (docs/operations.md, Logs)."""
 
 import json
 import logging

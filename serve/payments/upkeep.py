@@ -1,4 +1,4 @@
-"""Maintenance of the books, from time to time (part F, 5, 7, 9).
+"""Maintenance of the books, from time to time (F5, F7, F9).
 
     forget      operations and idempotency keys that nobody may ask about any more
     anchor      the hash over all heads of the last day, kept, and written to a file of its own

@@ -5,8 +5,8 @@ rise in the order of commits, so one id, the cursor, says what is done with. The
 
     delivered           the cursor moves on; failures are forgotten
     failed              it is tried again after 5 s, 10 s, 20 s … 1 h, less a jitter of up to half
-    failed for 3 days   counted from the event or from the first of the failures in a row, what is
-                        later: it goes to the dead letters, and the cursor moves on
+    failed for 3 days   counted from the event or from the first of the failures in a row,
+                        whichever is later: it goes to the dead letters, and the cursor moves on
 
 Nothing is lost when a process ends: a batch is claimed under a lease that runs out, and then it is
 claimed again, so that a receiver may see an event twice, with the same id. A dead letter that is

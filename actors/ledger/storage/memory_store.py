@@ -1,4 +1,4 @@
-"""The journal's store in memory: for commands that try something out, for tests and simulation.
+"""The journal's store in memory, for tests and the simulation.
 
 `MemoryTables` is what would be on disk and outlives an incarnation; a `MemoryStore` is one
 incarnation's way to it. A commit is checked as a whole before any of it is written, so it is all or

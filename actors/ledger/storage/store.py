@@ -39,7 +39,7 @@ class JournalStore(Protocol):
 
     async def check_epoch(self) -> None:
         """For whoever answers from memory: raises Fenced when a newer incarnation may have
-        committed (F1, strong reads)."""
+        committed (C6)."""
 
     async def heads(self, books: Sequence[BookId]) -> dict[BookId, HeadRow]:
         """The heads of these books; those that do not exist are left out."""

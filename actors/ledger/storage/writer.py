@@ -101,7 +101,7 @@ class SqlJournalStore:
 
     async def check_epoch(self) -> None:
         """For whoever answers from memory: raises Fenced when a newer incarnation may have
-        committed (F1, strong reads)."""
+        committed (C6)."""
         async with self._database.reading() as connection:
             row = await self._epoch_now.first(connection, shard=self._shard)
         self._compare(row)

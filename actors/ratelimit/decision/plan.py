@@ -230,8 +230,7 @@ def counter_key(prefix: str, domain: str, entries: Entries, unit: Unit) -> bytes
 
     A shared rule's pattern stands in the place of the value. The window is not part of the key: a
     partition keeps the counters of each window apart. A key longer than KEY_BYTES_MAX is replaced
-    by its digest (behind `#`), so that a counter costs a bounded amount of memory. Redis, Memcached
-    and logs have the text of B6 instead.
+    by its digest (behind `#`), so that a counter costs a bounded amount of memory.
     """
     parts = [f"{len(key)}:{key}{len(value)}:{value}" for key, value in entries]
     text = f"{unit:d}|{len(prefix)}:{prefix}{len(domain)}:{domain}{''.join(parts)}"

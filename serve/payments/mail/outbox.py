@@ -1,4 +1,4 @@
-"""The folder of letters that wait for a mail server (mail.py)."""
+"""The folder of letters that wait for a mail server (mailer.py)."""
 
 import secrets
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Times of the last use of keys (part D, Key rotation): they show if an old one is still needed.
 
-Uses are noted in memory and written down together, at most once a minute and key: to know the
-minute is enough, and a call must not wait for it. What was noted and not written when a process is
-killed is lost.
+Uses are noted in memory and written down together from time to time (`WRITE_USES_EVERY_S` of the
+deployment): to know the minute is enough, and a call must not wait for it. What was noted and not
+written when a process is killed is lost.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,6 @@ from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 
-WRITE_EVERY_MS = 60_000
 NOTED_MAX = 10_000
 
 

@@ -1,4 +1,4 @@
-"""Alembic's way in: runs the revisions on the connection that `migrating.py` hands over."""
+"""Alembic's way in: runs the revisions on the connection that `migration.py` hands over."""
 
 from alembic import context
 

@@ -17,7 +17,7 @@ from tollgate.serve.catalog_auth.verdict.schema_validity.shapes import (
 
 
 def is_valid_v1_0(root: Mapping[str, object]) -> bool:
-    """Whether the schema is_valid_v1_0 a document that declares v1.0.0."""
+    """Tells whether a document that declares v1.0.0 passes that version's schema."""
     match root.get("type"):
         case "Feature":
             return _takes_item(root)
@@ -69,7 +69,7 @@ def _has_a_scheme_holder(root: Mapping[str, object], where: str) -> bool:
 
 
 def _takes_by_summaries(root: Mapping[str, object]) -> bool:
-    """What is no object lacks no member."""
+    """Summaries that are no object pass: a schema's `required` asks only objects for members."""
     if "summaries" not in root:
         return False
     summaries = root["summaries"]

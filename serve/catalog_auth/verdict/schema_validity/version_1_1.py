@@ -38,7 +38,7 @@ def needed_urls(flow_name: str, version: Version) -> tuple[str, ...]:
 
 
 def is_valid_since_v1_1(document: Document, version: Version) -> bool:
-    """Whether the schema is_valid_since_v1_1 a document that declares this version."""
+    """Tells whether a document passes the schema of the version it declares, v1.1.0 or later."""
     if document.kind in (Kind.OTHER, Kind.ITEM_COLLECTION):
         return False
     schemes = document.schemes_value
