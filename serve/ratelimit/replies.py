@@ -17,16 +17,28 @@ from tollgate.actors.ratelimit.rules.descriptors import (
 from tollgate.serve.ratelimit.codec.answers import (
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
+    UnencodableResponse,
     response_bytes,
     status_bytes,
 )
-from tollgate.serve.ratelimit.codec.requests import MalformedRequest, decode_request
+from tollgate.serve.ratelimit.codec.requests import (
+    MalformedRequest,
+    RequestOutOfBounds,
+    decode_request,
+)
 from tollgate.serve.ratelimit.fronts.front import DecideBatch, ErrorStatus, StatusCode, WireReply
 
 PRECISE_CODES = {
     RefusalReason.INVALID: StatusCode.INVALID_ARGUMENT,
+    RefusalReason.UNDECODABLE: StatusCode.INVALID_ARGUMENT,
+    RefusalReason.UNENCODABLE: StatusCode.INTERNAL,
     RefusalReason.NOT_CONFIGURED: StatusCode.FAILED_PRECONDITION,
     RefusalReason.BACKEND: StatusCode.UNAVAILABLE,
+}
+# The reference's gRPC library finds these two, and says UNKNOWN for all that the service refuses.
+COMPATIBLE_CODES = dict.fromkeys(RefusalReason, StatusCode.UNKNOWN) | {
+    RefusalReason.UNDECODABLE: StatusCode.INTERNAL,
+    RefusalReason.UNENCODABLE: StatusCode.INTERNAL,
 }
 
 
@@ -36,27 +48,33 @@ def decoded_request(
     """The request in the payload; a refusal when it is malformed or out of bounds."""
     try:
         return decode_request(payload, bounds)
-    except MalformedRequest as error:
+    except RequestOutOfBounds as error:
         return Refusal(RefusalReason.INVALID, str(error))
+    except MalformedRequest as error:
+        return Refusal(RefusalReason.UNDECODABLE, str(error))
 
 
-def encoded_decision(decision: RateLimitDecision) -> bytes:
-    """The serialised RateLimitResponse of a decision."""
+def encoded_decision(decision: RateLimitDecision) -> bytes | Refusal:
+    """The serialised RateLimitResponse of a decision; a refusal when no message can hold it."""
     statuses = [
         status_bytes(status.code, status.hit.limit_wire, status.remaining, status.reset_s)
         if status.hit is not None
         else (STATUS_UNLIMITED if status.remaining else STATUS_WITHOUT_LIMIT)
         for status in decision.statuses
     ]
-    return response_bytes(decision.overall, statuses, decision.headers, decision.metadata)
+    try:
+        return response_bytes(decision.overall, statuses, decision.headers, decision.metadata)
+    except UnencodableResponse as error:
+        return Refusal(RefusalReason.UNENCODABLE, str(error))
 
 
 def wire_answers(decider: Decider, *, is_precise: bool) -> DecideBatch:
     """The function that fronts call with every batch."""
 
+    codes = PRECISE_CODES if is_precise else COMPATIBLE_CODES
+
     def refused(refusal: Refusal) -> ErrorStatus:
-        code = PRECISE_CODES[refusal.kind] if is_precise else StatusCode.UNKNOWN
-        return ErrorStatus(code, refusal.message)
+        return ErrorStatus(codes[refusal.kind], refusal.message)
 
     def decide_batch(payloads: Sequence[bytes]) -> list[WireReply]:
         return [

@@ -64,7 +64,7 @@ class Decider:
         clock: Clock,
         decode: Callable[[bytes], RateLimitRequest | Refusal],
         render_limit: Callable[[int, Unit, str], bytes],
-        encode: Callable[[RateLimitDecision], bytes],
+        encode: Callable[[RateLimitDecision], bytes | Refusal],
     ) -> None:
         self._policy = policy
         self._store = store
@@ -211,7 +211,10 @@ class Decider:
             else:
                 assert not isinstance(step, PlannedHit), "PlannedHit is final"
                 statuses.append(UNMET_STATUS[step])
-        return self._encode(self._decision(plan, statuses))
+        answer = self._encode(self._decision(plan, statuses))
+        if type(answer) is Refusal:
+            self._tallies.count(SERVICE_ERROR)
+        return answer
 
     def _decision(self, plan: RequestPlan, statuses: list[Status]) -> RateLimitDecision:
         overall = overall_code(plan, statuses)

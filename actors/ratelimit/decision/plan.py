@@ -28,6 +28,8 @@ MEMO_REQUEST_BYTES_MAX = 2 * 1024
 # Descriptors and entries of a request that is remembered: a plan can be fifty times its request.
 MEMO_REQUEST_PARTS_MAX = 64
 KEY_BYTES_MAX = 128
+# Each level costs a Struct up to three messages, and protobuf reads 100 inside each other.
+METADATA_DEPTH_MAX = 30
 UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
 
 
@@ -35,6 +37,8 @@ class RefusalReason(Enum):
     """The reason of a refusal; fronts turn it into their status codes."""
 
     INVALID = "the request breaks a rule of the protocol or a bound"
+    UNDECODABLE = "the request is no message of the protocol"
+    UNENCODABLE = "the response cannot be put into a message"
     NOT_CONFIGURED = "no rules have been loaded yet"
     BACKEND = "the counters could not be reached in time"
 
@@ -50,6 +54,10 @@ class Refusal:
 EMPTY_DOMAIN = Refusal(RefusalReason.INVALID, "rate limit domain must not be empty")
 NO_DESCRIPTORS = Refusal(RefusalReason.INVALID, "rate limit descriptor list must not be empty")
 NOT_CONFIGURED = Refusal(RefusalReason.NOT_CONFIGURED, "no rate limit configuration loaded")
+UNENCODABLE_METADATA = Refusal(
+    RefusalReason.UNENCODABLE,
+    f"a rule's metadata nests deeper than {METADATA_DEPTH_MAX} levels: no message can hold it",
+)
 UNKNOWN_OVERRIDE_UNIT = Refusal(
     RefusalReason.INVALID,
     "the limit of a descriptor has no valid unit: give one of SECOND, MINUTE, HOUR, DAY, WEEK, "
@@ -159,6 +167,8 @@ class RequestPlanner:
         matches = [match(self._rules, request.domain, each) for each in request.descriptors]
         if NoMatch.OVERRIDE_UNIT_UNKNOWN in matches:
             return UNKNOWN_OVERRIDE_UNIT
+        if self._policy.has_dynamic_metadata and any(map(_is_too_deep, matches)):
+            return UNENCODABLE_METADATA
         replaced = {
             name for each in matches if isinstance(each, Match) for name in each.limit.replaces
         }
@@ -212,6 +222,20 @@ class RequestPlanner:
             limit_wire=self._render_limit(limit.requests_per_unit, limit.unit, limit.name),
             metadata=outcome.metadata,
         )
+
+
+def _is_too_deep(outcome: Match | NoMatch) -> bool:
+    """True for metadata that no response can carry: known before its hits are counted."""
+    return isinstance(outcome, Match) and _depth(outcome.metadata) > METADATA_DEPTH_MAX
+
+
+def _depth(value: object) -> int:
+    """The levels of mappings and lists in a JSON-like value."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        return 0
+    return 1 + max(map(_depth, value), default=0)
 
 
 def refused_outright(request: RateLimitRequest) -> Refusal | None:

@@ -161,7 +161,9 @@ class _Decoder:
                 text = f"'{key.text}' is ignored in {place}: it belongs in {homes}"
                 self.remarks.append(Remark(key.line, text))
         for key in node.repeated:
-            text = f"'{key.text}' is written again below in {place}: only the last one counts"
+            text = (
+                f"'{key.text}' is written again below in {place}: the last counts, mappings merge"
+            )
             self.remarks.append(Remark(key.line, text))
         return found
 

@@ -3,7 +3,8 @@
 The tree is built from libyaml's events and not with PyYAML's composer: that one recurses in C and
 ends the process on deeply nested text, and it cannot tell a plain `1.5` from a tagged one. The law:
 
-- only the first document is read; of equal keys in a mapping the last one counts;
+- only the first document is read;
+- of equal keys in a mapping the last one counts, but two mappings become one;
 - `<<` merges mappings, and keys that are written out beat merged ones;
 - depth and number of nodes are bounded with every alias expanded, so an alias costs what it stands
   for, and none can contain itself.
@@ -203,11 +204,20 @@ def _mapping(done: _Open) -> YamlMap:
         overridden = pairs.pop(_identity(key), None)
         if overridden is not None and isinstance(overridden[0], YamlScalar):
             repeated.append(overridden[0])
+            value = _merged(overridden[1], value)
         pairs[_identity(key)] = (key, value)
     for source in merged:
         for key, value in _pairs_to_merge(source):
             pairs.setdefault(_identity(key), (key, value))
     return YamlMap(done.line, tuple(pairs.values()), tuple(repeated))
+
+
+def _merged(earlier: YamlNode, later: YamlNode) -> YamlNode:
+    """The value of a key that is written twice: two mappings are one, else the later counts."""
+    if not isinstance(earlier, YamlMap) or not isinstance(later, YamlMap):
+        return later
+    pairs = {_identity(key): (key, value) for key, value in (*earlier.pairs, *later.pairs)}
+    return YamlMap(later.line, tuple(pairs.values()), (*earlier.repeated, *later.repeated))
 
 
 def _pairs_to_merge(source: YamlNode) -> list[tuple[YamlNode, YamlNode]]:

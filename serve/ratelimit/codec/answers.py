@@ -23,6 +23,10 @@ LIMITS_KEPT_MAX = 4_096
 REMAINING_UNLIMITED = 2**32 - 1
 
 
+class UnencodableResponse(ValueError):  # noqa: N818 (a refusal reads as what is refused)
+    """The values fit no RateLimitResponse."""
+
+
 def _varint(number: int) -> bytes:
     assert number >= 0, "only unsigned numbers are encoded here"
     groups = bytearray()
@@ -95,13 +99,17 @@ def response_bytes(
     """A serialised RateLimitResponse; `headers` become `response_headers_to_add` (B13).
 
     `dynamic_metadata` holds JSON-like values: None, bools, numbers, strings, lists, mappings (B14).
+    Raises UnencodableResponse when it fits no message.
     """
     response = _CODE_FIELDS[overall_code] + b"".join(statuses)
     for name, value in headers:
         response += _framed(3, _text_field(1, name) + _text_field(2, value))
     if dynamic_metadata is not None:
         struct = StructMessage()
-        json_format.ParseDict(_plain(dynamic_metadata), struct)
+        try:
+            json_format.ParseDict(_plain(dynamic_metadata), struct)
+        except (json_format.ParseError, ValueError, RecursionError) as error:
+            raise UnencodableResponse("the metadata of a rule fits no message") from error
         response += _framed(6, struct.SerializeToString(deterministic=True))
     return response
 

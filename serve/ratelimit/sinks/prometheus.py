@@ -5,6 +5,7 @@ dashboards know them. The library appends it to whatever is declared a counter; 
 untyped, and the type lines are set right in its output.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from prometheus_client import generate_latest
@@ -46,6 +47,7 @@ _HELP = {
     "ratelimit_service_config_load_error": "Rule sets that were refused.",
     "ratelimit_service_global_shadow_mode": "Answers that global shadow mode turned into OK.",
 }
+_WHOLE_NUMBER = re.compile(rb"( -?[0-9]+)\.0\n")
 _HELP_OF_OTHERS = "A statistic under its own name."
 _RESPONSE_TIME_HELP = "How long gRPC calls took to answer."
 
@@ -67,7 +69,9 @@ class MetricsText:
     def render(self, statistics: Statistics) -> bytes:
         """The text, version 0.0.4, in UTF-8."""
         families = _Families(self._families(statistics))
-        return generate_latest(families).replace(b" untyped\n", b" counter\n")
+        text = generate_latest(families).replace(b" untyped\n", b" counter\n")
+        # Whole numbers as the reference writes them: scripts compare with `1`.
+        return _WHOLE_NUMBER.sub(rb"\1\n", text)
 
     def _families(self, statistics: Statistics) -> Iterator[Metric]:
         yield from self._counters(statistics.counters)

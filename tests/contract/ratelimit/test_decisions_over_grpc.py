@@ -15,9 +15,12 @@ from google.protobuf import json_format
 from tests.conformance.ratelimit.decision_cases import Case, Step, cases, request
 from tests.support.ratelimit.engine import RecordedCounters, rules_from
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World
-from tollgate.actors.kernel.clock import ManualClock
+from tollgate.actors.kernel.clock import Clock, ManualClock
+from tollgate.actors.ratelimit.counting.counters import LocalCounters
+from tollgate.actors.ratelimit.counting.store import CounterStore
 from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
@@ -28,6 +31,19 @@ CASES = list(cases(Path(__file__).parents[2] / "conformance/ratelimit/decisions"
 REMAINING_UNLIMITED = 4294967295
 
 
+def wire_decider(policy: Policy, store: CounterStore, clock: Clock) -> Decider:
+    """A decider that reads and writes what goes over the wire."""
+    return Decider(
+        policy=policy,
+        store=store,
+        tallies=Tallies("test"),
+        clock=clock,
+        decode=decoded_request,
+        render_limit=current_limit_bytes,
+        encode=encoded_decision,
+    )
+
+
 class WireRun:
     """One case being run against a door."""
 
@@ -35,15 +51,7 @@ class WireRun:
         self._clock = ManualClock(1_000_000)
         self._store = RecordedCounters(2)
         self._peer = peer
-        self._decider = Decider(
-            policy=case.policy,
-            store=self._store,
-            tallies=Tallies("test"),
-            clock=self._clock,
-            decode=decoded_request,
-            render_limit=current_limit_bytes,
-            encode=encoded_decision,
-        )
+        self._decider = wire_decider(case.policy, self._store, self._clock)
         if case.rules is not None:
             self._decider.use_rules(rules_from(case.rules))
         world.decisions.answer = self._answers
@@ -133,3 +141,46 @@ def test_answers_on_the_wire_are_those_of_the_case(case: Case, world: World, pee
     run = WireRun(case, world, peer)
     for step in case.steps:
         run.step(step)
+
+
+def nested(depth: int) -> str:
+    return "{a: " * depth + "1" + "}" * depth
+
+
+def test_a_request_that_no_message_can_answer_fails_alone_and_uncounted(
+    world: World, peer: Caller
+) -> None:
+    limit = "rate_limit: {unit: hour, requests_per_unit: 3}"
+    rules = rules_from(
+        f"domain: d\ndescriptors: [{{key: deep, {limit}, metadata: {nested(60)}}}, "
+        f"{{key: flat, {limit}, metadata: {nested(30)}}}]\n"
+    )
+    policy = Policy(has_dynamic_metadata=True)
+    decider = wire_decider(policy, LocalCounters(), ManualClock(1_000_000))
+    decider.use_rules(rules)
+    world.decisions.answer = wire_answers(decider, is_precise=False)
+    world.decisions.hold()
+    flat = message_of(RateLimitRequest("d", (RateLimitDescriptor((("flat", ""),)),)))
+    both = message_of(
+        RateLimitRequest("d", tuple(RateLimitDescriptor(((key, ""),)) for key in ("flat", "deep")))
+    )
+    calls = peer.start([flat, both, flat])
+    world.decisions.release()
+    error = calls[1].exception(PATIENCE_S)
+    assert error.code() is grpc.StatusCode.INTERNAL
+    assert "deeper than 30 levels" in error.details()
+    remaining = [
+        ResponseMessage.FromString(calls[each].result()).statuses[0].limit_remaining
+        for each in (0, 2)
+    ]
+    assert sorted(remaining) == [1, 2]
+
+
+def test_what_is_no_message_is_an_internal_error_as_in_the_reference(
+    world: World, peer: Caller
+) -> None:
+    decider = wire_decider(Policy(), LocalCounters(), ManualClock())
+    world.decisions.answer = wire_answers(decider, is_precise=False)
+    with pytest.raises(grpc.RpcError) as refusal:
+        peer.decide(b"\x0a\xff", timeout=PATIENCE_S)
+    assert refusal.value.code() is grpc.StatusCode.INTERNAL

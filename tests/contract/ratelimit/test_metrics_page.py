@@ -76,7 +76,7 @@ def test_a_scraper_that_would_rather_have_openmetrics_gets_names_without_total()
     accept = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5"
     answer = fetch(MetricsText(), "/metrics", "/metrics", accept=accept)
     assert answer.headers["content-type"].startswith("text/plain")
-    assert 'ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 9.0\n' in answer.text
+    assert 'ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 9\n' in answer.text
 
 
 def test_only_the_path_that_was_set_answers() -> None:

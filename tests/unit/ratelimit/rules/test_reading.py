@@ -215,7 +215,7 @@ def test_keys_out_of_place_are_remarked_on() -> None:
     assert draft.rules[0].key == "l"
     assert sorted(draft.remarks, key=lambda remark: remark.line or 0) == [
         Remark(2, "'unit' is ignored in the root of the file: it belongs in rate_limit"),
-        Remark(4, "'key' is written again below in a descriptor: only the last one counts"),
+        Remark(4, "'key' is written again below in a descriptor: the last counts, mappings merge"),
         Remark(
             6,
             "'name' is ignored in a descriptor: it belongs in rate_limit or an entry of replaces",
@@ -240,3 +240,21 @@ def test_anchors_and_merges_serve_rules() -> None:
     limits = [rule.limit for rule in read(text).rules]
     amounts = [(limit.unit, limit.requests_per_unit) for limit in limits if limit is not None]
     assert amounts == [("second", 9), ("second", 9), ("second", 1)]
+
+
+def test_a_block_that_is_written_twice_is_one() -> None:
+    draft = read_rule_file(
+        RuleFile(
+            "twice.yaml",
+            """
+domain: d
+descriptors:
+- key: k
+  rate_limit: {unit: hour, requests_per_unit: 3, name: first}
+  rate_limit: {unit: day, name: second}
+""",
+        )
+    )
+    (rule,) = draft.rules
+    assert rule.limit is not None
+    assert (rule.limit.unit, rule.limit.requests_per_unit, rule.limit.name) == ("day", 3, "second")

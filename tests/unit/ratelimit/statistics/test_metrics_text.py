@@ -55,9 +55,9 @@ def test_counters_are_counters_without_total() -> None:
     )
     assert lines(text) >= {
         "# TYPE ratelimit_service_total_requests counter",
-        'ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 1.0',
+        'ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 1',
         "# TYPE ratelimit_service_rate_limit_total_hits counter",
-        'ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 2.0',
+        'ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 2',
     }
     assert b"_total" not in text.replace(b"_total_", b"")
     families = {
@@ -70,7 +70,7 @@ def test_an_error_is_labelled_by_its_kind() -> None:
     text = MetricsText().render(
         statistics({"ratelimit.service.call.should_rate_limit.service_error": 3})
     )
-    assert 'ratelimit_service_should_rate_limit_error{err_type="service_error"} 3.0' in lines(text)
+    assert 'ratelimit_service_should_rate_limit_error{err_type="service_error"} 3' in lines(text)
 
 
 def test_a_gauge_is_never_under_a_mapped_name() -> None:
@@ -85,7 +85,7 @@ def test_a_gauge_is_never_under_a_mapped_name() -> None:
     assert lines(text) >= {
         "# TYPE ratelimit_server_ShouldRateLimit_total_requests gauge",
         "ratelimit_server_ShouldRateLimit_total_requests 2.5",
-        "ratelimit_localcache_entryCount 7.0",
+        "ratelimit_localcache_entryCount 7",
     }
     assert b"ratelimit_service_total_requests" not in text
 
