@@ -34,9 +34,9 @@ class Access(Enum):
 class Route(Generic[D]):
     """A call: what answers it, and its entry in the API's document. `request`, `reply`: names of
     schemas, empty without a body; `X[]` is a list of X. `is_paged`: it takes the parameters of
-    lists, with these `filters`. `statuses`: refusals beyond those that its access and its input
-    imply. `query`: further parameters, with what they mean. `takes_key`: an Idempotency-Key means
-    something."""
+    lists, with these `filters`. `required`: parameters of the query without which there is no
+    answer. `statuses`: refusals beyond those that its access and its input imply. `query`: further
+    parameters, with what they mean. `takes_key`: an Idempotency-Key means something."""
 
     method: str
     path: str
@@ -48,6 +48,7 @@ class Route(Generic[D]):
     request: str = ""
     is_paged: bool = False
     filters: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
     statuses: frozenset[int] = frozenset()
     description: str = ""
     media_type: str = "application/json"

@@ -3,6 +3,7 @@ at once. Null and the empty text mean absent, and so does a part whose fields ar
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import (
@@ -27,12 +28,12 @@ M = TypeVar("M", bound="RequestBody")
 class RequestBody(BaseModel):
     """The fields of a body. `keeps_empty`: fields in which the empty text is a value.
     `judged_later`: required ones whose absence the handler refuses in words of its own. `unknown`:
-    the refusal of other fields, when they are refused."""
+    the refusal of other fields; empty: the nearest name is offered."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
     keeps_empty: ClassVar[frozenset[str]] = frozenset()
     judged_later: ClassVar[tuple[str, ...]] = ()
-    unknown: ClassVar[str] = "is unknown"
+    unknown: ClassVar[str] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -94,7 +95,18 @@ def _field_error(found: ErrorDetails, model: type[RequestBody]) -> FieldError:
         case "missing":
             return FieldError(place, REQUIRED)
         case "extra_forbidden":
-            return FieldError(place, model.unknown)
+            return FieldError(place, model.unknown or _nearest(model, found["loc"]))
     assert found["type"] == "refused", "every field has a check of this house"
     context = found["ctx"]
     return FieldError(context.get("field") or place, context["why"])
+
+
+def _nearest(model: type[RequestBody], loc: tuple[int | str, ...]) -> str:
+    """The refusal of a field that is none, perhaps a misspelt one."""
+    for step in loc[:-1]:
+        part = model.model_fields[str(step)].annotation
+        assert isinstance(part, type), "only parts have fields"
+        assert issubclass(part, RequestBody), "only parts have fields"
+        model = part
+    near = get_close_matches(str(loc[-1])[:NAME_SHOWN_MAX], model.model_fields, n=1)
+    return f"is unknown; did you mean {near[0]}?" if near else "is unknown"

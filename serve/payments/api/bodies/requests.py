@@ -4,8 +4,6 @@ both follow from these."""
 
 from typing import ClassVar
 
-from pydantic import ConfigDict
-
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.wire_types import (
     Amount,
@@ -66,7 +64,6 @@ class MerchantCreate(RequestBody):
 class MerchantChange(RequestBody):
     """Any other field is refused (A3). An empty name takes the name away."""
 
-    model_config = ConfigDict(extra="forbid")
     keeps_empty: ClassVar[frozenset[str]] = frozenset({"name"})
     unknown: ClassVar[str] = f"cannot be changed; these can: {', '.join(CHANGEABLE)}"
 

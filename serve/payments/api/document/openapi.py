@@ -158,18 +158,26 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
         yield _parameter("query", "limit", limit, is_required=True)
         yield _parameter("query", "sort", {"type": "string", "enum": ["id", "-id"]})
     if route.is_paged or route.filters:
-        yield _parameter("query", "before", _ID, "older than this id, newest first")
-        yield _parameter("query", "after", _ID, "newer than this id, oldest first")
+        yield _parameter("query", "before", _BOUND, "older than this id, newest first")
+        yield _parameter("query", "after", _BOUND, "newer than this id, oldest first")
     for name in sorted(route.filters):
-        yield _parameter("query", f"filter[{name}]", dict(_FILTERS[name]))
+        field = f"filter[{name}]"
+        schema = dict(_FILTERS[name])
+        yield _parameter("query", field, schema, is_required=field in route.required)
     for name, meaning in route.query:
-        yield _parameter("query", name, {"type": "string"}, meaning)
+        schema = dict(_QUERY.get(name, {"type": "string"}))
+        yield _parameter("query", name, schema, meaning, is_required=name in route.required)
     if _is_write(route) and route.takes_key:
         key = {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"}
         yield _parameter("header", "Idempotency-Key", key, "one effect, however often it is sent")
 
 
 _ID: Json = {"type": "string", "pattern": ID_PATTERN}
+_BOUND: Json = {"type": "string", "pattern": "^([0-9a-f]{24})?$"}
+_QUERY: Mapping[str, Json] = {
+    "at": {"type": "string", "format": "date-time"},
+    "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX},
+}
 
 
 def _parameter(

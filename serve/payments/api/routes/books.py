@@ -227,9 +227,10 @@ ROUTES = (
         reply="AuditEntry[]",
         statuses=MEMBERS_ONLY,
         query=(
-            ("limit", "1 to 1000, required"),
+            ("limit", "1 to 1000"),
             ("after", "the seq of the last entry received"),
         ),
+        required=frozenset({"limit"}),
         description="The oldest first. Each hash covers the entry and the hash before it.",
     ),
 )

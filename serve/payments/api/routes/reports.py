@@ -12,6 +12,7 @@ from tollgate.serve.payments.api.router import Route
 
 FILTERS = frozenset({"merchantId", "transactionId", "test"})
 MEMBERS_ONLY = frozenset({403, 404})
+REQUIRED_FILTERS = frozenset({"filter[merchantId]"})
 
 
 async def list_disputes(context: ApiContext, call: Call) -> Reply:
@@ -49,6 +50,7 @@ ROUTES = (
         reply="Dispute[]",
         is_paged=True,
         filters=FILTERS,
+        required=REQUIRED_FILTERS,
         statuses=MEMBERS_ONLY,
         description="`filter[merchantId]` is required.",
     ),
@@ -70,6 +72,7 @@ ROUTES = (
         reply="Fraud[]",
         is_paged=True,
         filters=FILTERS,
+        required=REQUIRED_FILTERS,
         statuses=MEMBERS_ONLY,
         description="`filter[merchantId]` is required.",
     ),

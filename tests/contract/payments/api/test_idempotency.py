@@ -58,7 +58,11 @@ JSON = {"content-type": "application/json"}
 
 @pytest.mark.parametrize(
     ("what", "body"),
-    [("captures", {"amount": 2}), ("voids", {"amount": 1}), ("captures", {"amount": 1, "x": 1})],
+    [
+        ("captures", {"amount": 2}),
+        ("voids", {"amount": 1}),
+        ("captures", {"amount": 1, "descriptor": "x"}),
+    ],
 )
 def test_another_request_with_the_same_key_is_refused(
     api: PaymentsApi, shop: App, paid: str, what: str, body: dict[str, object]
