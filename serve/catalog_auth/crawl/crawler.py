@@ -127,6 +127,7 @@ class Crawl:
     threads: WorkThreads
     _waiting: deque[_Stop] = field(default_factory=deque)
     _seen: set[str] = field(default_factory=set)
+    _too_deep: set[str] = field(default_factory=set)
     _collections: dict[str, Mapping[str, object]] = field(default_factory=dict)
 
     async def results(self) -> AsyncGenerator[bytes, None]:
@@ -153,13 +154,18 @@ class Crawl:
                 result["error"] = problem.members()
             summary.add(result)
             yield encode_json(result) + b"\n"
-        yield encode_json(summary.members(ended)) + b"\n"
+        last = summary.members(ended)
+        if left_out := len(self._too_deep - self._seen):
+            last["summary"] |= {"complete": False, "left_out_by_depth": left_out}
+        yield encode_json(last) + b"\n"
 
     def _add(self, stop: _Stop) -> None:
         """Once per address; the first to lead there says what is inherited. One more than may be
         fetched is enough to show that there are more."""
-        is_new = stop.url not in self._seen and len(self._seen) <= self.bounds.documents_max
-        if is_new and stop.depth <= self.bounds.depth_max:
+        if stop.depth > self.bounds.depth_max:
+            if len(self._too_deep) < self.bounds.documents_max:
+                self._too_deep.add(stop.url)
+        elif stop.url not in self._seen and len(self._seen) <= self.bounds.documents_max:
             self._seen.add(stop.url)
             self._waiting.append(stop)
 
@@ -218,7 +224,9 @@ class Crawl:
             below = Ancestors(root, ancestors.catalog)
         for rel, url in links:
             inherited = NO_ANCESTORS if rel in ("root", "collection") else below
-            self._add(_Stop(url, stop.depth + 1, inherited))
+            # (the next page of a list is no deeper than the page before)
+            depth = stop.depth if rel == "next" else stop.depth + 1
+            self._add(_Stop(url, depth, inherited))
 
 
 def _links(root: object, url: str) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from codecs import BOM_UTF8
 
 import msgspec
 
@@ -29,6 +30,8 @@ def decode(raw: bytes) -> JsonValue:
     Raises:
         UnreadableError: it is malformed, not UTF-8, too deep, or has a number out of range.
     """
+    if raw.startswith(BOM_UTF8):
+        raise UnreadableError(1, 1, "the text begins with a byte order mark: save it without one")
     try:
         value: JsonValue = _decoder.decode(raw)
     except RecursionError:

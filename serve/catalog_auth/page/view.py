@@ -69,7 +69,7 @@ class ShownResult:
     title: str
     is_valid: bool
     told: str
-    is_schema_valid: bool
+    is_schema_valid: bool | None
     schema_told: str
     findings: tuple[ShownFinding, ...]
     left_out: str
@@ -122,7 +122,7 @@ def result_of(
         title="Valid" if verdict.valid else "Not valid",
         is_valid=verdict.valid,
         told=_counted(verdict),
-        is_schema_valid=verdict.schema_valid is True,
+        is_schema_valid=verdict.schema_valid,
         schema_told=_schema_told(verdict),
         findings=shown,
         left_out=_left_out(len(verdict.findings) - len(shown), "finding"),

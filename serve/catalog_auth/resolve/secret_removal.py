@@ -21,6 +21,8 @@ from tollgate.serve.catalog_auth.registries.secret_shapes import (
 )
 
 WITHHELD = "withheld"
+# No field of a scheme that anybody reads is deeper.
+DEPTH_MAX = 64
 _TOKEN = re.compile(
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"  # JSON Web Token
     r"|(?:AKIA|ASIA)[0-9A-Z]{12,}"  # Amazon access key
@@ -68,17 +70,20 @@ def _without_values(url: str) -> str:
     return url
 
 
-def value_without_secrets(value: object) -> object:
-    """The same for every text in a decoded value, names of members included."""
+def value_without_secrets(value: object, depth: int = 0) -> object:
+    """The same for every text in a decoded value, names of members included; what is nested deeper
+    than DEPTH_MAX is withheld."""
+    if depth == DEPTH_MAX and isinstance(value, Mapping | list):
+        return WITHHELD
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, Mapping):
         return {
-            without_secrets(str(name)): value_without_secrets(inner)
+            without_secrets(str(name)): value_without_secrets(inner, depth + 1)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [value_without_secrets(inner) for inner in value]
+        return [value_without_secrets(inner, depth + 1) for inner in value]
     return value
 
 

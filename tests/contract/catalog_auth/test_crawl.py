@@ -106,7 +106,7 @@ def test_links_are_followed_with_what_is_inherited(site: Site) -> None:
     *lines, last = crawl(CatalogApi(**OPEN, **PRIVATE), site.url())
     paths = [line["href"].removeprefix(site.url("")) for line in lines]
     assert paths == ["/", "/col/c.json", "/col/i.json", "/items?page=1", "/items?page=2"]
-    assert [line["depth"] for line in lines] == [0, 1, 2, 2, 3]
+    assert [line["depth"] for line in lines] == [0, 1, 2, 2, 2]
     assert site.asked == paths
     for line in lines[2:]:
         rules = [finding["rule"] for finding in line["findings"]]
@@ -158,11 +158,12 @@ def test_a_bound_ends_a_crawl_and_is_named(site: Site, bound: str, value: str, l
     assert last["summary"]["error"]["type"].endswith(":crawl-ended")
 
 
-def test_depth_is_no_error(site: Site) -> None:
+def test_what_depth_leaves_out_is_told(site: Site) -> None:
     put_catalog(site)
     *found, last = crawl(CatalogApi(**OPEN, **PRIVATE), site.url(), depth=1)
     assert len(found) == 2
-    assert last["summary"]["complete"]
+    assert last["summary"]["complete"] is False
+    assert last["summary"]["left_out_by_depth"] == 2
     few = crawl(CatalogApi(**OPEN, **PRIVATE, CATALOG_CRAWL_DEPTH_MAX="0"), site.url(), depth=9)
     assert len(few) == 2
 

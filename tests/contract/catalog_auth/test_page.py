@@ -98,3 +98,18 @@ def test_the_rules_are_pages_for_browsers() -> None:
         page = api.call("GET", f"/{path}", headers=browser)
         assert page.status_code == 200
         assert 'class="marked"' in page.text, path
+
+
+def test_no_version_is_no_refusal() -> None:
+    shown = page(json.dumps(item() | {"stac_extensions": []}))
+    assert "No official schema for this" in shown
+    assert "Not schema valid" not in shown
+
+
+def test_a_scheme_that_is_nested_deeply_is_shown() -> None:
+    deep = json.loads('{"a":' * 450 + "1" + "}" * 450)
+    root = item()
+    root["properties"]["auth:schemes"]["login"]["x"] = deep
+    assert "How to get at it" in page(json.dumps(root))
+    body = {"document": root, "target": {"pointer": "/assets/data"}}
+    assert api.post("/resolve", body).status_code == 200

@@ -15,6 +15,11 @@ from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocume
 
 WIDTH = 100
 INDENT = "    "
+SCHEMA_WORDS = {
+    True: "schema valid",
+    False: "not schema valid",
+    None: "no official schema for this",
+}
 MECHANICAL = "[mechanical: tollgate catalog fix]"
 _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY_ESCAPES = str.maketrans({":": "%3A", ",": "%2C"})
@@ -52,7 +57,7 @@ def verdict_line(judged: Judged) -> str:
     """One line with both verdicts."""
     verdict = judged.verdict
     valid = "valid" if verdict.valid else "not valid"
-    schema = "schema valid" if verdict.schema_valid else "not schema valid"
+    schema = SCHEMA_WORDS[verdict.schema_valid]
     counts = [(severity, verdict.counts.get(severity, 0)) for severity in reversed(Severity)]
     counted = ", ".join(number(count, word_of(severity)) for severity, count in counts if count)
     return f"{judged.name}: {valid}, {schema}{f' ({counted})' if counted else ''}"

@@ -51,3 +51,8 @@ def test_more_than_rfc_8259_allows_is_refused() -> None:
     ):
         with pytest.raises(UnreadableError):
             decode(raw)
+
+
+def test_a_byte_order_mark_is_named() -> None:
+    with pytest.raises(UnreadableError, match="byte order mark"):
+        decode(b"\xef\xbb\xbf{}")

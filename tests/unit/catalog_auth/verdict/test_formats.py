@@ -132,3 +132,8 @@ def test_an_excerpt_of_a_long_line_is_what_is_around_the_column() -> None:
     assert len(shown.text) == LINE_LENGTH_MAX + 2
     (first,) = excerpt_of([line], TextPosition(1, 1)).lines
     assert first.text.startswith("00000,")
+
+
+def test_no_version_is_no_refusal() -> None:
+    undeclared = judge(json.dumps({**item({}), "stac_extensions": []}).encode(), "x.json")
+    assert "no official schema for this" in list(as_text(undeclared))[-1]
