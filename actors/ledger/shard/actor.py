@@ -14,7 +14,7 @@ import asyncio
 import logging
 import os
 import pickle
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -70,6 +70,10 @@ class LedgerShard:
             assert mine.shard_of(order.book) == self._spec.number, "an order for another shard"
         shard = await self._shard()
         return pickle.dumps(await shard.execute(orders), pickle.HIGHEST_PROTOCOL)
+
+    async def ping(self) -> bool:
+        """Says that the process answers, whatever its storage does."""
+        return True
 
     async def describe(self) -> dict[str, object]:
         """The process, its epoch, and what it has done; answered once the shard is taken over."""
@@ -137,26 +141,57 @@ def start_shards(specs: Sequence[ShardSpec], namespace: str) -> list[Any]:
 
 class RayShardLine:
     """A shard actor on a cached handle. It is found again, off the loop, only when Ray says that it
-    is gone for good."""
+    is gone for good.
+
+    A call that takes too long is either slow storage, which another process would not make faster,
+    or a process that hangs. A ping tells them apart: who answers it stays. Who does not is removed,
+    under its own id, so that of several clients who notice none removes its successor; what it may
+    still do before Ray has ended it, the epoch refuses (F1).
+    """
 
     def __init__(self, find: Callable[[], Any], handle: Any, timeout_s: float) -> None:
         self._find = find
         self._handle = handle
         self._timeout_s = timeout_s
+        self._replacing: asyncio.Task[None] | None = None
 
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """See ShardLine."""
         payload = pickle.dumps(list(orders), pickle.HIGHEST_PROTOCOL)
+        called = self._handle
         try:
             async with asyncio.timeout(self._timeout_s):
-                answers: list[OrderOutcome] = pickle.loads(
-                    await self._handle.execute.remote(payload)
-                )
+                answers: list[OrderOutcome] = pickle.loads(await called.execute.remote(payload))
                 return answers
         except PendingCallsLimitExceeded as error:
             raise NotSent("too many calls are waiting for the shard") from error
         except ActorDiedError as error:
-            self._handle = await asyncio.to_thread(self._find)
+            await self._replace(called, self._find_again)
             raise Unanswered("the shard is gone, and was found again") from error
-        except (RayError, TimeoutError) as error:
+        except TimeoutError as error:
+            await self._replace(called, self._remove_if_it_hangs)
+            raise Unanswered("the shard does not answer in time") from error
+        except RayError as error:
             raise Unanswered(f"the shard does not answer: {type(error).__name__}") from error
+
+    async def _replace(self, called: Any, work: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+        """Do it once for all the calls that were made on the same handle."""
+        if called is not self._handle:
+            return
+        if self._replacing is None or self._replacing.done():
+            self._replacing = asyncio.get_running_loop().create_task(work(called))
+        await asyncio.shield(self._replacing)
+
+    async def _find_again(self, _: Any) -> None:
+        self._handle = await asyncio.to_thread(self._find)
+
+    async def _remove_if_it_hangs(self, called: Any) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await called.ping.remote()
+        except TimeoutError:
+            LOG.critical("a ledger shard hangs: %r is removed and started anew", called)
+            await asyncio.to_thread(ray.kill, called, no_restart=True)
+            await self._find_again(called)
+        except RayError:
+            return  # it is restarting, or gone, and the next call says which
