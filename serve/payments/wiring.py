@@ -12,10 +12,11 @@ import ray
 from fastapi import FastAPI
 
 from tollgate.actors.kernel.clock import Clock, SystemClock
-from tollgate.actors.ledger.shard.actor import RayShardLine, ShardSpec, start_shard, start_shards
+from tollgate.actors.ledger.shard.actor import RayShardLine, start_shard, start_shards
 from tollgate.actors.ledger.shard.client import LedgerClient
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
+from tollgate.actors.ledger.shard.spec import ShardSpec, release_of
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.key_uses import SqlInstallation, SqlKeyUses
@@ -167,8 +168,9 @@ async def _ledger(settings: Settings, clock: Clock) -> LedgerClient:
     check_cluster(url, sum(1 for node in nodes if node["Alive"]))
     await upgrade(url)
     shards = ShardMap(settings.ledger.shards)
+    release = await asyncio.to_thread(release_of, url)
     specs = [
-        ShardSpec(shards, number, partial(_open_journal, url), clock, ShardBounds())
+        ShardSpec(shards, number, partial(_open_journal, url), clock, ShardBounds(), release)
         for number in range(shards.count)
     ]
     handles = await asyncio.to_thread(start_shards, specs, NAMESPACE)

@@ -14,42 +14,25 @@ import asyncio
 import logging
 import os
 import pickle
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import ray
 from ray.exceptions import ActorDiedError, PendingCallsLimitExceeded, RayError
 
-from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.client import NotSent, Unanswered
-from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
-from tollgate.actors.ledger.shard.routing import ShardMap
-from tollgate.actors.ledger.storage.store import JournalStore
+from tollgate.actors.ledger.shard.pipeline import Shard
+from tollgate.actors.ledger.shard.spec import ShardSpec, is_shard
 
 LOG = logging.getLogger("tollgate.ledger")
 PENDING_CALLS_MAX = 1_000
 # Time for the replies of the last batch to leave the process.
 FAREWELL_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class ShardSpec:
-    """What a shard actor is made of. `number`: of the shards of the map. `open_store` runs on the
-    actor's loop, and must be something that can be pickled."""
-
-    shards: ShardMap
-    number: int
-    open_store: Callable[[], Awaitable[JournalStore]]
-    clock: Clock
-    bounds: ShardBounds
-
-    @property
-    def name(self) -> str:
-        return self.shards.name(self.number)
 
 
 class LedgerShard:
@@ -117,7 +100,7 @@ def start_shard(spec: ShardSpec, namespace: str) -> Any:
     return (
         ray.remote(LedgerShard)
         .options(
-            name=spec.name,
+            name=spec.actor_name,
             namespace=namespace,
             get_if_exists=True,
             lifetime="detached",
@@ -133,7 +116,13 @@ def start_shard(spec: ShardSpec, namespace: str) -> Any:
 
 
 def start_shards(specs: Sequence[ShardSpec], namespace: str) -> list[Any]:
-    """Create the shards, or find them: their handles, once every one has taken over."""
+    """Create the shards, or find them: their handles, once every one has taken over. Shards of
+    another release or of other settings, which outlive whoever started them, end before."""
+    mine = {spec.actor_name for spec in specs}
+    for name in ray.util.list_named_actors(all_namespaces=True):
+        if name["namespace"] == namespace and is_shard(name["name"]) and name["name"] not in mine:
+            with suppress(ValueError):  # (it has ended meanwhile)
+                ray.kill(ray.get_actor(name["name"], namespace), no_restart=True)
     handles = [start_shard(spec, namespace) for spec in specs]
     ray.get([handle.describe.remote() for handle in handles])
     return handles

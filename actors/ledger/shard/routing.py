@@ -13,6 +13,7 @@ from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ledger.law.values import BookId
 
 SLOTS = 256
+NAME_PREFIX = "ledger-v1-"
 
 
 def slot_of(book: BookId) -> int:
@@ -34,9 +35,9 @@ class ShardMap:
         return slot_of(book) * self.count // SLOTS
 
     def name(self, shard: int) -> str:
-        """What a shard is called, as an actor and as the owner of its epoch."""
+        """What a shard is called, as the owner of its epoch."""
         assert 0 <= shard < self.count, f"there are shards 0 to {self.count - 1}, not {shard}"
-        return f"ledger-v1-{shard}-of-{self.count}"
+        return f"{NAME_PREFIX}{shard}-of-{self.count}"
 
     @property
     def names(self) -> list[str]:

@@ -15,23 +15,15 @@ import ray
 from ray.exceptions import RayError
 
 from tests.integration.conftest import kill, pid_of
-from tests.support.ledger.actors import ANSWERS_WITHIN_S, Desk, Ledger, start_ledger
+from tests.support.ledger.actors import Desk, Ledger, start_ledger
 from tests.support.ledger.books import authorise
 from tests.support.waiting import until
 from tollgate.actors.ledger.law.commands import Capture, Order
 from tollgate.actors.ledger.law.outcomes import Done, Indefinite, OrderOutcome, Refusal
 from tollgate.actors.ledger.shard.client import Unanswered
-from tollgate.actors.ledger.storage.migration import open_database
 
 CALLERS = 100
 UNDER_LOAD = 600
-
-
-@pytest.fixture
-def desk(request: pytest.FixtureRequest, tmp_path: Path, end_after: Callable[[Any], Any]) -> Desk:
-    ledger = start_ledger(tmp_path, request.node.name)
-    end_after(ledger.handle)
-    return Desk(ledger)
 
 
 def test_a_killed_shard_loses_and_doubles_nothing(desk: Desk) -> None:
@@ -103,55 +95,6 @@ def test_a_stopped_shard_that_was_replaced_never_commits(
     assert len(audited.operations[for_both.operation]) == 1
 
 
-def test_a_shard_that_hangs_is_replaced_by_its_clients(
-    desk: Desk, end_after: Callable[[Any], Any]
-) -> None:
-    before = ray.get(desk.ledger.handle.describe.remote())
-    clients = [desk.ledger.client() for _ in range(2)]
-    orders = [desk.order(authorise(1 + number)) for number in range(2)]
-    os.kill(before["pid"], signal.SIGSTOP)
-
-    async def ask() -> list[list[OrderOutcome]]:
-        asked = zip(clients, orders, strict=True)
-        return await asyncio.gather(*(client.execute([order]) for client, order in asked))
-
-    answers = asyncio.run(ask())
-    successor = ray.get_actor(desk.ledger.spec.name, desk.ledger.namespace)
-    end_after(successor)
-    assert [type(answer) for (answer,) in answers] == [Done] * 2
-    after = ray.get(successor.describe.remote())
-    assert after["epoch"] > before["epoch"]
-    assert after["pid"] != before["pid"]
-    until(lambda: not psutil.pid_exists(before["pid"]), "a shard that hung ends, stopped or not")
-    audited = desk.audit()
-    assert all(len(audited.operations[order.operation]) == 1 for order in orders)
-
-
-def test_a_shard_whose_storage_is_slow_is_not_replaced(desk: Desk) -> None:
-    """Its process answers: another one would wait for the same storage."""
-    before = ray.get(desk.ledger.handle.describe.remote())
-    order = desk.order(authorise(1))
-    client = desk.ledger.client()
-
-    async def ask() -> OrderOutcome:
-        database = await open_database(desk.ledger.url)
-        taken = await database.writing()
-        await taken.connection.run("BEGIN IMMEDIATE")
-        asked = asyncio.create_task(client.execute([order]))
-        # (longer than a call and a ping)
-        done, _ = await asyncio.wait([asked], timeout=1.5 * ANSWERS_WITHIN_S)
-        assert not done
-        await taken.connection.roll_back()
-        await taken.give_back(is_sound=True)
-        await database.close()
-        (answer,) = await asked
-        return answer
-
-    assert isinstance(asyncio.run(ask()), Done)
-    after = ray.get(desk.ledger.handle.describe.remote())
-    assert (after["pid"], after["epoch"]) == (before["pid"], before["epoch"])
-
-
 async def _told_by(ledger: Ledger, order: Order) -> str:
     """What an incarnation itself says, without asking again."""
     try:
@@ -200,7 +143,7 @@ def test_a_shard_that_was_removed_is_found_again(desk: Desk) -> None:
 
     (answer,) = asyncio.run(ask())
     assert isinstance(answer, Done)
-    ray.kill(ray.get_actor(desk.ledger.spec.name, desk.ledger.namespace))
+    ray.kill(ray.get_actor(desk.ledger.spec.actor_name, desk.ledger.namespace))
 
 
 def test_a_call_that_is_none_disturbs_nobody(desk: Desk) -> None:

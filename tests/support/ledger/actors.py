@@ -16,10 +16,11 @@ from tollgate.actors.ledger.law.commands import Command, CreateApp, Order, Reser
 from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId, Origin
-from tollgate.actors.ledger.shard.actor import RayShardLine, ShardSpec, start_shard, start_shards
+from tollgate.actors.ledger.shard.actor import RayShardLine, start_shard, start_shards
 from tollgate.actors.ledger.shard.client import LedgerClient
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
+from tollgate.actors.ledger.shard.spec import ShardSpec
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.store import JournalStore
@@ -69,13 +70,13 @@ class Ledger:
         return self.read(entries)
 
 
-def start_ledger(folder: Path, namespace: str) -> Ledger:
+def start_ledger(folder: Path, namespace: str, release: str = "this") -> Ledger:
     """A shard on a new file in a folder, or another incarnation on the file that is there."""
     url = f"sqlite:///{folder / 'ledger.sqlite'}"
     asyncio.run(upgrade(url))
     # One file, one name of the shard: a second one in another namespace fences the first.
     opening = partial(open_journal, url)
-    spec = ShardSpec(ShardMap(1), 0, opening, SystemClock(), ShardBounds())
+    spec = ShardSpec(ShardMap(1), 0, opening, SystemClock(), ShardBounds(), release)
     (handle,) = start_shards([spec], namespace)
     return Ledger(url, spec, namespace, handle)
 
