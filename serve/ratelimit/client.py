@@ -7,8 +7,8 @@ from typing import Any
 
 import grpc
 
+from tollgate.actors.ratelimit.decision.response import REMAINING_UNLIMITED
 from tollgate.actors.ratelimit.rules.descriptors import Entries
-from tollgate.serve.ratelimit.codec.answers import REMAINING_UNLIMITED
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH, RequestMessage, ResponseMessage
 
 CALL_TIMEOUT_S = 10.0

@@ -18,7 +18,7 @@ from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.fronts.front import Front, Service
 from tollgate.serve.ratelimit.health import Component
 
-KEEP_HOUSE_EVERY_S = 0.25
+UPKEEP_EVERY_S = 0.25
 FIRST_RULES_WITHIN_S = 10.0
 LOCAL_CACHE = "ratelimit.localcache."
 
@@ -59,7 +59,7 @@ class FrontProcess:
 
     def start(self, *, waits_for_rules: bool) -> None:
         """Serves, once there are rules or FIRST_RULES_WITHIN_S has passed. Raises as `Front`."""
-        for name, work in (("follow-rules", self._follow_rules), ("keep-house", self._keep_house)):
+        for name, work in (("follow-rules", self._follow_rules), ("upkeep", self._upkeep)):
             thread = Thread(target=work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -92,10 +92,10 @@ class FrontProcess:
             self.service.health.set(Component.CONFIG, is_healthy=bool(rules.domains))
             self._has_rules.set()
 
-    def _keep_house(self) -> None:
+    def _upkeep(self) -> None:
         is_last = False
         while not is_last:
-            is_last = self._is_stopped.wait(KEEP_HOUSE_EVERY_S)
+            is_last = self._is_stopped.wait(UPKEEP_EVERY_S)
             self._store.probe()
             if self._checks_backend:
                 self.service.health.set(Component.BACKEND, is_healthy=not self._store.down)

@@ -12,6 +12,8 @@ from urllib.parse import SplitResult
 
 from tollgate.serve.catalog_auth.objects.hosts import Provider
 
+STORAGE_SCHEMES = "storage:schemes"
+STORAGE_REFS = "storage:refs"
 # More of them are not looked at.
 SCHEMES_MAX = 64
 PLATFORM_LENGTH_MAX = 2_048

@@ -14,7 +14,7 @@ from tollgate.serve.catalog_auth.document.near_misses import nearest
 from tollgate.serve.catalog_auth.resolve.secret_removal import without_secrets
 from tollgate.serve.catalog_auth.resolve.steps import Unresolved
 
-CHAIN_LENGTH_MAX = 8
+CHAIN_LENGTH_RESOLVED_MAX = 8
 CHAINS_MAX = 32
 REFS_MAX = 64
 # Types that can take another scheme's token; of oauth2, only the token exchange does.
@@ -93,7 +93,7 @@ def _inputs(document: Document, refs: list[str], above: tuple[str, ...]) -> Iter
         scheme = document.scheme(ref)
         if ref in above:
             yield Chain((), "R14")
-        elif len(above) >= CHAIN_LENGTH_MAX:
+        elif len(above) >= CHAIN_LENGTH_RESOLVED_MAX:
             yield Chain((), "R17")
         elif scheme is not None:
             yield from _chains(document, scheme, above)

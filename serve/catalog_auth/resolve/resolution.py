@@ -28,7 +28,14 @@ from tollgate.serve.catalog_auth.resolve.available_credentials import (
     NOTHING_AVAILABLE,
     AvailableCredentials,
 )
-from tollgate.serve.catalog_auth.resolve.chains import Chain, Link, chains, dangling, suggested_name
+from tollgate.serve.catalog_auth.resolve.chains import (
+    REFS_MAX,
+    Chain,
+    Link,
+    chains,
+    dangling,
+    suggested_name,
+)
 from tollgate.serve.catalog_auth.resolve.object_stores import Store
 from tollgate.serve.catalog_auth.resolve.secret_removal import (
     scheme_without_secrets,
@@ -47,7 +54,6 @@ from tollgate.serve.catalog_auth.rules.findings import Finding, Path, pointer
 # The type of the alternative that needs no scheme.
 PUBLIC = "none"
 ALTERNATIVES_MAX = 64
-REFS_MAX = 64
 
 
 def resolve(

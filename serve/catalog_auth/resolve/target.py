@@ -8,7 +8,11 @@ from urllib.parse import urljoin
 
 from tollgate.serve.catalog_auth.document.document import Document, Holder, HolderKind, Kind
 from tollgate.serve.catalog_auth.document.urls import scheme_of
-from tollgate.serve.catalog_auth.objects.storage_schemes import storage_schemes_of
+from tollgate.serve.catalog_auth.objects.storage_schemes import (
+    STORAGE_REFS,
+    STORAGE_SCHEMES,
+    storage_schemes_of,
+)
 from tollgate.serve.catalog_auth.objects.urls import URI_PROVIDERS, ObjectLocation, parse_object_url
 from tollgate.serve.catalog_auth.resolve.object_stores import Store
 from tollgate.serve.catalog_auth.resolve.secret_removal import (
@@ -17,9 +21,7 @@ from tollgate.serve.catalog_auth.resolve.secret_removal import (
 )
 from tollgate.serve.catalog_auth.rules.findings import pointer
 
-STORAGE_SCHEMES = "storage:schemes"
-STORAGE_REFS = "storage:refs"
-SUGGESTIONS_MAX = 3
+NEAR_NAMES_MAX = 3
 
 
 class By(Enum):
@@ -129,7 +131,7 @@ def _suggestions(document: Document, target: AccessTarget) -> tuple[str, ...]:
         names = [pointer(holder.path) for holder in document.holders]
     else:
         names = [holder.href for holder in document.holders if holder.href is not None]
-    return tuple(get_close_matches(target.text, names, SUGGESTIONS_MAX))
+    return tuple(get_close_matches(target.text, names, NEAR_NAMES_MAX))
 
 
 def _self_href(document: Document) -> str | None:

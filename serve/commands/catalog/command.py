@@ -37,10 +37,9 @@ from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options
 from tollgate.serve.commands.catalog.files import NearbyAncestors, candidates, read
 from tollgate.serve.commands.catalog.fix import fix
 from tollgate.serve.commands.catalog.output import print_rule, print_rules, print_text, progress
-from tollgate.serve.commands.catalog.resolve import resolve
+from tollgate.serve.commands.catalog.resolve import EXIT_UNUSABLE, resolve
 
 EXIT_INVALID = 1
-EXIT_UNUSABLE = 2
 FORMATS = ("text", "json", "sarif", "github")
 FILES = click.argument("names", nargs=-1, metavar="[FILE...]")
 

@@ -16,11 +16,11 @@ from typing import Any
 from google.protobuf import json_format
 
 from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.response import REMAINING_UNLIMITED
 from tollgate.serve.ratelimit.codec.messages import ResponseMessage, StructMessage
 
 VARINTS_KEPT_MAX = 16_384
 LIMITS_KEPT_MAX = 4_096
-REMAINING_UNLIMITED = 2**32 - 1
 
 
 class UnencodableResponse(ValueError):  # noqa: N818 (a refusal reads as what is refused)

@@ -81,7 +81,7 @@ def test_a_thread_that_ends_is_reported(running: Process) -> None:
             return str(error)
         return ""
 
-    assert until(report, "the thread's end is seen") == "threads have ended: keep-house"
+    assert until(report, "the thread's end is seen") == "threads have ended: upkeep"
 
 
 def test_a_drained_process_is_gone_and_still_well(running: Process) -> None:

@@ -20,7 +20,7 @@ from tollgate.serve.catalog_auth.rules.findings import Path, Severity, shown
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 # A chain has at most so many links before it is remarked upon: log in, exchange, sign.
-CHAIN_LENGTH_MAX = 3
+CHAIN_LENGTH_UNREMARKED_MAX = 3
 # Schemes that put nothing into a client's hands that could be exchanged for a token.
 _WITHOUT_TOKEN = ("s3", "apiKey", "signedUrl")
 _HTTP_WITH_TOKEN = ("bearer", "dpop", "gnap", "oauth", "privatetoken")
@@ -106,7 +106,7 @@ def _chains_are_short(document: Document, report: FindingReport) -> None:
     if cycles:
         return
     for name, depth in depths.items():
-        if depth == CHAIN_LENGTH_MAX + 1:
+        if depth == CHAIN_LENGTH_UNREMARKED_MAX + 1:
             report.add(
                 (*by_name[name].path, REFS),
                 f"before {shown(name)} a client has to go through {depth - 1} other schemes",
@@ -232,7 +232,7 @@ RULES = (
         name="chain-deep",
         severity=Severity.WARNING,
         subject=Subject.DOCUMENT,
-        says=f"A chain has more than {CHAIN_LENGTH_MAX} links.",
+        says=f"A chain has more than {CHAIN_LENGTH_UNREMARKED_MAX} links.",
         why="Each one is a request that can fail, and few clients follow so far.",
         source="Tollgate's own advice (catalog-auth.md, C).",
         repair="Shorten the chain.",

@@ -24,11 +24,9 @@ from tollgate.serve.catalog_auth.rules.findings import (
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 # For so many dangling names it is asked what was meant.
-SUGGESTIONS_MAX = 20
+NAMES_EXPLAINED_MAX = 20
 # In the place of an empty list, so many schemes are suggested.
 NAMES_SUGGESTED_MAX = 5
-# What a catalog is found by: it has to be open to everybody.
-DISCOVERY_ROLES = ("metadata", "thumbnail", "overview", "quicklook")
 
 
 def _dangling(document: Document) -> Mapping[str, str | None]:
@@ -41,7 +39,7 @@ def _dangling(document: Document) -> Mapping[str, str | None]:
     for references in document.references:
         for name in references.missing:
             if name not in known and name not in found:
-                found[name] = nearest(name, known) if len(found) < SUGGESTIONS_MAX else None
+                found[name] = nearest(name, known) if len(found) < NAMES_EXPLAINED_MAX else None
     return found
 
 

@@ -14,6 +14,7 @@ from tollgate.serve.catalog_auth.document.document import (
 )
 from tollgate.serve.catalog_auth.document.urls import host_of, origin_of, scheme_of, shown_url
 from tollgate.serve.catalog_auth.objects.hosts import Provider, known_host
+from tollgate.serve.catalog_auth.objects.storage_schemes import STORAGE_REFS, STORAGE_SCHEMES
 from tollgate.serve.catalog_auth.objects.urls import (
     URI_PROVIDERS,
     ObjectLocation,
@@ -25,8 +26,6 @@ from tollgate.serve.catalog_auth.rules.examples.items import protected_item
 from tollgate.serve.catalog_auth.rules.findings import Severity, shown
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
-STORAGE_SCHEMES = "storage:schemes"
-STORAGE_REFS = "storage:refs"
 _S3_URIS = frozenset({"s3", "s3a", "s3n"})
 _SENT_OVER_HTTP = frozenset({"http", "oauth2", "openIdConnect"})
 # What says no more than that one object's name is missing.
