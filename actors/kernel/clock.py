@@ -1,4 +1,4 @@
-"""Clocks: the system's, read here and nowhere else, and one that tests move by hand."""
+"""The system's clocks, read here and nowhere else."""
 
 import time
 from typing import Protocol
@@ -20,23 +20,3 @@ class SystemClock:
 
     def monotonic_s(self) -> float:
         return time.monotonic()
-
-
-class ManualClock:
-    """A clock that moves only when a test or a simulation moves it."""
-
-    def __init__(self, now_s: float = 0.0) -> None:
-        self._now_s = now_s
-
-    def now_s(self) -> float:
-        return self._now_s
-
-    def monotonic_s(self) -> float:
-        return self._now_s
-
-    def advance(self, seconds: float) -> None:
-        assert seconds >= 0, "a manual clock does not run backwards"
-        self._now_s += seconds
-
-    def set(self, now_s: float) -> None:
-        self._now_s = now_s

@@ -54,7 +54,7 @@ class Payments:
         self._work: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
         for work in (
-            self._parts.pump.run(),
+            self._parts.delivery_worker.run(),
             _every(HAND_ON_EVERY_S, self._hand_on),
             _every(WRITE_USES_EVERY_S, self._write_uses),
             _every(SEND_LETTERS_EVERY_S, self._send_letters),
@@ -84,11 +84,11 @@ class Payments:
     async def __del__(self) -> None:
         if self._operator is not None:
             await self._operator.stop()
-        self._parts.pump.stop()
-        pump, *others = self._work
+        self._parts.delivery_worker.stop()
+        worker, *others = self._work
         for task in others:
             task.cancel()
-        await asyncio.wait([pump])
+        await asyncio.wait([worker])
         await self._write_uses()
         await self._parts.sender.close()
         await self._parts.database.close()

@@ -65,7 +65,7 @@ class PaymentsParts:
     app: FastAPI
     operator_app: FastAPI | None
     database: Database
-    pump: DeliveryWorker
+    delivery_worker: DeliveryWorker
     sender: WebhookSender
     post: Mailer
     key_uses: KeyUses
@@ -116,7 +116,9 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         app=payments_application(door, tollgate),
         operator_app=_operator_app(settings, context, tollgate),
         database=database,
-        pump=DeliveryWorker(deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds),
+        delivery_worker=DeliveryWorker(
+            deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds
+        ),
         sender=sender,
         post=post,
         key_uses=uses,

@@ -43,7 +43,7 @@ class DeliveryProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class EventLetter:
+class OutgoingEvent:
     """An event on its way: `body` is its document. `is_again`: a dead letter sent again."""
 
     event: EntityId
@@ -62,7 +62,7 @@ class DeliveryBatch:
     secret: str
     lease: str
     progress: DeliveryProgress
-    letters: tuple[EventLetter, ...]
+    letters: tuple[OutgoingEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tollgate.actors.ledger.delivery.schedule import (
     DeliveryBatch,
     DeliveryOutcome,
     DeliveryProgress,
-    EventLetter,
+    OutgoingEvent,
     dead_up_to,
     first_due,
     progress_after,
@@ -210,11 +210,11 @@ async def _batch(
     connection: AsyncConnection, due: DueWebhook, lease: str, letters_max: int
 ) -> DeliveryBatch:
     """New events first, and dead letters that are sent again in the room they leave."""
-    letters: list[EventLetter] = []
+    letters: list[OutgoingEvent] = []
     for query, is_again in ((young_events(due), False), (queued_letters(due), True)):
         if room := letters_max - len(letters):
             found = await connection.execute(query.limit(room))
-            letters += [EventLetter(EntityId(event), body, is_again) for event, body in found]
+            letters += [OutgoingEvent(EntityId(event), body, is_again) for event, body in found]
     webhook = due.webhook
     return DeliveryBatch(
         webhook=webhook.id,

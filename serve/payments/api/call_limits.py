@@ -49,13 +49,6 @@ class CallLimits(Protocol):
         """Counts the call against each of these. Raises TooMany."""
 
 
-class NoCallLimits:
-    """Everything may go on."""
-
-    async def admit(self, *wanted: Entries) -> None:
-        del wanted
-
-
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
     """CallLimits by the rate-limit engine; belongs to one event loop."""

@@ -1,1 +1,1 @@
-"""Calls to webhooks: how one is signed and made, and the pump that works through them."""
+"""Calls to webhooks: how one is signed and made, and the worker that works through them."""

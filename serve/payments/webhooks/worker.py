@@ -18,7 +18,7 @@ from tollgate.actors.ledger.delivery.schedule import (
     DeliveryOutcome,
     DeliveryStore,
     DueDelivery,
-    EventLetter,
+    OutgoingEvent,
 )
 from tollgate.serve.payments.secrets.master_secret import SealBroken
 from tollgate.serve.payments.webhooks.calls import (
@@ -76,17 +76,13 @@ class DeliveryWorker:
         self._is_stopping = False
         self._tidy_at_s = 0.0
 
-    def wake(self) -> None:
-        """There may be something to do."""
-        self._wake.set()
-
     def stop(self) -> None:
-        """Finish the calls under way, and end."""
+        """Lets `run` finish the calls under way, and end."""
         self._is_stopping = True
         self._wake.set()
 
     async def run(self) -> None:
-        """Until `stop`."""
+        """Delivers what is due, until `stop`."""
         under_way: set[asyncio.Task[None]] = set()
         try:
             while not self._is_stopping:
@@ -99,7 +95,7 @@ class DeliveryWorker:
                 task.cancel()
 
     async def deliver_due(self) -> int:
-        """Everything that is due at this moment, once; how many batches that was."""
+        """Delivers everything that is due at this moment, once. Returns the number of batches."""
         under_way: set[asyncio.Task[None]] = set()
         await self._start_calls(under_way)
         for task in under_way:
@@ -133,7 +129,7 @@ class DeliveryWorker:
     async def _pause(
         self, under_way: set[asyncio.Task[None]], longest_s: float | None
     ) -> set[asyncio.Task[None]]:
-        """Until a call has ended, somebody wakes the pump, or it is time to look again."""
+        """Waits until a call has ended, `stop` was called, or it is time to look again."""
         woken = asyncio.create_task(self._wake.wait())
         poll_s = self._bounds.poll_s if longest_s is None else longest_s
         done, _ = await asyncio.wait(
@@ -141,7 +137,7 @@ class DeliveryWorker:
         )
         woken.cancel()
         for task in done & under_way:
-            task.result()  # (what went wrong and is not handled there ends the pump)
+            task.result()  # (what went wrong and is not handled there ends the worker)
         return under_way - done
 
     async def _deliver(self, batch: DeliveryBatch) -> None:
@@ -181,7 +177,7 @@ class DeliveryWorker:
                 return DeliveryOutcome(number, reason)
         return DeliveryOutcome(len(batch.letters))
 
-    def _headers(self, letter: EventLetter, signing: list[str], now_ms: int) -> dict[str, str]:
+    def _headers(self, letter: OutgoingEvent, signing: list[str], now_ms: int) -> dict[str, str]:
         return {
             "Content-Type": "application/json",
             "User-Agent": self._user_agent,

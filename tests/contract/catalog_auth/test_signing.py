@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.support.catalog_auth.api import CatalogApi, item, problem
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
 from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_service
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledger.backups import NOW_MS, tables_of, told
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ledger.storage.operation_expiry import KEPT_MS
 from tollgate.serve.payments.upkeep import Upkeep
 

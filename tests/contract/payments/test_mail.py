@@ -18,7 +18,7 @@ import pytest
 import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.serve.payments.mail.invitations import BackgroundInvitations
 from tollgate.serve.payments.mail.mailer import (
     NAME_LENGTH_MAX,

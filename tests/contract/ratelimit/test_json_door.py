@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import Policy

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.console_blocks import Answer, Story, curl_call, examples
+from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.engine import rules_from
 from tests.support.ratelimit.grpc_peers import World
-from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.counting.windows import LENGTH_S, Unit
 from tollgate.actors.ratelimit.decision.accounting import judge_count, near_threshold

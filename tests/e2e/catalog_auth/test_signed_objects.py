@@ -12,9 +12,10 @@ import pytest
 from tests.support.catalog_auth.api import PREFIX, CatalogApi
 from tests.support.catalog_auth.documents import Json, item, ways
 from tests.support.catalog_auth.steps import StepClient
+from tests.support.manual_clock import ManualClock
 from tests.support.servers.file_server import Seen, file_server
 from tests.support.servers.object_store import KEY, SECRET, ObjectStore, object_store
-from tollgate.actors.kernel.clock import ManualClock, SystemClock
+from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
 from tollgate.serve.catalog_auth.sign.file import signing_service
 from tollgate.serve.catalog_auth.sign.signer import (

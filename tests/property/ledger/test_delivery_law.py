@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ledger.delivery.schedule import (
     GIVE_UP_AFTER_MS,
     ChooseDue,
@@ -17,7 +17,7 @@ from tollgate.actors.ledger.delivery.schedule import (
     DeliveryOutcome,
     DeliveryProgress,
     DueDelivery,
-    EventLetter,
+    OutgoingEvent,
     dead_up_to,
     first_due,
     progress_after,
@@ -58,7 +58,7 @@ class OneWebhook:
     ) -> list[DeliveryBatch]:
         hook = EntityId(BOOK)
         letters = [
-            EventLetter(each, json.dumps({"id": each})) for each in self.waiting()[:letters_max]
+            OutgoingEvent(each, json.dumps({"id": each})) for each in self.waiting()[:letters_max]
         ]
         is_due = self.lease[1] <= now_ms and self.progress.next_attempt_ms <= now_ms
         offer = DueDelivery(hook, BOOK, "", True, self.progress.failures)
@@ -113,7 +113,7 @@ class Killed(BaseException):
 
 @dataclass
 class Receiver:
-    """Answers as it is told: None is a delivery, "" the end of the pump, else a failure."""
+    """Answers as it is told: None is a delivery, "" the end of the worker, else a failure."""
 
     answers: list[str | None]
     taken: list[EntityId] = field(default_factory=list)
@@ -143,9 +143,9 @@ def test_every_event_is_taken_in_order_or_dead_after_three_days(
             if number < len(pauses):
                 store.events.append(event_id(number + 1, int(clock.now_s())))
             # Each round may be another process: the one before may have been killed.
-            pump = DeliveryWorker(store, receiver, BOX, clock, bounds=bounds)
+            worker = DeliveryWorker(store, receiver, BOX, clock, bounds=bounds)
             try:
-                while await pump.deliver_due():
+                while await worker.deliver_due():
                     pass
             except Killed:
                 pass

@@ -9,8 +9,8 @@ from threading import Semaphore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.engine import Engine, PartitionAnswers, entries, rules_from
-from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import (
     EXPIRY_GRACE_S,
     Conditional,

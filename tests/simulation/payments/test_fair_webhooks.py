@@ -14,7 +14,7 @@ from tollgate.actors.ledger.delivery.schedule import (
     DeliveryOutcome,
     DeliveryProgress,
     DueDelivery,
-    EventLetter,
+    OutgoingEvent,
     first_due,
     progress_after,
 )
@@ -42,7 +42,7 @@ class Hook:
     book: BookId
     secret: str
     kind: str
-    waiting: deque[EventLetter] = field(default_factory=deque)
+    waiting: deque[OutgoingEvent] = field(default_factory=deque)
     progress: DeliveryProgress = field(default_factory=lambda: DeliveryProgress(EntityId("0" * 24)))
     is_leased: bool = False
 
@@ -89,7 +89,7 @@ class Street:
                     continue
                 number += 1
                 event = EntityId(f"{number:024x}")
-                hook.waiting.append(EventLetter(event, f'{{"id":"{event}"}}'))
+                hook.waiting.append(OutgoingEvent(event, f'{{"id":"{event}"}}'))
                 if hook.kind == "quick" and self.loop.now_s > WARM_S:
                     self.made_s[event] = self.loop.now_s
 

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from tests.support.ledger.books import NOW_MS, Books, Shop, authorise, open_shop
+from tests.support.manual_clock import ManualClock
 from tests.support.virtual_loop import VirtualLoop
-from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ledger.law.commands import Capture, Command, Order, Void
 from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, HeadRow, OperationRow

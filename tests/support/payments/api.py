@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.pipeline import Shard
@@ -21,11 +21,12 @@ from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.migration import open_database
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
+from tollgate.actors.ratelimit.rules.descriptors import Entries
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
-from tollgate.serve.payments.api.call_limits import CallLimits, NoCallLimits
+from tollgate.serve.payments.api.call_limits import CallLimits
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.orders import CommandGateway
@@ -105,6 +106,13 @@ class KeyUsesInMemory:
 
     async def last_used(self, digests: Iterable[str]) -> dict[str, int]:
         return {digest: self.uses[digest] for digest in digests if digest in self.uses}
+
+
+class NoCallLimits:
+    """CallLimits that let every call go on."""
+
+    async def admit(self, *wanted: Entries) -> None:
+        del wanted
 
 
 class PaymentsApi:

@@ -6,7 +6,7 @@ from itertools import repeat
 from threading import Lock
 from typing import TypeVar
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, LocalCounters
 from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.manual_clock import ManualClock
 from tests.support.payments.api import ABSENT, NOW_S, TABLES, PaymentsApi, done
 from tests.support.ratelimit.engine import RecordedCounters
-from tollgate.actors.kernel.clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.payments.api.call_limits import engine_limits, load_limits

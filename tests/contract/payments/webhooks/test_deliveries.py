@@ -35,8 +35,8 @@ def test_what_is_committed_arrives(
             assert done.status_code == 201
         sender = WebhookSender(LAX, timeout_s=30.0)
         store, box = SqlDeliveryStore(api.database), api.context.secret_sealer
-        pump = DeliveryWorker(store, sender, box, api.clock)
-        while await pump.deliver_due():
+        worker = DeliveryWorker(store, sender, box, api.clock)
+        while await worker.deliver_due():
             pass
         await sender.close()
         return str(added.json()["webhook"]["secret"])

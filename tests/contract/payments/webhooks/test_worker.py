@@ -1,4 +1,4 @@
-"""The pump on real storage: in order, at least once, whatever fails and whoever is killed."""
+"""The worker on real storage: in order, at least once, whatever fails and whoever is killed."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ledger.book.entities import Webhook, state_of
 from tollgate.actors.ledger.delivery.schedule import (
     ChooseDue,
@@ -70,14 +70,14 @@ class Receivers:
 
 
 class World:
-    """Storage on disk, a clock that stands, receivers, and pumps between them."""
+    """Storage on disk, a clock that stands, receivers, and workers between them."""
 
     def __init__(self, database: Database, receivers: Receivers) -> None:
         self.database = database
         self.receivers = receivers
         self.clock = ManualClock(float(NOW_S))
 
-    def pump(self, bounds: DeliveryBounds = BOUNDS) -> DeliveryWorker:
+    def worker(self, bounds: DeliveryBounds = BOUNDS) -> DeliveryWorker:
         store = SqlDeliveryStore(self.database)
         return DeliveryWorker(store, self.receivers, BOX, self.clock, "Tollgate/1", bounds)
 
@@ -124,8 +124,8 @@ def test_every_event_is_delivered_in_order_and_signed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.hook(1)
         await world.events(*range(2, 14))
-        pump = world.pump()
-        while await pump.deliver_due():
+        worker = world.worker()
+        while await worker.deliver_due():
             pass
 
     receivers = in_world(tmp_path, scenario)
@@ -145,7 +145,7 @@ def test_the_old_secret_signs_for_a_day(tmp_path: Path) -> None:
         await world.hook(1)
         await world.events(2)
         world.clock.advance(DAY_S)
-        await world.pump().deliver_due()
+        await world.worker().deliver_due()
 
     receivers = in_world(tmp_path, scenario)
     body = json.dumps({"id": entity_id(2)}).encode()
@@ -163,9 +163,9 @@ def test_an_event_that_fails_is_tried_again_before_those_after_it(tmp_path: Path
     async def scenario(world: World) -> None:
         await world.hook(1)
         await world.events(2, 3, 4)
-        pump = world.pump()
+        worker = world.worker()
         for _ in range(4):
-            await pump.deliver_due()
+            await worker.deliver_due()
             world.clock.advance(3_600)
 
     receivers = in_world(tmp_path, scenario, Receivers(refuse))
@@ -179,8 +179,8 @@ def test_a_receiver_that_fails_holds_back_no_other(tmp_path: Path) -> None:
         await world.hook(1, book="b")
         await world.events(7, 8)
         await world.events(7, 8, book="b")
-        pump = world.pump()
-        while await pump.deliver_due():
+        worker = world.worker()
+        while await worker.deliver_due():
             pass
 
     receivers = in_world(
@@ -195,7 +195,7 @@ def test_a_secret_that_cannot_be_opened_is_a_failure_and_no_unsigned_call(tmp_pa
     async def scenario(world: World) -> None:
         await world.hook(1, secret="sealed by another installation")
         await world.events(2)
-        assert await world.pump().deliver_due() == 1
+        assert await world.worker().deliver_due() == 1
         (batch,) = await SqlDeliveryStore(world.database).claim((NOW_S + 10) * 1000, 1, 1, 1)
         assert batch.progress.failures == 1
 
@@ -211,10 +211,10 @@ def test_a_batch_ends_before_its_lease_does(tmp_path: Path) -> None:
         await world.hook(1)
         await world.events(*range(2, 12))
         bounds = DeliveryBounds(calls_max=1, letters_max=10, slice_s=1_000.0, timeout_s=10.0)
-        pump = world.pump(bounds)
-        await pump.deliver_due()
+        worker = world.worker(bounds)
+        await worker.deliver_due()
         assert world.clock.now_s() - NOW_S < bounds.lease_ms / 1000
-        await pump.deliver_due()
+        await worker.deliver_due()
 
     receivers = in_world(tmp_path, scenario)
     assert receivers.got("https://a1.example") == list(range(2, 12))
@@ -228,7 +228,7 @@ def test_a_slow_receiver_gives_up_its_place_after_a_while(tmp_path: Path) -> Non
         world.receivers.refuse = slow
         await world.hook(1)
         await world.events(*range(2, 7))
-        await world.pump(DeliveryBounds(slice_s=2.0)).deliver_due()
+        await world.worker(DeliveryBounds(slice_s=2.0)).deliver_due()
 
     assert in_world(tmp_path, scenario).got("https://a1.example") == [2, 3]
 
@@ -240,7 +240,7 @@ def test_a_merchant_has_few_calls_under_way(tmp_path: Path) -> None:
         await world.hook(1, book="b")
         await world.events(7)
         await world.events(7, book="b")
-        await world.pump(DeliveryBounds()).deliver_due()
+        await world.worker(DeliveryBounds()).deliver_due()
 
     receivers = in_world(tmp_path, scenario)
     assert len(receivers.seen) == MERCHANT_CALLS_MAX + 1
@@ -252,16 +252,15 @@ def test_running_delivers_until_it_is_stopped(tmp_path: Path) -> None:
         for number in range(1, 9):
             await world.hook(number)
         await world.events(*range(20, 33))
-        pump = world.pump()
-        running = asyncio.create_task(pump.run())
+        worker = world.worker()
+        running = asyncio.create_task(worker.run())
         async with asyncio.timeout(30):
             while len(world.receivers.seen) < 8 * 13:
                 await asyncio.sleep(0.01)
             await world.events(40)
-            pump.wake()
             while len(world.receivers.seen) < 8 * 14:
                 await asyncio.sleep(0.01)
-            pump.stop()
+            worker.stop()
             await running
         assert await SqlDeliveryStore(world.database).claim(NOW_S * 1000, 1, 9, 9) == []
 
@@ -304,12 +303,12 @@ def test_storage_that_comes_back_is_used_again(
         await world.hook(1)
         await world.events(2)
         store = FlakyStore(SqlDeliveryStore(world.database))
-        pump = DeliveryWorker(store, world.receivers, BOX, world.clock, bounds=BOUNDS)
+        worker = DeliveryWorker(store, world.receivers, BOX, world.clock, bounds=BOUNDS)
         for _ in range(3):
-            await pump.deliver_due()
+            await worker.deliver_due()
         world.clock.advance(BOUNDS.lease_ms / 1000)
-        await pump.deliver_due()
-        await pump.deliver_due()
+        await worker.deliver_due()
+        await worker.deliver_due()
 
     receivers = in_world(tmp_path, scenario)
     assert receivers.got("https://a1.example") == [2, 2], "at least once"
@@ -317,12 +316,13 @@ def test_storage_that_comes_back_is_used_again(
     assert "will be repeated" in caplog.text
 
 
+ROOT = Path(__file__).resolve().parents[4]
 KILLED_AT = 4
-# A pump whose process ends without a word in the middle of a call.
-KILLED_PUMP = f"""
+# A worker whose process ends without a word in the middle of a call.
+KILLED_WORKER = f"""
 import asyncio, os, signal, sys
 from pathlib import Path
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.connections.engine import connect
 from tollgate.serve.payments.webhooks.worker import DeliveryWorker, DeliveryBounds
@@ -338,30 +338,36 @@ class Receiver:
 
 async def main():
     database = await connect(sys.argv[1])
-    pump = DeliveryWorker(
+    worker = DeliveryWorker(
         SqlDeliveryStore(database), Receiver(), WebhookSecretSealer(MasterSecret(b"s" * 32)),
         ManualClock({NOW_S}), bounds=DeliveryBounds(letters_max=2),
     )
-    while await pump.deliver_due():
+    while await worker.deliver_due():
         pass
 
 asyncio.run(main())
 """
 
 
-def test_a_killed_pump_loses_nothing(tmp_path: Path) -> None:
+def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
 
     async def scenario(world: World) -> None:
         await world.hook(1)
         await world.events(*range(2, 8))
-        command = [sys.executable, "-c", KILLED_PUMP, f"sqlite:///{tmp_path}/ledger.db", str(seen)]
-        ended = await asyncio.to_thread(subprocess.run, command, check=False)
+        command = [
+            sys.executable,
+            "-c",
+            KILLED_WORKER,
+            f"sqlite:///{tmp_path}/ledger.db",
+            str(seen),
+        ]
+        ended = await asyncio.to_thread(subprocess.run, command, check=False, cwd=ROOT)
         assert ended.returncode == -signal.SIGKILL
-        pump = world.pump()
-        assert await pump.deliver_due() == 0, "its lease still runs"
+        worker = world.worker()
+        assert await worker.deliver_due() == 0, "its lease still runs"
         world.clock.advance(DeliveryBounds(letters_max=2).lease_ms / 1000)
-        while await pump.deliver_due():
+        while await worker.deliver_due():
             pass
 
     receivers = in_world(tmp_path, scenario)

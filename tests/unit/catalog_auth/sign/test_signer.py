@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.sign.signer import (
     DEFAULT_EXPIRY_S,

@@ -11,7 +11,7 @@ from tollgate.actors.ledger.delivery.schedule import (
     DeliveryBatch,
     DeliveryOutcome,
     DeliveryProgress,
-    EventLetter,
+    OutgoingEvent,
     dead_up_to,
     pause_ms,
     progress_after,
@@ -27,8 +27,8 @@ def event(number: int) -> EntityId:
 
 
 def batch(progress: DeliveryProgress, letters: int = 3, again: int = 0) -> DeliveryBatch:
-    young = [EventLetter(event(number), "{}") for number in range(letters)]
-    old = [EventLetter(event(900 + number), "{}", is_again=True) for number in range(again)]
+    young = [OutgoingEvent(event(number), "{}") for number in range(letters)]
+    old = [OutgoingEvent(event(900 + number), "{}", is_again=True) for number in range(again)]
     return DeliveryBatch(HOOK, BookId("b"), "https://x", "s", "lease", progress, (*young, *old))
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tollgate.actors.kernel.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import ErrorStatus, ListenAddress, Service
 from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront, connection_age_arguments

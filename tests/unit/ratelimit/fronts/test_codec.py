@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.response import REMAINING_UNLIMITED
 from tollgate.actors.ratelimit.rules.descriptors import (
     DESCRIPTORS_PER_REQUEST_MAX,
     ENTRIES_PER_DESCRIPTOR_MAX,
@@ -16,7 +17,6 @@ from tollgate.actors.ratelimit.rules.descriptors import (
     RateLimitRequest,
 )
 from tollgate.serve.ratelimit.codec.answers import (
-    REMAINING_UNLIMITED,
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
     current_limit_bytes,
