@@ -47,12 +47,11 @@ async def restore_records(
 
     Raises StorageError when there is anything in the tables already, BrokenJournal, BrokenSegment.
     """
-    taken = await database.writing()
-    is_sound = False
+    writing = await database.writing()
     try:
-        async with transaction(taken.connection, database.begin_writing):
-            await _refuse_if_used(database, taken.connection)
-            restoring = _Restoring(database, taken.connection, progress)
+        async with transaction(writing, database.begin_writing):
+            await _refuse_if_used(database, writing)
+            restoring = _Restoring(database, writing, progress)
             try:
                 async for record in records:
                     await restoring.take(record)
@@ -61,13 +60,12 @@ async def restore_records(
                 await restoring.flush()
                 raise
             restored = await restoring.end()
-        is_sound = True
     except FAILURES as failure:
         raise StorageError(
             f"{shown_url(database.url)}: nothing was restored: {reason(failure)}"
         ) from failure
     finally:
-        await taken.give_back(is_sound=is_sound)
+        await writing.close()
     return restored
 
 

@@ -20,10 +20,10 @@ async def copy_file(database: Database, file: Path) -> None:
     except OSError as error:
         raise StorageError(f"{file}: cannot be made: {error.strerror}") from error
     # (reads the tables and writes elsewhere, but readers may not write at all)
-    taken = await database.writing()
+    writing = await database.writing()
     is_whole = False
     try:
-        await taken.connection.fetch("VACUUM INTO ?", [str(file)])
+        await writing.fetch("VACUUM INTO ?", [str(file)])
         make_durable(file)
         make_durable(file.parent)
         await _check(file)
@@ -31,7 +31,7 @@ async def copy_file(database: Database, file: Path) -> None:
     except FAILURES as failure:
         raise StorageError(f"{file}: the copy was not made: {reason(failure)}") from failure
     finally:
-        await taken.give_back(is_sound=is_whole)
+        await writing.close()
         if not is_whole:
             file.unlink(missing_ok=True)
 

@@ -11,6 +11,8 @@ from typing import NewType
 BookId = NewType("BookId", str)
 """A merchant's id, or DIRECTORY for the book that apps and keys live in."""
 EntityId = NewType("EntityId", str)
+IdempotencyKey = tuple[EntityId, BookId, str]
+"""An app, a book, and the key that the app gave for it (C2)."""
 Currency = NewType("Currency", str)
 
 DIRECTORY = BookId("0" * 24)

@@ -151,12 +151,12 @@ def _last_entries(dialect: Dialect) -> QueryStatement:
 
 
 async def _keep(database: Database, made: Anchor) -> None:
-    taken = await database.writing()
+    writing = await database.writing()
     row = (made.day, made.at_ms, made.books, made.root)
     try:
-        async with transaction(taken.connection, database.begin_writing):
-            await insert(database.dialect, anchors).run(taken.connection, [row])
+        async with transaction(writing, database.begin_writing):
+            await insert(database.dialect, anchors).run(writing, [row])
     except FAILURES as failure:
         raise StorageError(f"{made.day}: the anchor is not kept: {reason(failure)}") from failure
     finally:
-        await taken.give_back(is_sound=True)
+        await writing.close()

@@ -67,13 +67,13 @@ async def empty_tables() -> AsyncIterator[Tables]:
         url = f"sqlite:///{folder}/ledger.sqlite"
         await upgrade(url)
         database = await open_database(url)
-        taken = await database.writing()
+        writing = await database.writing()
         try:
             # (nobody will need them after a crash)
-            await taken.connection.run("PRAGMA synchronous = OFF")
-            yield Tables(database.dialect, taken.connection)
+            await writing.run("PRAGMA synchronous = OFF")
+            yield Tables(database.dialect, writing)
         finally:
-            await taken.give_back(is_sound=False)
+            await writing.close()
             await database.close()
 
 

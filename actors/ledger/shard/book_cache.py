@@ -1,4 +1,4 @@
-"""What of the books is in memory: heads and entities, fetched when an order needs them.
+"""The books in memory: heads and entities, fetched when an order needs them.
 
 Both caches are bounded: a book that nobody asks for makes room, and is fetched again when somebody
 does. They hold only what is durable. The shard is the only writer of its books, so what it holds is
@@ -13,12 +13,13 @@ from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import needs
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.shard.batch import SpeculativeState, idempotency_key
+from tollgate.actors.ledger.shard.batch import SpeculativeState
+from tollgate.actors.ledger.shard.idempotency import idempotency_key
 from tollgate.actors.ledger.storage.store import JournalStore
 
 
 class BookCache:
-    """Fills workspaces, and keeps what they leave."""
+    """Loads what a batch needs into its speculative state, and keeps what is durable of it."""
 
     def __init__(self, store: JournalStore, books_max: int, entities_max: int) -> None:
         self._store = store
@@ -30,44 +31,44 @@ class BookCache:
         """Books whose heads are in memory."""
         return len(self._heads)
 
-    async def load(self, orders: Sequence[Order], workspace: SpeculativeState) -> None:
+    async def load(self, orders: Sequence[Order], state: SpeculativeState) -> None:
         """What deciding these orders takes: one query each for operations, heads and entities, as
         far as they are not here."""
         keys = {idempotency_key(order): None for order in orders if order.idempotency_key}
         operations = dict.fromkeys(order.operation for order in orders)
-        workspace.remember(await self._store.operations(list(operations), list(keys)))
-        new = [order for order in orders if workspace.earlier(order) is None]
-        await self._load_heads({order.book for order in new}, workspace)
-        await self.load_entities(new, workspace)
+        state.remember(await self._store.operations(list(operations), list(keys)))
+        new = [order for order in orders if state.earlier(order) is None]
+        await self._load_heads({order.book for order in new}, state)
+        await self.load_entities(new, state)
 
-    async def _load_heads(self, books: set[BookId], workspace: SpeculativeState) -> None:
-        workspace.inherit(books - workspace.heads.keys(), ())
-        found = {book: self._heads.get(book) for book in sorted(books - workspace.heads.keys())}
+    async def _load_heads(self, books: set[BookId], state: SpeculativeState) -> None:
+        state.inherit(books - state.heads.keys(), ())
+        found = {book: self._heads.get(book) for book in sorted(books - state.heads.keys())}
         if absent := [book for book, head in found.items() if head is None]:
             stored = await self._store.heads(absent)
             found.update((book, head_of_row(row)) for book, row in stored.items())
         # (only now: what cannot be read is not known to be absent)
-        workspace.heads.update(found)
+        state.heads.update(found)
 
-    async def load_entities(self, orders: Iterable[Order], workspace: SpeculativeState) -> None:
+    async def load_entities(self, orders: Iterable[Order], state: SpeculativeState) -> None:
         """What the commands need, and what they turn out to need once that is known."""
-        known = workspace.entities
+        known = state.entities
         while wanted := {each for order in orders for each in needs(order.command, known)}:
-            workspace.inherit((), wanted)
+            state.inherit((), wanted)
             found = {each: self._entities.get(each) for each in sorted(wanted - known.keys())}
             if absent := [each for each, entity in found.items() if entity is None]:
                 stored = await self._store.entities(absent)
                 found.update((each, entity_of_row(row)) for each, row in stored.items())
             known.update(found)
 
-    def apply(self, workspace: SpeculativeState) -> None:
-        """The workspace's state is durable now. What was only read is kept as well, if it is of the
+    def apply(self, state: SpeculativeState) -> None:
+        """The speculative state is durable now. What was only read is kept as well, if it is of the
         books at hand: of others this shard is not the writer."""
-        for book, head in workspace.heads.items():
+        for book, head in state.heads.items():
             if head is not None:
                 self._heads.put(book, head)
-        for each, entity in workspace.entities.items():
+        for each, entity in state.entities.items():
             if entity is None:
                 self._entities.discard(each)
-            elif entity.book in workspace.heads:
+            elif entity.book in state.heads:
                 self._entities.put(each, entity)

@@ -69,14 +69,14 @@ _DECIDED = Indefinite("it is being done, or was: ask again for its answer")
 
 @dataclass(frozen=True, slots=True)
 class ShardBounds:
-    """The named ends of everything that grows. `told_max`: operations of which is remembered what
-    they were told."""
+    """The named ends of everything that grows. `recent_outcomes_max`: operations whose outcome is
+    remembered, so that a late copy hears the same."""
 
     mailbox_max: int = 4_096
     batch_max: int = 256
     books_max: int = 4_096
     entities_max: int = 65_536
-    told_max: int = 16_384
+    recent_outcomes_max: int = 16_384
 
 
 @dataclass(slots=True)
@@ -101,13 +101,13 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Batch:
-    """`answers`: of the waiters that were decided, in their order. `told`: operations of which it
-    is remembered what this batch will tell."""
+    """`answers`: of the waiters that were decided, in their order. `decided`: operations whose
+    outcome is remembered, and forgotten when the commit is refused."""
 
-    workspace: SpeculativeState
+    state: SpeculativeState
     waiters: list[_Waiter] = field(default_factory=list)
     answers: list[OrderOutcome] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    decided: list[str] = field(default_factory=list)
 
 
 class Shard:
@@ -134,8 +134,8 @@ class Shard:
         self._alone = 0
         self._refused_commit: BrokenCommit | None = None
         self._end: BaseException | None = None
-        self._shelf = BookCache(store, bounds.books_max, bounds.entities_max)
-        self._told: LruCache[str, OrderOutcome] = LruCache(bounds.told_max)
+        self._book_cache = BookCache(store, bounds.books_max, bounds.entities_max)
+        self._recent_outcomes: LruCache[str, OrderOutcome] = LruCache(bounds.recent_outcomes_max)
         self.figures = ShardFigures()
 
     @property
@@ -146,7 +146,7 @@ class Shard:
     @property
     def books(self) -> int:
         """Books whose heads are in memory."""
-        return self._shelf.books
+        return self._book_cache.books
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """What becomes of each order, in order, once that is durable."""
@@ -177,10 +177,10 @@ class Shard:
         return waiter
 
     def _turned_away(self, order: Order) -> OrderOutcome:
-        told = self._told.get(order.operation)
+        told = self._recent_outcomes.get(order.operation)
         if told is None:
             told = TurnedAway(RETRY_AFTER_S)
-            self._told.put(order.operation, told)
+            self._recent_outcomes.put(order.operation, told)
         return told
 
     async def _write(self) -> None:
@@ -228,15 +228,15 @@ class Shard:
         batch = self._open
         batch.waiters.extend(waiters)
         orders = [waiter.order for waiter in waiters]
-        unread = await self._load(orders, batch.workspace)
+        unread = await self._load(orders, batch.state)
         now_ms = self._now_ms()
         for order in orders:
             batch.answers.append(await self._answer(order, batch, now_ms, unread))
 
-    async def _load(self, orders: Sequence[Order], workspace: SpeculativeState) -> _Unread:
+    async def _load(self, orders: Sequence[Order], state: SpeculativeState) -> _Unread:
         """Load what the orders need, together, or else one by one; for whom it cannot be read."""
         try:
-            await self._shelf.load(orders, workspace)
+            await self._book_cache.load(orders, state)
         except NOT_OF_ONE_ORDER:
             raise
         except Exception as error:
@@ -244,7 +244,7 @@ class Shard:
                 return {orders[0].operation: error}
             unread: _Unread = {}
             for order in orders:
-                unread.update(await self._load([order], workspace))
+                unread.update(await self._load([order], state))
             return unread
         return {}
 
@@ -253,21 +253,21 @@ class Shard:
         if not self._open.waiters:
             return
         batch = self._committing = self._open
-        batch.workspace.before = None
-        self._open = _Batch(SpeculativeState(before=batch.workspace))
+        batch.state.before = None
+        self._open = _Batch(SpeculativeState(before=batch.state))
         self._start(self._commit(batch))
 
     async def _commit(self, batch: _Batch) -> None:
         try:
-            if batch.workspace.has_effects:
-                await self._store.append(batch.workspace.commit)
+            if batch.state.has_effects:
+                await self._store.append(batch.state.commit)
             else:
                 await self._store.check_epoch()
         except BrokenCommit as error:
             self._refused_commit = error
             self._wake.set()
             return
-        self._shelf.apply(batch.workspace)
+        self._book_cache.apply(batch.state)
         self.figures.batches += 1
         self._committing = None
         self._wake.set()
@@ -277,31 +277,31 @@ class Shard:
         self, order: Order, batch: _Batch, now_ms: int, unread: _Unread
     ) -> OrderOutcome:
         """To be told once the batch is durable."""
-        workspace = batch.workspace
-        if (earlier := workspace.earlier(order)) is not None:
+        state = batch.state
+        if (earlier := state.earlier(order)) is not None:
             self.figures.replayed += 1
             return earlier
-        if (told := self._told.get(order.operation)) is not None:
+        if (told := self._recent_outcomes.get(order.operation)) is not None:
             return told
         try:
             if (error := unread.get(order.operation)) is not None:
                 raise error
             # An order of this batch may have changed what this one needs.
-            await self._shelf.load_entities((order,), workspace)
-            answer: OrderOutcome = workspace.decide(order, now_ms)
+            await self._book_cache.load_entities((order,), state)
+            answer: OrderOutcome = state.decide(order, now_ms)
         except NOT_OF_ONE_ORDER:
             raise
         except Exception as error:
             # A writer that was replaced may see newer entities beside its older head.
             await self._store.check_epoch()
             answer = self._broken(order, error)
-        batch.told.append(order.operation)
+        batch.decided.append(order.operation)
         if isinstance(answer, Done):
             self.figures.effects += 1
-            self._told.put(order.operation, _DECIDED)
+            self._recent_outcomes.put(order.operation, _DECIDED)
         else:
             self.figures.refused += 1
-            self._told.put(order.operation, answer)
+            self._recent_outcomes.put(order.operation, answer)
         return answer
 
     def _broken(self, order: Order, error: Exception) -> Refusal:
@@ -322,13 +322,13 @@ class Shard:
         decided alone. Nothing of theirs was told to anybody."""
         batch, self._committing, self._refused_commit = self._committing, None, None
         assert batch is not None, "a commit was refused"
-        for operation in (*batch.told, *self._open.told):
-            self._told.discard(operation)
+        for operation in (*batch.decided, *self._open.decided):
+            self._recent_outcomes.discard(operation)
         dropped = [*batch.waiters, *self._open.waiters]
         if len(batch.waiters) == 1:
             guilty, *dropped = dropped
             answer = self._broken(guilty.order, error)
-            self._told.put(guilty.order.operation, answer)
+            self._recent_outcomes.put(guilty.order.operation, answer)
             _deliver([guilty], [answer])
         self._open = _Batch(SpeculativeState())
         self._mailbox.extendleft(reversed(dropped))

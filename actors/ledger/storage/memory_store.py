@@ -10,12 +10,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow, OperationRow
-from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.law.values import BookId, EntityId, IdempotencyKey
 from tollgate.actors.ledger.storage.store import Fenced
 
 Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row")
-IdempotencyKey = tuple[EntityId, BookId, str]
 
 MEMBERSHIP = "membership"
 

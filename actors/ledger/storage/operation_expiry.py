@@ -29,15 +29,13 @@ async def forget_operations(database: Database, now_ms: int) -> int:
         database.dialect,
         delete(operations).where(operations.c.operation.in_(old)).returning(operations.c.operation),
     )
-    taken = await database.writing()
+    writing = await database.writing()
     forgotten = 0
-    is_sound = False
     try:
-        while gone := await forget.rows(taken.connection, until_ms=now_ms - KEPT_MS):
+        while gone := await forget.rows(writing, until_ms=now_ms - KEPT_MS):
             forgotten += len(gone)
-        is_sound = True
     except FAILURES as failure:
         raise StorageDown(f"operations are not forgotten: {reason(failure)}") from failure
     finally:
-        await taken.give_back(is_sound=is_sound)
+        await writing.close()
     return forgotten

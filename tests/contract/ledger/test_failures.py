@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledger.storage import BOOK, Book, Run, Storage, book_id, move, runner
-from tollgate.actors.ledger.storage.connections import engine, time_bounds
+from tollgate.actors.ledger.storage.connections import sqlite, time_bounds
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database
 from tollgate.actors.ledger.storage.store import ListFilter, OutcomeUnknown, PageBounds, StorageDown
@@ -88,7 +88,7 @@ def test_a_disk_that_takes_no_more_leaves_the_outcome_unknown(ledger_url: str, r
 def test_a_full_database_leaves_the_outcome_unknown(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(engine.SQLITE_PRAGMAS, "max_page_count", ("120", 120))
+    monkeypatch.setitem(sqlite.SQLITE_PRAGMAS, "max_page_count", ("120", 120))
 
     async def fill(storage: Storage) -> None:
         store, book = await storage.store(), Book()
@@ -133,7 +133,7 @@ def test_a_file_that_does_not_take_a_pragma_is_refused(
     ledger_url: str, monkeypatch: pytest.MonkeyPatch, pragma: str, text: str, wanted: object
 ) -> None:
     # What the file does instead is read back, whoever made it so.
-    monkeypatch.setitem(engine.SQLITE_PRAGMAS, pragma, (text, wanted))
+    monkeypatch.setitem(sqlite.SQLITE_PRAGMAS, pragma, (text, wanted))
     with pytest.raises(StorageError, match=f"does not take PRAGMA {pragma}"):
         asyncio.run(open_database(ledger_url))
 
@@ -221,14 +221,14 @@ def test_a_shard_that_is_frozen_in_a_commit_does_not_hold_up_its_successor(
     async def scenario(storage: Storage) -> None:
         frozen, successor, book = await storage.store(), await storage.untaken(), Book()
         begun = book.commit(*move(1), entities=(book.entity("line"),))
-        assert frozen._taken is not None
-        connection = frozen._taken.connection
+        connection = frozen._connection
+        assert connection is not None
         await connection.run(frozen._database.begin_writing)
-        held = await frozen._epoch_held.first(connection, shard="shard-0")
+        await frozen._fence.hold(connection)
         await frozen._writer.write(connection, begun)
         async with asyncio.timeout(time_bounds.LOCK_TIMEOUT_S):
             epoch = await successor.take_over("shard-0", "the next incarnation")
-        assert (held, epoch) == ((1,), 2)
+        assert epoch == 2
         # It thaws, and cannot write any more.
         with pytest.raises(OutcomeUnknown):
             await frozen.append(begun)

@@ -42,8 +42,8 @@ def no_check_before_refusals(patch: pytest.MonkeyPatch) -> None:
     """A refusal writes nothing, so why ask the database?"""
 
     async def commit(self: Shard, batch: _Batch) -> None:
-        if batch.workspace.has_effects:
-            await self._store.append(batch.workspace.commit)
+        if batch.state.has_effects:
+            await self._store.append(batch.state.commit)
         _finish(self, batch)
 
     patch.setattr(Shard, "_commit", commit)
@@ -54,7 +54,7 @@ def told_before_durable(patch: pytest.MonkeyPatch) -> None:
 
     async def commit(self: Shard, batch: _Batch) -> None:
         shard._deliver(batch.waiters, batch.answers)
-        await self._store.append(batch.workspace.commit)
+        await self._store.append(batch.state.commit)
         _finish(self, batch)
 
     patch.setattr(Shard, "_commit", commit)
@@ -64,9 +64,9 @@ def applied_before_durable(patch: pytest.MonkeyPatch) -> None:
     """The state is changed first, and a commit that failed is only reported."""
 
     async def commit(self: Shard, batch: _Batch) -> None:
-        self._shelf.apply(batch.workspace)
+        self._book_cache.apply(batch.state)
         try:
-            await self._store.append(batch.workspace.commit)
+            await self._store.append(batch.state.commit)
         except OutcomeUnknown as error:
             batch.answers = [Indefinite(str(error))] * len(batch.answers)
         _finish(self, batch)
@@ -78,7 +78,7 @@ def operations_written_apart(patch: pytest.MonkeyPatch) -> None:
     """What is needed for idempotency is written, but in a transaction of its own."""
 
     async def commit(self: Shard, batch: _Batch) -> None:
-        written = batch.workspace.commit
+        written = batch.state.commit
         await self._store.append(replace(written, operations=[]))
         await self._store.append(Commit(operations=written.operations))
         _finish(self, batch)
@@ -87,7 +87,7 @@ def operations_written_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def _finish(self: Shard, batch: _Batch) -> None:
-    self._shelf.apply(batch.workspace)
+    self._book_cache.apply(batch.state)
     self._committing = None
     self._wake.set()
     shard._deliver(batch.waiters, batch.answers)
@@ -109,7 +109,7 @@ def keys_on_their_way_are_unknown(patch: pytest.MonkeyPatch) -> None:
 
     def close(self: Shard) -> None:
         _close(self)
-        before = self._open.workspace.before
+        before = self._open.state.before
         if before is not None:
             before._operations, before._by_key = {}, {}
 

@@ -58,9 +58,9 @@ class Storage:
 
     async def writing(self) -> Connection:
         """A connection; what is not committed on it when the scenario ends is not written."""
-        taken = await (await self.database()).writing()
-        self._closing.push_async_callback(taken.give_back, is_sound=False)
-        return taken.connection
+        writing = await (await self.database()).writing()
+        self._closing.push_async_callback(writing.close)
+        return writing
 
     async def reads(self) -> SqlReadStore:
         return SqlReadStore(await self.database())

@@ -1,8 +1,7 @@
-"""What the journal needs of a driver: a connection that runs statements, and begins nothing itself.
+"""The port of a database connection: it runs statements, and begins nothing by itself.
 
-Statements are built by SQLAlchemy's Core and compiled once (`statements.py`), and connections come
-out of its pools; on the hot path the driver itself runs them, because the layers between cost more
-than a small commit does: 2.1 ms instead of 0.7.
+Statements are built by SQLAlchemy's Core and compiled once (`statements.py`); the driver itself
+runs them.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -28,6 +27,9 @@ class Connection(Protocol):
 
     async def roll_back(self) -> None:
         """Ends a transaction that failed, if there is still one, and somebody to tell."""
+
+    async def close(self) -> None:
+        """Whatever is under way on it is dropped; closing twice is no harm."""
 
     @property
     def is_open(self) -> bool: ...

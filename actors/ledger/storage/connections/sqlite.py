@@ -1,12 +1,112 @@
-"""SQLite through aiosqlite, where each connection is a thread."""
+"""SQLite: one file, one connection that writes, readers beside it; how each is prepared.
 
+Connections are the standard library's, each on a thread of its own, so that the loop never waits
+for the disk. A call is one change of threads there and one back, which cost more than a small
+statement does: so all statements of a commit travel in one call (`run_all`).
+"""
+
+import asyncio
 import sqlite3
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
 
-import aiosqlite
+from sqlalchemy import URL, event
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from tollgate.actors.ledger.storage.connections.connection import StatementRows
+from tollgate.actors.ledger.storage.errors import StorageError
+
+BUSY_TIMEOUT_MS = 10_000
+# Before this many pages, hot ones would be copied into the file again and again.
+WAL_PAGES = 4_000
+CACHE_KIB = 65_536
+STATEMENTS_KEPT_MAX = 256
+# A writer takes the lock at once: a transaction that reads first may find, when it comes to write,
+# that another has written meanwhile.
+BEGIN_WRITING = "BEGIN IMMEDIATE"
+BEGIN_READING = "BEGIN"
+
+# Pragma: what is set, what is then read back.
+SQLITE_PRAGMAS: dict[str, tuple[str, object]] = {
+    "journal_mode": ("WAL", "wal"),
+    "synchronous": ("FULL", 2),
+    "foreign_keys": ("ON", 1),
+    "busy_timeout": (str(BUSY_TIMEOUT_MS), BUSY_TIMEOUT_MS),
+    "wal_autocheckpoint": (str(WAL_PAGES), WAL_PAGES),
+    "cache_size": (str(-CACHE_KIB), -CACHE_KIB),
+}
+
+Result = TypeVar("Result")
+
+
+class SqliteConnection:
+    """A connection on its own thread, which begins no transactions by itself."""
+
+    def __init__(self, connection: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+        self._connection = connection
+        self._thread = thread
+        self._is_open = True
+
+    @classmethod
+    async def open(cls, url: URL, *, is_reader: bool) -> "SqliteConnection":
+        """A prepared connection to the file of a url. Raises what the driver raises."""
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger-sqlite")
+        loop = asyncio.get_running_loop()
+        try:
+            connection = await loop.run_in_executor(
+                thread, _connected, str(url.database), is_reader
+            )
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(connection, thread)
+
+    async def fetch(self, text: str, values: Sequence[object] = ()) -> list[Any]:
+        return await self._call(lambda: self._connection.execute(text, values).fetchall())
+
+    async def run(self, text: str) -> None:
+        await self._call(lambda: self._connection.execute(text))
+
+    async def run_all(self, steps: Sequence[StatementRows]) -> None:
+        await self._call(lambda: _run_all(self._connection, steps))
+
+    async def roll_back(self) -> None:
+        # (nothing, when SQLite has answered a failure by rolling back itself)
+        await self._call(self._connection.rollback)
+
+    async def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            try:
+                await self._call(self._connection.close)
+            finally:
+                self._thread.shutdown(wait=False)
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    def with_timeout(self, timeout_s: float) -> "SqliteConnection":
+        # (no query is given up)
+        return self
+
+    async def _call(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _connected(file: str, is_reader: bool) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        file, isolation_level=None, cached_statements=STATEMENTS_KEPT_MAX, check_same_thread=False
+    )
+    try:
+        _prepare_reader(connection) if is_reader else _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _run_all(connection: sqlite3.Connection, steps: Sequence[StatementRows]) -> None:
@@ -14,34 +114,49 @@ def _run_all(connection: sqlite3.Connection, steps: Sequence[StatementRows]) -> 
         connection.executemany(text, rows)
 
 
-class SqliteConnection:
-    """The driver's connection, which begins no transactions by itself."""
+def sqlite_engines(url: URL, writers_max: int, readers_max: int) -> tuple[AsyncEngine, AsyncEngine]:
+    """SQLAlchemy's pools of writers and of readers."""
+    file = Path(str(url.database))
+    if not file.parent.is_dir():
+        raise StorageError(f"{file}: its folder does not exist: create it, or name another file")
+    writer = create_async_engine(
+        url, poolclass=AsyncAdaptedQueuePool, pool_size=writers_max, max_overflow=0
+    )
+    reader = create_async_engine(
+        url,
+        poolclass=AsyncAdaptedQueuePool,
+        pool_size=readers_max,
+        max_overflow=0,
+        pool_reset_on_return=None,
+    ).execution_options(isolation_level="AUTOCOMMIT")
+    event.listen(writer.sync_engine, "connect", lambda connection, _: _prepare(connection))
+    event.listen(reader.sync_engine, "connect", lambda connection, _: _prepare_reader(connection))
+    # (the driver begins none itself: see `_prepare`)
+    event.listen(
+        writer.sync_engine, "begin", lambda connection: connection.exec_driver_sql(BEGIN_WRITING)
+    )
+    return writer, reader
 
-    def __init__(self, driver: aiosqlite.Connection) -> None:
-        self._driver = driver
 
-    async def fetch(self, text: str, values: Sequence[object] = ()) -> list[Any]:
-        return list(await self._driver.execute_fetchall(text, values))
+def _prepare(connection: Any) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma, (text, wanted) in SQLITE_PRAGMAS.items():
+        cursor.execute(f"PRAGMA {pragma} = {text}")
+        cursor.execute(f"PRAGMA {pragma}")
+        row = cursor.fetchone()
+        found = row[0] if row else None
+        if found != wanted:
+            cursor.close()
+            raise StorageError(
+                f"the SQLite file does not take PRAGMA {pragma} = {text} (it stays {found!r}): "
+                "keep it on a local file system that can lock files and share memory"
+            )
+    cursor.close()
 
-    async def run(self, text: str) -> None:
-        await self._driver.execute(text)
 
-    async def run_all(self, steps: Sequence[StatementRows]) -> None:
-        # Each call of the driver's is two changes of threads, which cost more than a small
-        # statement does; of its public ones, none takes several statements with values.
-        await self._driver._execute(  # type: ignore[no-untyped-call]
-            _run_all, self._driver._conn, steps
-        )
-
-    async def roll_back(self) -> None:
-        # (nothing, when SQLite has answered a failure by rolling back itself)
-        await self._driver.rollback()
-
-    @property
-    def is_open(self) -> bool:
-        # (there is no other side that could hang up)
-        return True
-
-    def with_timeout(self, timeout_s: float) -> "SqliteConnection":
-        # (no query is given up)
-        return self
+def _prepare_reader(connection: Any) -> None:
+    _prepare(connection)
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA query_only = ON")
+    cursor.close()

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.law.rows import EntityRow, HeadRow, OperationRow
-from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.law.values import BookId, EntityId, IdempotencyKey
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.statements import among, listed, query
 from tollgate.actors.ledger.storage.reading.rows import (
@@ -18,8 +18,6 @@ from tollgate.actors.ledger.storage.reading.rows import (
     operation_row,
 )
 from tollgate.actors.ledger.storage.tables import entities, heads, operations
-
-IdempotencyKey = tuple[EntityId, BookId, str]
 
 
 class StateReader:

@@ -209,7 +209,7 @@ def test_a_replaced_writer_that_sees_what_cannot_be_was_replaced() -> None:
         writer.clock.advance(60)
         await writer.do(void(transaction))
         older.clock.set(0)
-        older.shard._shelf._entities.discard(transaction)
+        older.shard._book_cache._entities.discard(transaction)
         order = replace(older.order(void(transaction)), deadline_ms=10**15)
         assert isinstance((await older.ask(order))[0], Indefinite)
         assert [type(end) for end in older.ends] == [Fenced]
