@@ -117,6 +117,7 @@ def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
         pricing=event.pricing,
         created_ms=at_ms,
         apps=(Member(event.creator, event.creator_name, event.creator_created_ms),),
+        exponent=event.exponent,
     )
 
 

@@ -6,8 +6,9 @@ grows with the trade (transactions, cards, disputes) is an entity of its own.
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from tollgate.actors.ledger.law.exponents import stamped_exponent
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId, Pricing
 
 GENESIS_HASH = "0" * 64
@@ -51,6 +52,12 @@ class Merchant(Struct, frozen=True):
     apps: tuple[Member, ...]
     users: tuple[User, ...] = ()
     webhooks: tuple[EntityId, ...] = ()
+    exponent: int | UnsetType = UNSET
+
+    @property
+    def funding_exponent(self) -> int:
+        """Of the funding currency, in whose minor units this book counts for ever (M9)."""
+        return stamped_exponent(self.currency, self.exponent)
 
     def has_app(self, app: EntityId) -> bool:
         return any(member.app == app for member in self.apps)

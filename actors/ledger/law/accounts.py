@@ -7,10 +7,11 @@
     dispute lost           nothing more
     payout of p            merchant:F -p   paid_out:F +p
 
-When T is F, y is x and the two fx legs are left out. The postings of an entry sum up to zero per
-currency (M4), so all accounts of all books together do too (M8). `merchant:F` is the merchant's
-balance: the sum of the balances of its lines, at every entry (M2). `clearing` is what the card
-network owes us, below zero; `fees` are ours; `fx` holds what was bought of T and paid in F.
+When T is F, with the same exponent, y is x and the two fx legs are left out. The postings of an
+entry sum up to zero per currency (M4), so all accounts of all books together do too (M8).
+`merchant:F` is the merchant's balance: the sum of the balances of its lines, at every entry (M2).
+`clearing` is what the card network owes us, below zero; `fees` are ours; `fx` holds what was bought
+of T and paid in F.
 """
 
 from collections.abc import Mapping
@@ -76,7 +77,7 @@ def balance_of(event: Booked) -> int:
 def _settled(sum_: SettledAmount, sign: int, fee: int) -> tuple[Posting, ...]:
     amount, worth = sign * sum_.amount, sign * sum_.worth
     legs = [Posting(CLEARING, sum_.currency, -amount)]
-    if sum_.currency != sum_.funding:
+    if sum_.currency != sum_.funding or amount != worth:
         legs.append(Posting(FX, sum_.currency, amount))
         legs.append(Posting(FX, sum_.funding, -worth))
     legs.append(Posting(MERCHANT, sum_.funding, worth - fee))

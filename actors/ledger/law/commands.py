@@ -7,6 +7,8 @@ before the actor was called, so asking again with it finds what became of it the
 
 from dataclasses import dataclass
 
+from msgspec import UNSET, UnsetType
+
 from tollgate.actors.ledger.law.values import (
     BookId,
     CardSummary,
@@ -45,7 +47,8 @@ class ReserveMerchant:
 
 @dataclass(frozen=True, slots=True)
 class OpenMerchant:
-    """The first command of a merchant's book. Optional texts are empty when absent."""
+    """The first command of a merchant's book. Optional texts are empty when absent. `exponent`: of
+    the currency, stamped on the merchant (M9)."""
 
     public_key: str
     name: str
@@ -61,6 +64,7 @@ class OpenMerchant:
     creator: EntityId
     creator_name: str
     creator_created_ms: int
+    exponent: int | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)

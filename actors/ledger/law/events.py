@@ -3,14 +3,16 @@
 An event holds everything that its consequences follow from: ids, amounts, conversions and fees are
 decided once and never computed again. Its tag, `<type>/<schema version>`, is stored with it; a
 schema that changes gets the next version and a new class, while the class of the old version stays
-and is translated when it is read (F12), so that every journal can be replayed for ever.
+and is translated when it is read (F12), so that every journal can be replayed for ever. A field
+that is added with UNSET for its default is no change of a schema: entries before it are without it,
+and nothing is written where it is not set.
 
 `id` is the event's own id, the last one that its entry allocated. Amounts are in minor units and
 not negative: what they do to the accounts is the law of accounts.py. Events are frozen Structs:
 slotted values with a codec. Their JSON, fields in this order, is what is stored and hashed.
 """
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from tollgate.actors.ledger.law.lots import Taking
 from tollgate.actors.ledger.law.money import Exchange, Fee
@@ -71,6 +73,7 @@ class MerchantOpened(Happening, frozen=True, tag="merchant.opened/1"):
     creator: EntityId
     creator_name: str
     creator_created_ms: int
+    exponent: int | UnsetType = UNSET
 
 
 class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):

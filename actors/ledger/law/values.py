@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NewType
 
+from msgspec import UNSET, UnsetType
+
 BookId = NewType("BookId", str)
 """A merchant's id, or DIRECTORY for the book that apps and keys live in."""
 EntityId = NewType("EntityId", str)
@@ -48,10 +50,12 @@ class CardSummary:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """An amount in a currency."""
+    """An amount in a currency. `exponent`: the currency's when the price was set; not set on
+    prices that are older than these stamps (exponents.py)."""
 
     currency: Currency
     amount: int
+    exponent: int | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,15 @@ class Pricing:
 @dataclass(frozen=True, slots=True)
 class Rate:
     """An exchange rate: 1 minor unit of `source` is `numerator / denominator` minor units of
-    `target` (exponents included), as dated in the table it was read from."""
+    `target`, whose exponents were these, as dated in the table it was read from."""
 
     source: Currency
     target: Currency
     numerator: int
     denominator: int
     dated: str
+    source_exponent: int | UnsetType = UNSET
+    target_exponent: int | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)

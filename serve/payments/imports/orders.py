@@ -202,6 +202,7 @@ def _opening(context: ApiContext, draft: MerchantDraft, creator: App) -> OpenMer
         creator=creator.id,
         creator_name=creator.name,
         creator_created_ms=creator.created_ms,
+        exponent=context.reference.currencies.exponent(draft.currency),
     )
 
 

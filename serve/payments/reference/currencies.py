@@ -32,6 +32,10 @@ class Currencies:
         """The currency of a code in capitals; None when it is unknown."""
         return self.by_code.get(code)
 
+    def exponent(self, code: Currency) -> int:
+        """The decimals of a known currency's major unit."""
+        return self.by_code[code].exponent
+
     @property
     def fundable(self) -> tuple[Currency, ...]:
         """The currencies that an account can be kept in, in alphabetical order."""

@@ -69,12 +69,18 @@ class TableOfRates:
         if max(worth, 1 / worth) > AMOUNT_MAX // 2:
             return None
         worth = worth.limit_denominator(int(AMOUNT_MAX / (worth + 1)))
-        return Rate(source, target, worth.numerator, worth.denominator, table.dated)
+        return Rate(
+            source,
+            target,
+            worth.numerator,
+            worth.denominator,
+            table.dated,
+            self.currencies.exponent(source),
+            self.currencies.exponent(target),
+        )
 
     def _minor_per_major(self, code: Currency) -> int:
-        facts = self.currencies.find(code)
-        assert facts is not None, "the tables were read against the currencies"
-        return int(10**facts.exponent)
+        return int(10 ** self.currencies.exponent(code))
 
 
 def read_exchange_rates(root: DataNode, currencies: Currencies) -> TableOfRates:

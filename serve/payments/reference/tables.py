@@ -97,7 +97,7 @@ def _price(node: DataNode, currencies: Currencies) -> Price:
         fields["currency"].refuse(f"{code!r} is not a currency of today")
     if not 0 <= amount <= AMOUNT_MAX:
         fields["amount"].refuse("is not between 0 and 2^53-1")
-    return Price(Currency(code), amount)
+    return Price(Currency(code), amount, facts.exponent)
 
 
 def _check_country(code: str, node: DataNode) -> None:

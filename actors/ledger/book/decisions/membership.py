@@ -56,6 +56,7 @@ def decide_merchant_opening(head: Head, command: OpenMerchant, at_ms: int) -> Bo
             creator=command.creator,
             creator_name=command.creator_name,
             creator_created_ms=command.creator_created_ms,
+            exponent=command.exponent,
         ),
     )
 

@@ -6,6 +6,7 @@ sources of recurring transactions (T12) and the suspicion of a capture sent twic
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.entities import SavedCard
+from tollgate.actors.ledger.book.head import Merchant
 from tollgate.actors.ledger.law import accounts, lots
 from tollgate.actors.ledger.law.commands import Authorise, Capture, PayOut, Refund, SaveCard, Void
 from tollgate.actors.ledger.law.events import (
@@ -18,6 +19,7 @@ from tollgate.actors.ledger.law.events import (
     TransactionCreated,
     Voided,
 )
+from tollgate.actors.ledger.law.exponents import restated, same_currency, stamped_exponent
 from tollgate.actors.ledger.law.ids import next_id
 from tollgate.actors.ledger.law.money import Exchange, Fee, convert, is_rate_of, rate_fee
 from tollgate.actors.ledger.law.outcomes import (
@@ -29,7 +31,7 @@ from tollgate.actors.ledger.law.outcomes import (
     constraint,
 )
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
-from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId, Price, Rate
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId, Price, Rate
 
 DUPLICATE_WINDOW_MS = 60_000
 
@@ -97,13 +99,13 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
     if refused := transaction.refuse_capture(command.amount, command.currency):
         return refused
     funding = case.merchant.currency
-    price = Price(transaction.currency, command.amount)
-    exchanged = in_funding(price, command.rate, funding, "currency")
+    price = Price(transaction.currency, command.amount, transaction.exponent)
+    exchanged = in_funding(price, command.rate, case.merchant, "currency")
     if isinstance(exchanged, Refusal):
         return exchanged
     worth, how = exchanged
     pricing = case.merchant.pricing
-    flat = in_funding(pricing.flat, command.flat_rate, funding, "pricing.flat")
+    flat = in_funding(pricing.flat, command.flat_rate, case.merchant, "pricing.flat")
     if isinstance(flat, Refusal):
         return flat
     line, own = case.ids(2)
@@ -203,11 +205,18 @@ def decide_payout(case: Case, command: PayOut) -> BookDecision:
 
 
 def in_funding(
-    price: Price, rate: Rate | None, funding: Currency, field: str
+    price: Price, rate: Rate | None, merchant: Merchant, field: str
 ) -> tuple[int, Exchange | None] | Refusal:
-    """What a price is in the funding currency, and how it was converted, if it had to be."""
-    if price.currency == funding or price.amount == 0:
+    """A price in the merchant's funding currency, and how it was converted, if it had to be: from
+    the exponent that is stamped on it to the one that is stamped on the merchant (M9)."""
+    funding, to_exponent = merchant.currency, merchant.funding_exponent
+    exponent = stamped_exponent(price.currency, price.exponent)
+    if price.amount == 0 or (price.currency, exponent) == (funding, to_exponent):
         return price.amount, None
+    if price.currency == funding:
+        rate = same_currency(funding, exponent, to_exponent)
+    elif rate is not None:
+        rate = restated(rate, exponent, to_exponent)
     if rate is None or not is_rate_of(rate, price.currency, funding):
         return constraint(
             f"there is no exchange rate from {price.currency} to {funding}",

@@ -14,7 +14,7 @@ from tollgate.actors.ledger.law.commands import (
     RevokeUser,
 )
 from tollgate.actors.ledger.law.ids import is_id
-from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId, Pricing
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
 from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
 from tollgate.serve.payments.api.bodies.requests import (
     AppAdd,
@@ -33,6 +33,7 @@ from tollgate.serve.payments.api.rejections import BadRequest, NotFound
 from tollgate.serve.payments.api.replies import Reply
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.mail.mailer import Invitation
+from tollgate.serve.payments.reference.tables import ReferenceData
 
 CHANGES = frozenset({403, 404})
 
@@ -48,13 +49,15 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
     await context.count_call(call, is_test=is_test)
     creator = await _app(context, call.caller.app)
     wanted = context.read(body, MerchantCreate)
-    command = opening(wanted, context.reference.pricing, creator, context.secrets.public_key())
+    command = opening(wanted, context.reference, creator, context.secrets.public_key())
     reserved = await context.execute(call, DIRECTORY, ReserveMerchant(), body)
     merchant = decode(reserved.body, type=dict[str, dict[str, str]])["merchant"]["id"]
     return done_reply(await context.execute(call, BookId(merchant), command, body))
 
 
-def opening(wanted: MerchantCreate, pricing: Pricing, creator: App, key: str) -> OpenMerchant:
+def opening(
+    wanted: MerchantCreate, reference: ReferenceData, creator: App, key: str
+) -> OpenMerchant:
     """The command that opens a merchant's book. `key`: its public key."""
     return OpenMerchant(
         public_key=key,
@@ -67,10 +70,11 @@ def opening(wanted: MerchantCreate, pricing: Pricing, creator: App, key: str) ->
         company_country=wanted.company.country,
         company_number=wanted.company.number,
         iban=wanted.bank.iban,
-        pricing=pricing,
+        pricing=reference.pricing,
         creator=creator.id,
         creator_name=creator.name,
         creator_created_ms=creator.created_ms,
+        exponent=reference.currencies.exponent(wanted.currency),
     )
 
 
