@@ -18,9 +18,9 @@ from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
 from tollgate.actors.ledger.shard.spec import ShardSpec, release_of
 from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.connections.location import check_cluster
 from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.key_uses import SqlInstallation, SqlKeyUses
-from tollgate.actors.ledger.storage.location import check_cluster
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.store import JournalStore

@@ -24,9 +24,9 @@ from tollgate.actors.ledger.proof.table_rebuild import Rebuilder
 from tollgate.actors.ledger.storage import tables as schema
 from tollgate.actors.ledger.storage.connections.connection import Connection, RowValues, transaction
 from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.connections.location import shown_url
 from tollgate.actors.ledger.storage.connections.statements import insert, query
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
-from tollgate.actors.ledger.storage.location import shown_url
 
 BATCH_MAX = 500
 

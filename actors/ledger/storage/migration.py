@@ -10,9 +10,9 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 
 from tollgate.actors.ledger.storage.connections.engine import Database, connect
+from tollgate.actors.ledger.storage.connections.location import is_sqlite, shown_url, storage_url
 from tollgate.actors.ledger.storage.connections.time_bounds import REPORT_TIMEOUT_S
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
-from tollgate.actors.ledger.storage.location import is_sqlite, shown_url, storage_url
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 # Any number will do, as long as nobody else's is the same: one upgrade at a time on a server.

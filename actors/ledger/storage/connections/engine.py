@@ -18,8 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tollgate.actors.ledger.storage.connections import postgresql, sqlite, time_bounds
 from tollgate.actors.ledger.storage.connections.connection import Connection
+from tollgate.actors.ledger.storage.connections.location import is_sqlite, shown_url, storage_url
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
-from tollgate.actors.ledger.storage.location import is_sqlite, shown_url, storage_url
 from tollgate.actors.ledger.storage.store import StorageDown
 
 # Of each kind: those on the hot path, and SQLAlchemy's own.

@@ -9,6 +9,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,13 +56,14 @@ class SqliteConnection:
         """A prepared connection to the file of a url. Raises what the driver raises."""
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger-sqlite")
         loop = asyncio.get_running_loop()
+        connection: sqlite3.Connection | None = None
         try:
             connection = await loop.run_in_executor(
                 thread, _connected, str(url.database), is_reader
             )
-        except BaseException:
-            thread.shutdown(wait=False)
-            raise
+        finally:
+            if connection is None:
+                thread.shutdown(wait=False)
         return cls(connection, thread)
 
     async def fetch(self, text: str, values: Sequence[object] = ()) -> list[Any]:
@@ -101,11 +103,10 @@ def _connected(file: str, is_reader: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(
         file, isolation_level=None, cached_statements=STATEMENTS_KEPT_MAX, check_same_thread=False
     )
-    try:
+    with ExitStack() as failing:
+        failing.callback(connection.close)
         _prepare_reader(connection) if is_reader else _prepare(connection)
-    except BaseException:
-        connection.close()
-        raise
+        failing.pop_all()
     return connection
 
 
