@@ -26,8 +26,7 @@ def port_uses(settings: Settings) -> Iterator[PortUse]:
     """The ports that these settings make a start bind, free choices (0) left out."""
     grpc, process, statistics = settings.grpc, settings.process, settings.statistics
     uses = [
-        # Serve's HAProxy listens on every address, whatever the host says.
-        PortUse("PORT", "0.0.0.0", settings.http.port),
+        PortUse("PORT", settings.http.host, settings.http.port),
         PortUse("DEBUG_PORT", settings.debug.host, settings.debug.port),
         PortUse("RAY_DASHBOARD_PORT", LOOPBACK, process.ray_dashboard_port),
         PortUse("HAPROXY_METRICS_PORT", "0.0.0.0", process.haproxy_metrics_port),

@@ -128,10 +128,10 @@ def test_a_start_is_refused_in_one_line(
 def test_a_taken_port_is_named_with_its_setting(tmp_path: Path) -> None:
     tollgate = TollgateProcess(tmp_path, {})
     port = tollgate.ports["GRPC_PORT"]
-    with socket.create_server(("", port)):
+    with socket.create_server(("127.0.0.1", port)):
         lines = refused_lines(tollgate)
     assert lines == [
-        f"tollgate: GRPC_PORT: cannot listen on 0.0.0.0:{port}: Address already in use; free it, "
+        f"tollgate: GRPC_PORT: cannot listen on 127.0.0.1:{port}: Address already in use; free it, "
         "or set another"
     ]
 
