@@ -174,10 +174,10 @@ def test_status_says_what_listens_where(tollgate: TollgateProcess) -> None:
         status["addresses"].items()
         >= {
             "HTTP": f"0.0.0.0:{ports['PORT']}",
-            "gRPC": f"0.0.0.0:{ports['GRPC_PORT']}",
+            "gRPC": f"127.0.0.1:{ports['GRPC_PORT']}",
             "operator": f"http://127.0.0.1:{ports['PAYMENTS_OPERATOR_PORT']}",
             "catalog auth": f"http://0.0.0.0:{ports['PORT']}/catalog-auth/",
-            "debug": f"0.0.0.0:{ports['DEBUG_PORT']}",
+            "debug": f"127.0.0.1:{ports['DEBUG_PORT']}",
             "metrics": f"127.0.0.1:{ports['PULLMETRICS_PORT']}",
             "Ray dashboard": f"127.0.0.1:{ports['RAY_DASHBOARD_PORT']}",
         }.items()
