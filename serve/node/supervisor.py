@@ -43,9 +43,9 @@ READY_WITHIN_S = 300.0
 STOP_MARGIN_S = 60.0
 ENDED_WITHIN_S = 10.0
 # So many losses within the time, and whatever is wrong is not mended by another start.
-LOSSES_MAX = 5
+LOSSES_MAX = 8
 LOSSES_WITHIN_S = 600.0
-PAUSE_S = 1.0
+PAUSE_S, PAUSE_MAX_S = 1.0, 30.0
 EXIT_LOST = 70
 NOTIFY_SOCKET = "NOTIFY_SOCKET"
 
@@ -137,8 +137,11 @@ class Supervisor:
                 return f"the node was not ready within {READY_WITHIN_S:.0f} s"
             elif gone := [process.pid for process in vital if not _is_alive(process)]:
                 return f"Ray is lost (process {gone[0]} has ended)"
-        has_run = is_ready or bool(self._losses)
-        return f"the node has ended ({node.returncode})" if has_run and node.returncode else ""
+        # An orderly end was written down, and the first start may fail.
+        record = read_record(self._data)
+        is_orderly = record is not None and record.is_stopping and node.returncode == 0
+        is_first = not (is_ready or self._losses)
+        return "" if is_orderly or is_first else f"the node has ended ({node.returncode})"
 
     def _end_in_order(self, node: "subprocess.Popen[bytes]") -> None:
         self._notify("STOPPING=1")
@@ -157,7 +160,8 @@ class Supervisor:
         self._losses.append(now_s)
         if len(self._losses) >= LOSSES_MAX:
             return False
-        return not self._stop.wait(self._pause_s * 2 ** (len(self._losses) - 1))
+        pause_s = self._pause_s * 2 ** (len(self._losses) - 1)
+        return not self._stop.wait(min(pause_s, PAUSE_MAX_S))
 
 
 def service_notifier(address: str) -> Callable[[str], None]:

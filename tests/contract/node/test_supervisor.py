@@ -119,8 +119,10 @@ def test_a_node_that_never_ran_is_not_started_again(tmp_path: Path) -> None:
 COUNT = "import os, sys; print(os.getpid(), file=open(sys.argv[1] + '/starts', 'a'))"
 
 
-def test_it_gives_up_on_a_node_that_is_lost_again_and_again(tmp_path: Path) -> None:
-    dying = NODE.replace("signal.pause()", "signal.sigtimedwait([], 1); sys.exit(1)")
+# An end that was not announced is a loss, whatever its status says.
+@pytest.mark.parametrize("status", [0, 1])
+def test_it_gives_up_on_a_node_that_is_lost_again_and_again(tmp_path: Path, status: int) -> None:
+    dying = NODE.replace("signal.pause()", f"signal.sigtimedwait([], 0.4); sys.exit({status})")
     with supervised(tmp_path, "-c", dying, str(tmp_path)) as process:
         assert process.wait(60) == EXIT_LOST
     assert len(starts(tmp_path)) == LOSSES_MAX
