@@ -1,1 +1,1 @@
-"""What people type: one module for each command of `tollgate`."""
+"""The commands that people type: one module for each command of `tollgate`."""

@@ -68,8 +68,8 @@ def exposure_of(host: str) -> Exposure | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address can be anybody's on the internet: neither private, loopback, link-local,
-    multicast, reserved, nor one of these inside of an IPv6 address."""
+    """Tells whether an address can be anybody's on the internet: neither private, loopback,
+    link-local, multicast, reserved, nor one of these inside of an IPv6 address."""
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if inner is None and address in _NAT64:

@@ -9,7 +9,7 @@ from tollgate.serve.settings.table import Groups
 
 
 def problems(settings: Groups) -> Iterator[SettingProblem]:
-    """Everything that is wrong together; nothing stops at the first."""
+    """Lists everything that is wrong together; nothing stops at the first."""
     yield from _grpc_tls(settings)
     yield from _grpc_front(settings)
     yield from _transports(settings)

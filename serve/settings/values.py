@@ -50,7 +50,7 @@ class BadValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen or connect. `host` empty: every interface; `port` 0: a free one."""
+    """An address to listen on or call. `host` empty: every interface; `port` 0: a free one."""
 
     host: str
     port: int

@@ -61,7 +61,7 @@ class LedgerArchive:
         return files
 
     def records(self) -> Iterator[SegmentRecord]:
-        """Everything, segment by segment. Raises ArchiveError, BrokenSegment."""
+        """Yields all records, segment by segment. Raises ArchiveError, BrokenSegment."""
         previous = NO_SEGMENT
         for number, file in enumerate(self.segments(), start=1):
             with file.open("rb") as lines:

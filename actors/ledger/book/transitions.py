@@ -1,4 +1,4 @@
-"""What becomes of transactions and disputes by an event: their part of the evolution."""
+"""Transactions and disputes after an event: their part of the evolution."""
 
 from msgspec.structs import replace
 

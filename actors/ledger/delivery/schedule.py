@@ -1,4 +1,4 @@
-"""What goes to webhooks, how far each has come, and when it is tried again (part D, Events).
+"""The law of webhooks: the events that go to each, its progress, and the next try (part D, Events).
 
 A webhook gets the events of its book that are younger than itself, one after another: ids of a book
 rise in the order of commits, so one id, the cursor, says what is done with. The law:
@@ -33,7 +33,7 @@ class DeliveriesDown(Exception):  # noqa: N818 - a state of the world
 
 @dataclass(frozen=True, slots=True)
 class DeliveryProgress:
-    """How far a webhook has come. `failures`: in a row, the first at `failing_since_ms`.
+    """The progress of a webhook. `failures`: in a row, the first at `failing_since_ms`.
     `next_attempt_ms`: not before."""
 
     cursor: EntityId
@@ -67,7 +67,7 @@ class DeliveryBatch:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOutcome:
-    """What became of a batch: so many letters from its beginning were delivered, and the next one
+    """The outcome of a batch: so many letters from its beginning were delivered, and the next one
     failed for this reason, if there is one."""
 
     delivered: int

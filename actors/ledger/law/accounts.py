@@ -98,7 +98,7 @@ def posted(accounts: Mapping[str, int], postings: tuple[Posting, ...]) -> Mappin
 
 
 def overflows(accounts: Mapping[str, int], postings: tuple[Posting, ...]) -> bool:
-    """Whether a leg, or a balance after it, is beyond what JSON's readers can hold exactly."""
+    """Tells whether a leg, or a balance after it, is beyond what readers of JSON hold exactly."""
     return any(
         abs(posting.amount) > AMOUNT_MAX
         or abs(accounts[f"{posting.account}:{posting.currency}"]) > AMOUNT_MAX

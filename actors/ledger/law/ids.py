@@ -35,10 +35,10 @@ def merchant_id(number: int, at_ms: int) -> BookId:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the form of an id."""
+    """Tells whether a text has the form of an id."""
     return _ID.fullmatch(text) is not None
 
 
 def is_merchant_id(book: BookId) -> bool:
-    """Whether a book could be a merchant's."""
+    """Tells whether a book could be a merchant's."""
     return is_id(book) and book[8:18] != DIRECTORY[8:18]

@@ -32,7 +32,7 @@ class Taking(Struct, frozen=True):
 
 
 def take_from_lots(lots: tuple[Lot, ...], amount: int) -> tuple[Taking, ...]:
-    """Which parts of the lots an amount takes; at most what is left of all of them."""
+    """Finds the parts of the lots that an amount takes; at most what is left of all."""
     takings = []
     for index, lot in enumerate(lots):
         if amount == 0:
@@ -70,5 +70,5 @@ def _moved(lots: tuple[Lot, ...], takings: tuple[Taking, ...], sign: int) -> tup
 
 
 def worth_of(takings: tuple[Taking, ...]) -> int:
-    """What takings are worth, in the funding currency."""
+    """Computes what takings are worth, in the funding currency."""
     return sum(taking.worth for taking in takings)

@@ -68,7 +68,7 @@ def divide_half_even(dividend: int, divisor: int) -> tuple[int, int]:
 
 
 def is_rate_of(rate: Rate, source: Currency, target: Currency) -> bool:
-    """Whether a rate leads from one currency to the other and can be calculated with."""
+    """Tells whether a rate leads from one currency to the other and can be calculated with."""
     return (
         (rate.source, rate.target) == (source, target)
         and 0 < rate.numerator <= AMOUNT_MAX

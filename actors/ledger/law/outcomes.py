@@ -23,7 +23,7 @@ class RefusalReason(Enum):
 
 
 class DoneKind(IntEnum):
-    """What an order came to. The numbers are those of stored operations and of shipped segments
+    """The outcome of an order. The numbers are those of stored operations and of shipped segments
     since the first version; they mean nothing else here."""
 
     MADE = 201

@@ -1,4 +1,4 @@
-"""What one commit writes: the journal, and the tables that reads are answered from.
+"""The rows that one commit writes: the journal, and the tables that reads are answered from.
 
 The tables are written in the same transaction as the journal, so that a read never shows what
 could still be lost, and a reply equals the next read (T9). Documents are the JSON texts of the
@@ -85,7 +85,7 @@ class HeadRow:
 
 
 class OperationRow(Struct, frozen=True):
-    """What became of an operation, kept for idempotency (F5). `key`: the caller's, or empty.
+    """The outcome of an operation, kept for idempotency (F5). `key`: the caller's, or empty.
 
     `done` is called `status` in the tables and in segments, as in their first version.
     """
@@ -102,7 +102,7 @@ class OperationRow(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Everything that one durable transaction writes."""
+    """All that one durable transaction writes."""
 
     entries: list[Entry] = field(default_factory=list)
     entities: list[EntityRow] = field(default_factory=list)

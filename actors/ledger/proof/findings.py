@@ -1,4 +1,4 @@
-"""What a verification found, and its report."""
+"""The findings of a verification, and its report."""
 
 from dataclasses import dataclass, field
 

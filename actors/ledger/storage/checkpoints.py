@@ -66,7 +66,7 @@ class Checkpoint:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether it is as it was written."""
+        """Tells whether it is as it was written."""
         content = (self.book, self.seq, self.at_ms, self.hash, self.state, self.balances)
         return self.seal == seal(*content)
 

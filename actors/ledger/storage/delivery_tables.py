@@ -1,4 +1,4 @@
-"""What is kept of webhooks' deliveries, and the questions that are asked of it."""
+"""The tables of webhooks' deliveries, and the questions that are asked of it."""
 
 from dataclasses import dataclass
 

@@ -30,7 +30,7 @@ UNWRITABLE = (TypeError, ValueError, ArithmeticError)
 
 
 def is_seq_taken(error: Exception) -> bool:
-    """Whether another writer has already written an entry with one of these numbers (F1)."""
+    """Tells whether another writer has already written an entry with one of these numbers (F1)."""
     match error:
         case asyncpg.UniqueViolationError(constraint_name=str(name)):
             return name == SEQ_RULE
@@ -40,7 +40,8 @@ def is_seq_taken(error: Exception) -> bool:
 
 
 def is_about_content(error: Exception) -> bool:
-    """Whether what was to be written is to blame: a rule of the tables, a value no column holds."""
+    """Tells whether what was to be written is to blame: it breaks a rule of the tables,
+    or no column holds its value."""
     return isinstance(
         error,
         sqlite3.IntegrityError

@@ -50,7 +50,7 @@ class JournalStore(Protocol):
     async def operations(
         self, operations: Sequence[str], keys: Sequence[tuple[EntityId, BookId, str]]
     ) -> list[OperationRow]:
-        """What became of these operations, and of these (app, book, idempotency key)."""
+        """Returns what became of these operations, and of these (app, book, idempotency key)."""
 
 
 @dataclass(frozen=True, slots=True)

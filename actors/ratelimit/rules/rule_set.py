@@ -98,7 +98,7 @@ class LimitRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Everything that is in force: domains by name. `digest` names the content it was made of."""
+    """The rules that are in force: domains by name. `digest` names the content it was made of."""
 
     domains: Mapping[str, Level]
     digest: str = ""

@@ -212,7 +212,7 @@ class Tallies:
             tally.observe(calls, seconds)
 
     def drain(self) -> StatisticsDelta:
-        """Everything that was counted since the last drain, once."""
+        """Returns everything that was counted since the last drain, once."""
         with self._lock:
             rules: dict[str, RuleCounts] = {}
             dynamic_rules: dict[str, RuleCounts] = {}

@@ -51,7 +51,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlBounds:
-    """What ends a crawl."""
+    """The bounds that end a crawl."""
 
     documents_max: int
     depth_max: int

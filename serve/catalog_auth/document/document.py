@@ -27,7 +27,7 @@ PREFIX = "auth:"
 
 
 class Kind(StrEnum):
-    """What a document is, by its `type`."""
+    """The kinds of documents, by their `type`."""
 
     CATALOG = "Catalog"
     COLLECTION = "Collection"
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 class HolderKind(Enum):
-    """What can hold `auth:refs`."""
+    """The kinds of objects that can hold `auth:refs`."""
 
     ASSET = "asset"
     ITEM_ASSET = "item asset"
@@ -194,7 +194,7 @@ class Document(Struct, frozen=True, gc=False):
 
     @property
     def has_auth_fields(self) -> bool:
-        """Whether there is any `auth:` member in this document."""
+        """Tells whether there is any `auth:` member in this document."""
         return bool(
             self.schemes_value is not MISSING or self.misplaced or self.references or self.malformed
         )

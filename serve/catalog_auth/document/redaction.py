@@ -55,7 +55,7 @@ class Redaction:
         return "".join([*parts, message[done:]])
 
     def is_in(self, value: object) -> bool:
-        """Whether a value of a fix has a secret in it."""
+        """Tells whether a value of a fix has a secret in it."""
         if value is None:
             return False
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

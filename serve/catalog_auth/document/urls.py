@@ -116,7 +116,7 @@ def without_parameters(href: str, names: frozenset[str]) -> str:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a raw value stands for one that the reader has to put in."""
+    """Tells whether a raw value stands for one that the reader has to put in."""
     if len(value) > PLACEHOLDER_LENGTH_MAX:
         return False
     return _PLACEHOLDER.fullmatch(unquote(value)) is not None

@@ -47,8 +47,8 @@ IDENTIFIER_LENGTH_MAX = 400
 
 
 def is_meant(text: str) -> bool:
-    """Whether this entry of `stac_extensions` means the authentication extension, well or badly
-    written."""
+    """Tells whether this entry of `stac_extensions` means the authentication extension, well or
+    badly written."""
     # (nearly every entry belongs to another extension, and this is asked of every one)
     if "uthentication" not in text and "UTHENTICATION" not in text:
         return False

@@ -20,7 +20,7 @@ class Provider(StrEnum):
 
 
 class Style(StrEnum):
-    """How a URL carries bucket and key."""
+    """The ways in which a URL carries bucket and key."""
 
     URI = "uri"
     VIRTUAL_HOSTED = "virtual-hosted"

@@ -67,7 +67,7 @@ class ObjectLocation:
 
     @property
     def is_guess(self) -> bool:
-        """Whether nothing better than the host's first label gave an answer."""
+        """Tells whether nothing better than the host's first label gave an answer."""
         return self.style is Style.FIRST_LABEL
 
 
@@ -134,7 +134,7 @@ def https_url(location: ObjectLocation) -> str | None:
 
 
 def is_host_label(bucket: str) -> bool:
-    """Whether a bucket's name can be the one label of a host that certificates allow for."""
+    """Tells whether a bucket's name can be the one label of a host that certificates allow for."""
     return bucket.isascii() and bucket.replace("-", "").isalnum() and bucket == bucket.lower()
 
 

@@ -46,5 +46,5 @@ TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 def is_token(text: str) -> bool:
-    """Whether the text is a token as RFC 9110 (5.6.2) has it."""
+    """Tells whether the text is a token as RFC 9110 (5.6.2) has it."""
     return TOKEN.fullmatch(text) is not None

@@ -44,5 +44,5 @@ def _standard_near(plain: str) -> str | None:
 
 
 def is_spelled_alike(type_: str, standard: str) -> bool:
-    """Whether only case, blanks and punctuation differ."""
+    """Tells whether only case, blanks and punctuation differ."""
     return _NO_LETTERS.sub("", type_).lower() == standard.lower()

@@ -116,7 +116,7 @@ _PRESIGNED = re.compile(
 
 
 def has_mark(text: str) -> bool:
-    """Whether a text may have a well-known secret inside."""
+    """Tells whether a text may have a well-known secret inside."""
     return _MARKS.search(text, 0, TEXT_LENGTH_MAX) is not None
 
 
@@ -136,12 +136,12 @@ def find_secret(text: str) -> Secret | None:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a value of this name is a secret, whatever it looks like."""
+    """Tells whether a value of this name is a secret, whatever it looks like."""
     return _plain(name) in _SECRET_NAMES
 
 
 def secret_named(name: str, value: str) -> bool:
-    """Whether a value is a secret because of its name; `value` as it is written in a URL."""
+    """Tells whether a value is a secret because of its name; `value` as it is written in a URL."""
     plain = _plain(name)
     if plain in _SECRET_NAMES:
         word = value.lower()
@@ -154,7 +154,8 @@ def secret_named(name: str, value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Whether a text looks made by chance: long, one piece, letters and digits, no placeholder."""
+    """Tells whether a text looks made by chance: long, one piece, letters and digits, no
+    placeholder."""
     return (
         len(value) >= RANDOM_LENGTH_MIN
         and _RANDOM.fullmatch(value) is not None

@@ -20,7 +20,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x20<>\"{}|\\^`]+")
 
 
 def is_uri(text: str) -> bool:
-    """Whether the text is an absolute URI (a URN, as a rule)."""
+    """Tells whether the text is an absolute URI (a URN, as a rule)."""
     return _URI.fullmatch(text) is not None
 
 

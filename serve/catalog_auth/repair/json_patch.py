@@ -109,7 +109,7 @@ class Places:
             self._around.update(place[:length] for length in range(len(place) + 1))
 
     def are_near(self, steps: Iterable[Operation]) -> bool:
-        """Whether one of the steps is in, at, or around one of these places."""
+        """Tells whether one of the steps is in, at, or around one of these places."""
         return any(
             place in self._around
             or any(place[:length] in self._touched for length in range(len(place)))

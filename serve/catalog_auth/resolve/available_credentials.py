@@ -33,7 +33,7 @@ class AvailableCredentials:
     held: tuple[AvailableCredential, ...] = ()
 
     def has(self, need: Need, hosts: Iterable[str] = ()) -> bool:
-        """Whether this is held, and may go to all of these hosts."""
+        """Tells whether this is held, and may go to all of these hosts."""
         hosts = tuple(hosts)
         return any(
             held.name in (need.scheme, need.called) and all(held.is_for(host) for host in hosts)
@@ -41,11 +41,11 @@ class AvailableCredentials:
         )
 
     def names(self, need: Need) -> bool:
-        """Whether the caller named exactly this one thing."""
+        """Tells whether the caller named exactly this one thing."""
         return any(held.name == need.called for held in self.held)
 
     def may_send(self, scheme: str, host: str) -> bool:
-        """Whether what comes of this scheme may go to this host."""
+        """Tells whether what comes of this scheme may go to this host."""
         own = [held for held in self.held if held.name == scheme]
         return not own or any(held.is_for(host) for held in own)
 

@@ -208,7 +208,7 @@ def hosts_of(url: str) -> tuple[str, ...]:
 
 
 def is_callable_url(url: str) -> bool:
-    """Whether an HTTP client can call it."""
+    """Tells whether an HTTP client can call it."""
     return scheme_of(url) in ("http", "https") and bool(hosts_of(url))
 
 

@@ -33,7 +33,7 @@ def placeholder(step: str, name: str) -> str:
 
 
 def holds_placeholder(value: object) -> bool:
-    """Whether a text of a decoded value looks like a placeholder; descriptions may."""
+    """Tells whether a text of a decoded value looks like a placeholder; descriptions may."""
     if isinstance(value, str):
         return PLACEHOLDER.search(value) is not None
     if isinstance(value, Mapping):
@@ -45,7 +45,7 @@ def holds_placeholder(value: object) -> bool:
 
 
 class Derive(StrEnum):
-    """How a client makes a value."""
+    """The way in which a client makes a value."""
 
     RANDOM = "random"  # 32 random bytes in base64url, without padding (RFC 7636, 4.1)
     S256 = "s256"  # SHA-256 in base64url, without padding (RFC 7636, 4.2)
@@ -216,7 +216,7 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How to get at a target: `alternatives` in the order in which to try them."""
+    """The ways to get at a target: `alternatives` in the order in which to try them."""
 
     pointer: str
     href: str | None

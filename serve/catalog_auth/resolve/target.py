@@ -25,7 +25,7 @@ NEAR_NAMES_MAX = 3
 
 
 class By(Enum):
-    """What a target is named by."""
+    """The kinds of names that a target has."""
 
     POINTER = "pointer"
     HREF = "href"

@@ -22,7 +22,7 @@ REDACTED_LENGTH = 4
 
 
 class Severity(StrEnum):
-    """How bad it is; ordered by `rank`."""
+    """The severity of a finding; ordered by `rank`."""
 
     INFO = "info"
     WARNING = "warning"

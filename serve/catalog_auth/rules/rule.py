@@ -79,7 +79,7 @@ class CatalogRule:
     example_text: bytes | None = None
 
     def severity_in(self, profile: Profile) -> Severity | None:
-        """How bad its findings are in this profile; None when it does not run."""
+        """The severity of its findings in this profile; None when it does not run."""
         if profile is Profile.SCHEMA and not self.is_in_schema_profile:
             return None
         if profile in self.profiles:
@@ -164,7 +164,7 @@ class FindingReport:
         return cast(T, found)
 
     def spend(self, amount: int, budget: int) -> bool:
-        """Whether the rule that runs has this much of its budget for the document left."""
+        """Tells whether the rule that runs has this much of its budget for the document left."""
         spent = self._spent.get(self.step.rule.id, 0) + amount
         if spent > budget:
             return False

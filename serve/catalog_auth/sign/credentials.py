@@ -15,7 +15,7 @@ _YES = ("YES", "TRUE", "1", "ON")
 
 
 class BadCredentialsError(Exception):
-    """What is wrong with the variables or the file, and where."""
+    """The variables or the file are wrong: the error says what, and where."""
 
 
 def credentials_from_environment(

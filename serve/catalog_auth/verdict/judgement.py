@@ -26,7 +26,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class UnusableDocument:
-    """What cannot be judged, and why not; `line` 0: nobody can say where."""
+    """An input that cannot be judged, and why not; `line` 0: nobody can say where."""
 
     name: str
     reason: str

@@ -59,7 +59,7 @@ def print_text(
 
 
 def print_unusable(unusable: Sequence[UnusableDocument]) -> None:
-    """What cannot be judged, to the error output."""
+    """Prints what cannot be judged to the error output."""
     for each in unusable:
         where = f":{each.line}:{each.column}" if each.line else ""
         click.secho(f"{each.name}{where}: {each.reason}", fg="red", bold=True, err=True)

@@ -1,4 +1,4 @@
-"""What the commands of the ledger show: progress, reports, totals."""
+"""The output of the ledger's commands: progress, reports, totals."""
 
 import json
 import sys

@@ -32,7 +32,7 @@ class BackgroundInvitations:
         task.add_done_callback(self._under_way.discard)
 
     async def sent(self) -> None:
-        """Until nothing is under way."""
+        """Waits until nothing is under way."""
         await asyncio.gather(*self._under_way)
 
     async def _send(self, invitation: Invitation) -> None:

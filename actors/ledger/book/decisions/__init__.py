@@ -1,1 +1,1 @@
-"""Which commands a book accepts, a file for each subject; nothing here changes state."""
+"""The commands that a book accepts, a file for each subject; nothing here changes state."""

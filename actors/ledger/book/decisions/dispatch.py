@@ -1,4 +1,4 @@
-"""Which rules decide which command: access first, then the book, then the command's own law."""
+"""Chooses the rules that decide a command: access, then the book, then the command's own law."""
 
 from dataclasses import replace
 from typing import assert_never

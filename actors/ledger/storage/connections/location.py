@@ -1,4 +1,4 @@
-"""Where storage is: the url that an operator sets, read once and in one way."""
+"""The location of the storage: the url that an operator sets, read once and in one way."""
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError

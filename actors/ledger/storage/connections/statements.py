@@ -83,7 +83,7 @@ def removal(dialect: Dialect, table: Table) -> BatchStatement:
 
 
 def among(dialect: Dialect, column: ColumnElement[str], name: str) -> ColumnElement[bool]:
-    """Whether a column is one of many values, which travel as one: see `listed`."""
+    """The condition that a column is one of many values, which travel as one: see `listed`."""
     if dialect.name == "postgresql":
         return column == any_(bindparam(name, type_=postgresql.ARRAY(Text())))
     return column.in_(select(func.json_each(bindparam(name)).table_valued("value").c.value))

@@ -20,7 +20,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Tool(Enum):
-    """What a recipe is for."""
+    """The tools that recipes are for."""
 
     CURL = "curl"
     PYTHON = "python"

@@ -37,7 +37,8 @@ def endpoints_of(scheme: Scheme) -> Iterator[tuple[Path, str]]:
 
 
 def is_plaintext(url: SplitResult) -> bool:
-    """Whether others can read what is sent there; nobody reads along on the way to oneself."""
+    """Tells whether others can read what is sent there; nobody reads along on the way to
+    oneself."""
     return url.scheme == "http" and exposure_of(url.hostname or "") is not Exposure.LOOPBACK
 
 

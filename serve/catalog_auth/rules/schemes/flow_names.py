@@ -27,7 +27,7 @@ _DEPRECATED = {
 
 
 def knows_exchange(report: FindingReport) -> bool:
-    """Whether the document's version has token exchange (an older one is told so by E08)."""
+    """Tells whether the document's version has token exchange (an older one is told so by E08)."""
     version = report.document.version
     return version is None or version.rank >= Version.V1_2_0.rank
 

@@ -99,7 +99,7 @@ _PLAIN: Mapping[str, tuple[Callable[[object], bool], str]] = {
 
 
 def is_schema(value: object) -> bool:
-    """Whether the metaschema takes this value."""
+    """Tells whether the metaschema takes this value."""
     return value is True or value is False or next(offences(value), None) is None
 
 

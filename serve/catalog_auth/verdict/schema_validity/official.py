@@ -16,7 +16,7 @@ from tollgate.serve.catalog_auth.verdict.schema_validity import version_1_0, ver
 
 
 def is_schema_valid(document: Document, version: Version | None = None) -> bool | None:
-    """Whether the official schemas of all declared versions take it; None when none is declared.
+    """Tells whether the official schemas of all declared versions take it; None when none is.
 
     With `version`, which the caller says: whether that version's schema would, if its identifier
     stood where the document's own does.

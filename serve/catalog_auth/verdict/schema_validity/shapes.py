@@ -11,10 +11,10 @@ def is_string_list(value: object) -> bool:
 
 
 def are_strings(value: Mapping[str, object], *names: str) -> bool:
-    """Whether those of these members that are there are strings."""
+    """Tells whether those of these members that are there are strings."""
     return all(isinstance(value[name], str) for name in names if name in value)
 
 
 def has_no_other(value: Mapping[str, object], *allowed: str) -> bool:
-    """Whether no other member than these has the extension's prefix."""
+    """Tells whether no other member than these has the extension's prefix."""
     return all(name in allowed for name in value if name.startswith(PREFIX))
