@@ -12,7 +12,7 @@ import ray
 from fastapi import FastAPI
 
 from tollgate.actors.kernel.clock import Clock, SystemClock
-from tollgate.actors.ledger.shard.actor import RayShardLine, start_shard, start_shards
+from tollgate.actors.ledger.shard.actor import RayShardConnection, start_shard, start_shards
 from tollgate.actors.ledger.shard.client import LedgerClient
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
@@ -176,11 +176,11 @@ async def _ledger(settings: Settings, clock: Clock) -> LedgerClient:
         for number in range(shards.count)
     ]
     handles = await asyncio.to_thread(start_shards, specs, NAMESPACE)
-    lines = [
-        RayShardLine(partial(start_shard, spec, NAMESPACE), handle, SHARD_ANSWERS_WITHIN_S)
+    connections = [
+        RayShardConnection(partial(start_shard, spec, NAMESPACE), handle, SHARD_ANSWERS_WITHIN_S)
         for spec, handle in zip(specs, handles, strict=True)
     ]
-    return LedgerClient(lines, clock)
+    return LedgerClient(connections, clock)
 
 
 async def _open_journal(url: str) -> JournalStore:

@@ -52,7 +52,7 @@ from tollgate.actors.ledger.law.events import (
     UserRevoked,
     WebhookRemoved,
 )
-from tollgate.actors.ledger.law.rows import EntityRow, Entry, KeyRow
+from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry, KeyRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
@@ -127,7 +127,7 @@ def _merchant_rows(head: Head, merchant: Merchant, event: Event, entry: Entry) -
         case AppAdded():
             return [_membership_row(book, merchant, event.app)]
         case AppRevoked():
-            return [EntityRow("membership", event.app, book, "", is_deleted=True)]
+            return [EntityRow(MEMBERSHIP, event.app, book, "", is_deleted=True)]
         case UserInvited():
             user = next(user for user in merchant.users if user.id == event.user)
             return [EntityRow("user", user.id, book, text_of(user_document(user)))]
@@ -155,7 +155,7 @@ def _merchant_row(head: Head, merchant: Merchant) -> EntityRow:
 
 def _membership_row(book: BookId, merchant: Merchant, app: EntityId) -> EntityRow:
     member = next(member for member in merchant.apps if member.app == app)
-    return EntityRow("membership", app, book, text_of(app_document(member)))
+    return EntityRow(MEMBERSHIP, app, book, text_of(app_document(member)))
 
 
 def key_rows_of(entities: Entities, changed: Changed) -> list[KeyRow]:

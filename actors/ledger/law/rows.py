@@ -39,6 +39,10 @@ class Entry:
     postings: tuple[Posting, ...] = ()
 
 
+# The kind of the rows that say which apps have access to a merchant.
+MEMBERSHIP = "membership"
+
+
 @dataclass(frozen=True, slots=True)
 class EntityRow:
     """An entity as reads see it. `kind`: merchant, transaction, line, card, dispute, fraud, user,

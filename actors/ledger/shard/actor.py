@@ -1,4 +1,4 @@
-"""Ledger shards as Ray actors, and the lines on which web processes reach them.
+"""Ledger shards as Ray actors, and the connections on which web processes reach them.
 
 A shard is called once per batch, with one `bytes` argument: Ray's generic serialiser would cost
 each call another 100 µs. Ray never repeats a call (`max_task_retries=0`): a call that got lost may
@@ -128,7 +128,7 @@ def start_shards(specs: Sequence[ShardSpec], namespace: str) -> list[Any]:
     return handles
 
 
-class RayShardLine:
+class RayShardConnection:
     """A shard actor on a cached handle. It is found again, off the loop, only when Ray says that it
     is gone for good.
 
@@ -145,7 +145,7 @@ class RayShardLine:
         self._replacing: asyncio.Task[None] | None = None
 
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
-        """See ShardLine."""
+        """See ShardConnection."""
         payload = pickle.dumps(list(orders), pickle.HIGHEST_PROTOCOL)
         called = self._handle
         try:

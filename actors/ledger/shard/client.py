@@ -38,7 +38,7 @@ class NotSent(Exception):  # noqa: N818 - likewise
     """A call did not leave: none of its orders was carried out."""
 
 
-class ShardLine(Protocol):
+class ShardConnection(Protocol):
     """One shard, as it is reached from here."""
 
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
@@ -74,7 +74,7 @@ class _Waiter:
 class _Lane:
     """What waits for one shard. `backoff_s`: 0 while the shard answers."""
 
-    line: ShardLine
+    connection: ShardConnection
     waiting: deque[_Waiter] = field(default_factory=deque)
     calls: int = 0
     backoff_s: float = 0.0
@@ -83,16 +83,16 @@ class _Lane:
 
 
 class LedgerClient:
-    """Belongs to one event loop. `lines`: one per shard of the map, in order."""
+    """Belongs to one event loop. `connections`: one per shard of the map, in order."""
 
     def __init__(
         self,
-        lines: Sequence[ShardLine],
+        connections: Sequence[ShardConnection],
         clock: Clock,
         bounds: ClientBounds = ClientBounds(),
     ) -> None:
-        self._shards = ShardMap(len(lines))
-        self._lanes = [_Lane(line) for line in lines]
+        self._shards = ShardMap(len(connections))
+        self._lanes = [_Lane(connection) for connection in connections]
         self._clock = clock
         self._bounds = bounds
 
@@ -154,7 +154,7 @@ class LedgerClient:
             waiter.is_asked = True
         answers: list[OrderOutcome] = [Indefinite("no answer")] * len(batch)
         try:
-            answers = await lane.line.call([waiter.order for waiter in batch])
+            answers = await lane.connection.call([waiter.order for waiter in batch])
             assert len(answers) == len(batch), "a shard gives one answer per order"
         except Unanswered:
             pass  # what the answers say already

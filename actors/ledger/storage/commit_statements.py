@@ -8,7 +8,15 @@ from collections.abc import Iterable
 
 from sqlalchemy.engine import Dialect
 
-from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow, OperationRow
+from tollgate.actors.ledger.law.rows import (
+    MEMBERSHIP,
+    Commit,
+    EntityRow,
+    Entry,
+    HeadRow,
+    KeyRow,
+    OperationRow,
+)
 from tollgate.actors.ledger.storage import tables as schema
 from tollgate.actors.ledger.storage.connections.connection import Connection, RowValues
 from tollgate.actors.ledger.storage.connections.statements import (
@@ -17,8 +25,6 @@ from tollgate.actors.ledger.storage.connections.statements import (
     removal,
     upsert,
 )
-
-MEMBERSHIP = "membership"
 
 
 class CommitWriter:

@@ -9,14 +9,20 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow, OperationRow
+from tollgate.actors.ledger.law.rows import (
+    MEMBERSHIP,
+    Commit,
+    EntityRow,
+    Entry,
+    HeadRow,
+    KeyRow,
+    OperationRow,
+)
 from tollgate.actors.ledger.law.values import BookId, EntityId, IdempotencyKey
 from tollgate.actors.ledger.storage.store import Fenced
 
 Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row")
-
-MEMBERSHIP = "membership"
 
 
 class MemoryTables:

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
 from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
+from tollgate.serve.payments.reference.currencies import EXPONENT_MAX
 
-EXPONENT_MAX = 4
 _CODE_LENGTH = 3
 
 

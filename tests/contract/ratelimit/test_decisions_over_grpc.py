@@ -13,9 +13,10 @@ import pytest
 from google.protobuf import json_format
 
 from tests.conformance.ratelimit.decision_cases import Case, Step, cases, request
+from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.engine import RecordedCounters, rules_from
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World
-from tollgate.actors.kernel.clock import Clock, ManualClock
+from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.counting.store import CounterStore
 from tollgate.actors.ratelimit.decision.decider import Decider

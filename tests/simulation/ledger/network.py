@@ -44,7 +44,7 @@ class Line:
         self._process = None
 
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
-        """See ShardLine."""
+        """See ShardConnection."""
         dice, faults = self._chance.random, self._faults
         if dice() < faults.not_sent:
             raise NotSent("too many calls are waiting")

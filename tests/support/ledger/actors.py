@@ -16,7 +16,7 @@ from tollgate.actors.ledger.law.commands import Command, CreateApp, Order, Reser
 from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId, Origin
-from tollgate.actors.ledger.shard.actor import RayShardLine, start_shard, start_shards
+from tollgate.actors.ledger.shard.actor import RayShardConnection, start_shard, start_shards
 from tollgate.actors.ledger.shard.client import LedgerClient
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
@@ -44,9 +44,9 @@ class Ledger:
     namespace: str
     handle: Any
 
-    def line(self) -> RayShardLine:
+    def line(self) -> RayShardConnection:
         find = partial(start_shard, self.spec, self.namespace)
-        return RayShardLine(find, self.handle, ANSWERS_WITHIN_S)
+        return RayShardConnection(find, self.handle, ANSWERS_WITHIN_S)
 
     def client(self) -> LedgerClient:
         return LedgerClient([self.line()], SystemClock())

@@ -5,10 +5,9 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, func, select
 
-from tollgate.actors.ledger.law.rows import EntityRow, Entry
+from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.balances import BalanceReader, read_sums, sums
-from tollgate.actors.ledger.storage.commit_statements import MEMBERSHIP
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import QueryStatement, query
 from tollgate.actors.ledger.storage.reading import lists as paging
