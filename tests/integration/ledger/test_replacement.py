@@ -50,14 +50,14 @@ def test_a_shard_whose_storage_is_slow_is_not_replaced(desk: Desk) -> None:
 
     async def ask() -> OrderOutcome:
         database = await open_database(desk.ledger.url)
-        taken = await database.writing()
-        await taken.connection.run("BEGIN IMMEDIATE")
+        writer = await database.writing()
+        await writer.run("BEGIN IMMEDIATE")
         asked = asyncio.create_task(client.execute([order]))
         # (longer than a call and a ping)
         done, _ = await asyncio.wait([asked], timeout=1.5 * ANSWERS_WITHIN_S)
         assert not done
-        await taken.connection.roll_back()
-        await taken.give_back(is_sound=True)
+        await writer.roll_back()
+        await writer.close()
         await database.close()
         (answer,) = await asked
         return answer

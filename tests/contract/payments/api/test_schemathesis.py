@@ -62,8 +62,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         name: done(api.call("POST", path, shop, json=body))[name]["id"]
         for name, path, body in (
             ("dispute", "/sandbox/disputes", of_paid),
-            ("fraud", "/sandbox/frauds", of_paid),
-            ("card", f"{here}/cards", of_paid),
+            ("fraud", "/sandbox/frauds", {"transactionId": paid}),
+            ("card", f"{here}/cards", {"transactionId": paid}),
             ("webhook", f"{here}/webhooks", hook),
         )
     }
