@@ -131,7 +131,7 @@ def _alternatives(
         for name, store in storages[: room - len(alternatives)]:
             plan = planned(cleaned, store, aimed, available)
             if is_withheld:
-                plan.stop("the scheme carries a credential, which is without_secrets here")
+                plan.stop("the scheme carries a credential, which is withheld here")
             if has_placeholder:
                 plan.stop(LOOKS_LIKE_A_PLACEHOLDER)
             last = cleaned.links[-1]

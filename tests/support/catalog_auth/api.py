@@ -37,7 +37,7 @@ def item(
         "geometry": None,
         "properties": {
             "datetime": "2026-01-01T00:00:00Z",
-            "auth:schemes": {"login": LOGIN} if schemes is None else dict(schemes),
+            "auth:schemes": {"login": dict(LOGIN)} if schemes is None else dict(schemes),
         },
         "links": [],
         "assets": {"data": {"href": href, "auth:refs": ["login"] if refs is None else refs}},
