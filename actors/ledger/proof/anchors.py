@@ -1,13 +1,15 @@
 """Anchors: computed when a day is over, kept, and found again in the journal (F7)."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.law.rows import Entry
+from tollgate.actors.ledger.law.values import BookId
 from tollgate.actors.ledger.proof.merkle import MerkleTree
 from tollgate.actors.ledger.storage.connections.connection import Connection, transaction
 from tollgate.actors.ledger.storage.connections.engine import Database
@@ -28,6 +30,15 @@ class Anchor:
     at_ms: int
     books: int
     root: str
+
+
+class HeadAt(NamedTuple):
+    """A book's last entry before a time."""
+
+    book: BookId
+    seq: int
+    hash: str
+    at_ms: int
 
 
 def end_of(day: date) -> int:
@@ -71,11 +82,12 @@ async def kept_anchors(connection: Connection, dialect: Dialect) -> list[Anchor]
 
 
 class AnchorTrees:
-    """Grows the trees of kept anchors from the entries of all books, as they come by book."""
+    """Grows the trees of these anchors' days from the entries of all books, as they come by book.
+    Of a day, one tree serves every copy of its anchor."""
 
-    def __init__(self, kept: Sequence[Anchor]) -> None:
-        self._kept = sorted(kept, key=lambda each: each.at_ms)
-        self._trees = [MerkleTree() for _ in kept]
+    def __init__(self, claimed: Iterable[Anchor]) -> None:
+        self._ends_ms = sorted({each.at_ms for each in claimed})
+        self._trees = [MerkleTree() for _ in self._ends_ms]
         self._last: Entry | None = None
         self._next = 0
 
@@ -85,23 +97,25 @@ class AnchorTrees:
         self._grow_until(entry.at_ms)
         self._last = entry
 
-    def differences(self) -> list[str]:
-        """What is wrong; to be asked at the end."""
-        self._end_book()
+    def differences(self, claimed: Iterable[Anchor], where: str = "") -> list[str]:
+        """What is wrong with anchors of these days; to be asked at the end."""
+        if self._last is not None:
+            self._end_book()
+        trees = dict(zip(self._ends_ms, self._trees, strict=True))
         return [
-            f"the anchor of {kept.day} is {kept.root} over {kept.books} books, the journal gives "
-            f"{tree.root} over {tree.leaves} (F7)"
-            for kept, tree in zip(self._kept, self._trees, strict=True)
-            if (tree.root, tree.leaves) != (kept.root, kept.books)
+            f"the anchor of {each.day}{where} is {each.root} over {each.books} books, the journal "
+            f"gives {tree.root} over {tree.leaves} (F7)"
+            for each in claimed
+            if ((tree := trees[each.at_ms]).root, tree.leaves) != (each.root, each.books)
         ]
 
     def _grow_until(self, at_ms: int) -> None:
         """The trees of the days that ended between the last entry and one at this time."""
-        while self._next < len(self._kept) and self._kept[self._next].at_ms <= at_ms:
+        while self._next < len(self._ends_ms) and self._ends_ms[self._next] <= at_ms:
             self._add_last()
 
     def _end_book(self) -> None:
-        while self._next < len(self._kept):
+        while self._next < len(self._ends_ms):
             self._add_last()
         self._next = 0
         self._last = None
@@ -114,18 +128,24 @@ class AnchorTrees:
 
 async def _anchor_of(connection: Connection, dialect: Dialect, day: date) -> Anchor:
     end_ms, tree = end_of(day), MerkleTree()
-    wanted = _last_entries(dialect)
-    last = ""
-    while rows := await wanted.rows(connection, after=last, end_ms=end_ms):
-        for book, seq, hash_ in rows:
-            if seq is not None:
-                tree.add(book, seq, hash_)
-        last = rows[-1][0]
+    async for head in heads_at(connection, dialect, end_ms):
+        tree.add(head.book, head.seq, head.hash)
     return Anchor(day.isoformat(), end_ms, tree.leaves, tree.root)
 
 
+async def heads_at(connection: Connection, dialect: Dialect, end_ms: int) -> AsyncIterator[HeadAt]:
+    """Of every book that had an entry before a time, the last one, by book."""
+    wanted = _last_entries(dialect)
+    last = ""
+    while rows := await wanted.rows(connection, after=last, end_ms=end_ms):
+        for row in rows:
+            if row[1] is not None:
+                yield HeadAt(*row)
+        last = rows[-1][0]
+
+
 def _last_entries(dialect: Dialect) -> QueryStatement:
-    """(book, seq, hash) of each book's last entry before a time, None where there was none."""
+    """A HeadAt of each book, with None where it had no entry by then."""
     earlier = entries.alias("earlier")
     last_seq = (
         select(earlier.c.seq)
@@ -144,7 +164,7 @@ def _last_entries(dialect: Dialect) -> QueryStatement:
     last = (entries.c.book == books.c.book) & (entries.c.seq == books.c.seq)
     return query(
         dialect,
-        select(books.c.book, books.c.seq, entries.c.hash)
+        select(books.c.book, books.c.seq, entries.c.hash, entries.c.at_ms)
         .select_from(books.outerjoin(entries, last))
         .order_by(books.c.book),
     )

@@ -6,7 +6,7 @@
     lines        one for each move of money, told alike by the transaction's trail (M1)
     balances     of merchants are the sums of their lines, after every entry (M2)
     tables       are, row by row, those that a replay into empty tables makes
-    operations   each entry that is young enough for it has its own (F5)
+    operations   are those that the entries made, and tell what they say (F5)
     checkpoints  and anchors are what the journal says they must be (F6, F7)
     the books    of all merchants together balance, per currency (M8)
 
@@ -35,6 +35,7 @@ from tollgate.actors.ledger.proof.findings import (
     VerificationReport,
     unbalanced,
 )
+from tollgate.actors.ledger.proof.operation_audit import OperationAudit
 from tollgate.actors.ledger.proof.table_comparison import Difference, Tables, differences
 from tollgate.actors.ledger.proof.table_rebuild import Rebuilder, Replayed
 from tollgate.actors.ledger.storage import tables as schema
@@ -45,7 +46,6 @@ from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import query
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.journal import JournalReader
-from tollgate.actors.ledger.storage.reading.shard_state import StateReader
 
 # Entries gone through, of how many.
 ReportProgress = Callable[[int, int], None]
@@ -88,7 +88,6 @@ class _Verification:
         self._progress = progress
         self._rebuilder = Rebuilder(expected.dialect, expected.connection)
         self._checkpoints = CheckpointReader(dialect)
-        self._state = StateReader(dialect)
         self._findings = Findings()
         self._broken: set[BookId] = set()
         self._books = 0
@@ -115,37 +114,43 @@ class _Verification:
         dialect, connection = self._found.dialect, self._found.connection
         total = await _count_entries(dialect, connection)
         oldest_ms = await _oldest_operation(dialect, connection)
-        trees = AnchorTrees(await kept_anchors(connection, dialect))
+        operations = OperationAudit(self._found, self._expected, oldest_ms)
+        await operations.prepare()
+        kept = await kept_anchors(connection, dialect)
+        trees = AnchorTrees(kept)
         async for piece in JournalReader(dialect).pieces(connection):
             for entry in piece:
                 trees.add(entry)
             for book, entries in groupby(piece, lambda entry: entry.book):
-                await self._check_entries(book, list(entries))
-            if oldest_ms is not None:
-                await self._check_operations([e for e in piece if e.at_ms > oldest_ms])
+                for each in await operations.check(await self._check_entries(book, list(entries))):
+                    self._findings.add(each)
             self._entries += len(piece)
             self._progress(self._entries, total)
-        for line in trees.differences():
+        for line in trees.differences(kept):
+            self._findings.add(line)
+        async for line in operations.end(self._broken):
             self._findings.add(line)
 
-    async def _check_entries(self, book: BookId, entries: Sequence[Entry]) -> None:
+    async def _check_entries(self, book: BookId, entries: Sequence[Entry]) -> list[Replayed]:
+        """What they make; nothing, where they cannot be replayed."""
         if book != self._book:
             self._book, self._audit = book, BookAudit()
             self._books += 1
         if book in self._broken:
-            return
+            return []
         try:
             made = await self._rebuilder.replay(book, entries)
         except BrokenJournal as broken:
             self._broken.add(book)
             self._findings.add(str(broken))
-            return
+            return []
         async with transaction(self._expected.connection, "BEGIN IMMEDIATE"):
             await self._rebuilder.write(made, has_journal=False)
         for each in made:
             for line in self._audit.check(each):
                 self._findings.add(f"entry {each.entry.seq} of book {book}: {line}")
         await self._check_checkpoints(book, made)
+        return made
 
     async def _check_checkpoints(self, book: BookId, made: Sequence[Replayed]) -> None:
         by_seq = {each.entry.seq: each for each in made}
@@ -157,17 +162,6 @@ class _Verification:
                 self._findings.add(
                     f"the checkpoint at entry {checkpoint.seq} of book {book} is not what the "
                     "journal says there (F6)"
-                )
-
-    async def _check_operations(self, entries: Sequence[Entry]) -> None:
-        wanted = list(dict.fromkeys(entry.operation for entry in entries))
-        kept = await self._state.operations(self._found.connection, wanted, [])
-        known = {row.operation for row in kept}
-        for entry in entries:
-            if entry.operation not in known:
-                self._findings.add(
-                    f"entry {entry.seq} of book {entry.book}: what became of its operation "
-                    f"{entry.operation} is not kept (F5)"
                 )
 
     async def _compare(self, table: Table) -> None:

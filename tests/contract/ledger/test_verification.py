@@ -76,6 +76,16 @@ def test_thousands_of_entries_with_checkpoints_are_sound(run: Run) -> None:
 
 SOME_LINE = "(SELECT max(id) FROM entities WHERE kind = 'line')"
 SOME_BOOK = "(SELECT max(book) FROM entries)"
+
+
+def reply_with(before: str, after: str) -> str:
+    """What the first capture was answered with, changed in one place."""
+    return (
+        f"UPDATE operations SET body = CAST(replace(CAST(body AS TEXT), '{before}', '{after}') "
+        "AS BLOB) WHERE operation = 'operation-5'"
+    )
+
+
 CHANGES = {
     "an event": (
         f"UPDATE entries SET event = replace(event, '\"amount\":1000', '\"amount\":1001') "
@@ -149,6 +159,41 @@ CHANGES = {
         "DELETE FROM operations WHERE operation = 'operation-9'",
         "what became of its operation operation-9 is not kept",
     ),
+    "an amount in a reply": (
+        reply_with('"capturedAmount":3333', '"capturedAmount":3330'),
+        "operation operation-5 of book 6955b9000000000001000000: its stored reply is not what",
+    ),
+    "a reply about something else": (reply_with('{"transaction":{"id"', '{"line":{"id"'), "reply"),
+    "what a reply is about": (
+        reply_with('{"transaction":{"id":', '{"transaction":{"di":'),
+        "reply",
+    ),
+    "a trail in a reply": (reply_with('"trail":[', '"trail":[{},'), "its stored reply is not what"),
+    "no reply any more": (
+        "UPDATE operations SET body = '' WHERE operation = 'operation-5'",
+        "its stored reply is not what",
+    ),
+    "the outcome": (
+        "UPDATE operations SET status = 999 WHERE operation = 'operation-5'",
+        "its stored outcome is not what",
+    ),
+    "whose key it was": (
+        "UPDATE operations SET app = 'ffffffffffffffffffffffff' WHERE operation = 'operation-5'",
+        "its stored app is not what",
+    ),
+    "the key itself": (
+        "UPDATE operations SET key = 'another' WHERE operation = 'operation-5'",
+        "its stored idempotency key is not what",
+    ),
+    "the time of an operation": (
+        "UPDATE operations SET at_ms = at_ms + 1 WHERE operation = 'operation-5'",
+        "its stored time is not what",
+    ),
+    "an operation nobody asked for": (
+        "INSERT INTO operations SELECT 'forged', book, app, 'key', '', status, body, at_ms "
+        "FROM operations WHERE operation = 'operation-5'",
+        "operation forged of book 6955b9000000000001000000: has a reply, and no entry knows of it",
+    ),
 }
 
 
@@ -205,6 +250,28 @@ def test_a_journal_that_was_written_anew_from_one_entry_on_is_found_by_its_table
 
 def forge(entry: Entry) -> Entry:
     return replace(entry, origin=entry.origin.replace("192.0.2.1", "192.0.2.9"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        # Of a release that showed one member more, and one less.
+        reply_with('"currency":"JPY"', '"kind":"sale"'),
+        # Of an order that found all as it should be: no entry knows of it.
+        "INSERT INTO operations SELECT 'unneeded', book, app, 'key', '', 204, CAST('' AS BLOB), "
+        "at_ms FROM operations WHERE operation = 'operation-5'",
+    ],
+)
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+def test_replies_that_may_be_so_are_sound(run: Run, statement: str) -> None:
+    async def scenario(storage: Storage) -> None:
+        await write(await storage.store(), story())
+        before = await storage.tables()
+        await change(storage, statement)
+        assert await storage.tables() != before
+        assert (await verified(storage)).findings == ()
+
+    run(scenario)
 
 
 @pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)

@@ -86,7 +86,7 @@ def _trade(shop: Shop) -> None:
     (yen,) = shop.do(command, NOBODY).entities
     for amount, numerator in ((3_333, 455), (3_333, 461), (3_000, 447)):
         exchange = rate(JPY, DKK, numerator, 10_000)
-        shop.do(Capture(yen, amount, JPY, "", exchange, EUR_IN_DKK), idempotency_key=str(amount))
+        shop.do(Capture(yen, amount, JPY, "", exchange, EUR_IN_DKK), idempotency_key=str(numerator))
         shop.books.now_ms += 1_500
     for amount in (1, 1_234, 4_321):
         shop.do(Refund(yen, amount, "SORRY"))
