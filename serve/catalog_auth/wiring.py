@@ -9,7 +9,6 @@ from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
 from tollgate.serve.catalog_auth.api.envelopes import severities_named
 from tollgate.serve.catalog_auth.api.problems import Unprocessable
 from tollgate.serve.catalog_auth.crawl.crawler import CrawlBounds, CrawlSetup
-from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.settings import Settings, process_environment
@@ -24,24 +23,26 @@ class WiringError(Exception):
 
 
 def catalog_options(settings: Settings) -> Options:
-    """How documents are judged where a call says nothing. Raises WiringError."""
+    """The options that hold where a call says nothing. Raises WiringError."""
     catalog = settings.catalog
     try:
         severities = severities_named(dict(catalog.severities))
     except Unprocessable as problem:
         told = "; ".join(cause.detail for cause in problem.causes)
         raise WiringError(f"{settings.spelled('CATALOG_RULES')}: {told}") from None
-    return Options(profile=Profile(catalog.profile), severities=severities)
+    return Options(profile=catalog.profile, severities=severities)
 
 
 def catalog_context(settings: Settings) -> CatalogContext:
-    """The desk of a process. Raises WiringError."""
+    """The context of a process. Raises WiringError."""
     catalog = settings.catalog
     return CatalogContext(
         options=catalog_options(settings),
         document_bytes_max=catalog.document_bytes_max,
         slots=Slots(catalog.bulk_calls_max),
         public_url=catalog.public_url,
+        origins=catalog.origins,
+        trusted_origins=catalog.trusted_origins,
         version=version("tollgate"),
         signing=_signing(settings),
         crawling=_crawling(settings) if settings.crawl.is_on else None,

@@ -7,6 +7,8 @@ A field is a row of the table (`serve/settings/__init__.py` says how to add one)
 import re
 from dataclasses import dataclass
 
+from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.settings.rows import hidden, setting
 from tollgate.serve.settings.values import (
     BadValueError,
@@ -23,10 +25,11 @@ from tollgate.serve.settings.values import (
 MEBIBYTE = 1024 * 1024
 BYTES_MAX = 2**31 - 1
 KEY_LENGTH_MIN = 16
-PROFILES = ("schema", "default", "strict", "ceos", "portolan")
-SEVERITIES = ("error", "warning", "info", "off")
+ANY_ORIGIN = "*"
+SEVERITIES = (*reversed(Severity), "off")
 _RULE_ID = re.compile(r"[A-Z]\d\d")
 _PUBLIC_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+_ORIGIN = re.compile(r"https?://[^\s/?#@*]+")
 
 
 def rule_severities(value: str) -> Pairs:
@@ -43,6 +46,19 @@ def public_url(value: str) -> str:
     if value and not _PUBLIC_URL.fullmatch(value):
         raise BadValueError("is not an address such as https://example.com/catalog-auth")
     return value.rstrip("/")
+
+
+def named_origins(value: str) -> tuple[str, ...]:
+    """Origins as browsers write them: scheme, host, and the port where it is an unusual one."""
+    found = tuple(origin.lower() for origin in words(value))
+    if not all(_ORIGIN.fullmatch(origin) for origin in found):
+        raise BadValueError("has an item that is no origin such as https://example.com")
+    return found
+
+
+def origins(value: str) -> tuple[str, ...]:
+    """The same, or `*` for all that there are."""
+    return (ANY_ORIGIN,) if value == ANY_ORIGIN else named_origins(value)
 
 
 def signing_keys(value: str) -> tuple[str, ...]:
@@ -73,9 +89,9 @@ class CatalogSettings:
         "8",
         "bulk calls and crawls that a process answers at the same time",
     )
-    profile: str = setting(
+    profile: Profile = setting(
         "CATALOG_PROFILE",
-        one_of({profile: profile for profile in PROFILES}),
+        one_of({profile.value: profile for profile in Profile}),
         "default",
         "profile of calls that name none",
     )
@@ -89,7 +105,19 @@ class CatalogSettings:
         "CATALOG_PUBLIC_URL",
         public_url,
         "",
-        "address of the service for callers, in what it says of itself; empty: as it is called",
+        "address of the service for callers, in what it says of itself; empty: a path alone",
+    )
+    origins: tuple[str, ...] = setting(
+        "CATALOG_ORIGINS",
+        origins,
+        ANY_ORIGIN,
+        "origins whose pages may call what only reads, with commas between them; *: all",
+    )
+    trusted_origins: tuple[str, ...] = setting(
+        "CATALOG_TRUSTED_ORIGINS",
+        named_origins,
+        "",
+        "origins whose pages may also have URLs signed and catalogs crawled",
     )
     signing: str = setting(
         "CATALOG_SIGNING",

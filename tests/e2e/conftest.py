@@ -18,6 +18,7 @@ from envoy.service.ratelimit.v3 import rls_pb2_grpc
 from tests.e2e.callers import own_connection
 from tests.support.processes.envoy import EnvoyProcess
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.servers.file_server import Seen, file_server
 from tollgate.serve.payments.secrets.operator_key import make_operator_key
 
 SAMPLE_RULES = Path(__file__).parents[2] / "configs/ratelimit"
@@ -102,7 +103,20 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tollgate(start_tollgate: StartTollgate, rules: Path) -> Iterator[TollgateProcess]:
+def page_port() -> Iterator[int]:
+    """The port of an empty page, which a browser finds under every name below `localhost`."""
+
+    def empty_page(_: Seen) -> tuple[int, dict[str, str]]:
+        return 200, {"Content-Type": "text/html", "body": "<!doctype html>"}
+
+    with file_server(empty_page) as server:
+        yield int(server.url.rpartition(":")[2])
+
+
+@pytest.fixture(scope="session")
+def tollgate(
+    start_tollgate: StartTollgate, rules: Path, page_port: int
+) -> Iterator[TollgateProcess]:
     """The Tollgate of this tier. Nobody stops it."""
     operator_key = rules.parent / "operator.key"
     make_operator_key(operator_key)
@@ -115,6 +129,7 @@ def tollgate(start_tollgate: StartTollgate, rules: Path) -> Iterator[TollgatePro
         # Enough for a busy machine; a partition that is gone is noticed without it.
         "COUNTER_DEADLINE": "1s",
         "DRAIN_GRACE": "1s",
+        "CATALOG_TRUSTED_ORIGINS": f"http://trusted.localhost:{page_port}",
     }
     with start_tollgate(settings) as tollgate:
         yield tollgate

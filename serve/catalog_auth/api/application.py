@@ -16,6 +16,7 @@ from tollgate.serve.api_page import files as api_page
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, with_components
 from tollgate.serve.catalog_auth.api.context import CatalogContext
+from tollgate.serve.catalog_auth.api.cross_origin import CrossOrigin
 from tollgate.serve.catalog_auth.api.problems import (
     NotFoundProblem,
     Problem,
@@ -80,15 +81,15 @@ def catalog_application(context: CatalogContext) -> ASGIApp:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _unforeseen)
-    return Entrance(app)
+    return Entrance(CrossOrigin(app, context.origins, context.trusted_origins))
 
 
 class Entrance:
-    """What holds for every call. HEAD is GET without its body (RFC 9110, 9.3.2), which the server
+    """The way in of every call. HEAD is GET without its body (RFC 9110, 9.3.2), which the server
     around drops; and the page's links are relative to its folder, so the prefix alone leads there.
     """
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

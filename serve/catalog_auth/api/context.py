@@ -38,13 +38,16 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class CatalogContext:
-    """`public_url`: the service's address for callers, empty when it is told by their calls.
-    `version`: Tollgate's own. `signing` and `crawling` are None where they are switched off."""
+    """`public_url`: the service's address for callers, empty when nobody has told it. Pages of
+    `origins` may make the calls that only read, those of `trusted_origins` all. `version`:
+    Tollgate's own. `signing` and `crawling` are None where they are switched off."""
 
     options: Options
     document_bytes_max: int
     slots: Slots
     public_url: str = ""
+    origins: tuple[str, ...] = ()
+    trusted_origins: tuple[str, ...] = ()
     version: str = ""
     signing: "SigningService | None" = None
     crawling: CrawlSetup | None = None

@@ -10,8 +10,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from msgspec.json import encode
+
 from tollgate.serve.catalog_auth.rules.findings import Path
 
+# What is quoted by a backslash, and so is no end of a text.
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],]|[^\s{}\[\],:"]++')
 
 # So many repeated members are told apart; whoever has more is told of these.
@@ -110,6 +114,22 @@ def _steps(text: str) -> Iterator[tuple[str | int | None, int, str]]:
             name = None
         if token in ("{", "["):
             indices.append(-1 if token == "{" else 0)
+
+
+def repeats_members(raw: bytes, root: object) -> bool:
+    """Tells whether an object in the text that `root` was decoded from has a member twice.
+
+    Decoding keeps the last of them. So what was decoded, written anew, has fewer strings than there
+    were; and a string is two quotation marks, however it is written.
+    """
+    try:
+        return _quotation_marks(raw) != _quotation_marks(encode(root))
+    except RecursionError:  # (it could be read, and is too deep to be written)
+        return True
+
+
+def _quotation_marks(text: bytes) -> int:
+    return (_ESCAPE.sub(b"", text) if b"\\" in text else text).count(b'"')
 
 
 def repeated_members(raw: bytes) -> list[Path]:

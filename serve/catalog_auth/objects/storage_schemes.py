@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult
 
+from tollgate.serve.catalog_auth.document.document import Document, Holder, Kind
 from tollgate.serve.catalog_auth.objects.hosts import Provider
 
 STORAGE_SCHEMES = "storage:schemes"
@@ -107,6 +108,33 @@ class StorageScheme:
                 pattern += f"(?P<{name}>[^/.]+)"
             end = found.end()
         return pattern + re.escape(text[end:])
+
+
+def described_storages(document: Document) -> Mapping[str, object]:
+    """The storage schemes that a document can refer to: its own, and those of the documents above
+    that no nearer one defines otherwise."""
+    found: Mapping[str, object] = {}
+    for owner in (document.ancestors.catalog, document.ancestors.collection, own_fields(document)):
+        schemes = owner.get(STORAGE_SCHEMES) if owner is not None else None
+        if isinstance(schemes, dict):
+            found = {**found, **schemes} if found else schemes
+    return found
+
+
+def named_storages(holder: Holder, described: Mapping[str, object]) -> Mapping[str, object]:
+    """Of the storage schemes that are described, those that a holder refers to, in its order."""
+    refs = holder.value.get(STORAGE_REFS)
+    if not described or not isinstance(refs, list):
+        return {}
+    return {ref: described[ref] for ref in refs if isinstance(ref, str) and ref in described}
+
+
+def own_fields(document: Document) -> Mapping[str, object]:
+    """Where the fields of a document stand: an item's in its properties."""
+    if document.kind is not Kind.ITEM:
+        return document.root
+    properties = document.root.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def storage_schemes_of(value: object) -> tuple[StorageScheme, ...]:

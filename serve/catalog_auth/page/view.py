@@ -15,7 +15,6 @@ from tollgate.serve.catalog_auth.verdict.report import Verdict
 # What a page can show and still be looked through.
 FINDINGS_MAX = 200
 TARGETS_MAX = 30
-PROFILES = tuple(profile.value for profile in Profile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class View:
 
     text: str = ""
     profile: str = Profile.DEFAULT.value
-    profiles: tuple[str, ...] = PROFILES
+    profiles: tuple[str, ...] = tuple(profile.value for profile in Profile)
     problem: ShownProblem | None = None
     result: ShownResult | None = None
     repaired: str = ""

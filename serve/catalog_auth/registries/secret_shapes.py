@@ -51,6 +51,9 @@ _ANY_SHAPE = re.compile(
     + ")"
 )
 
+# Keys that their makers mean to be published, in maps and pages: Mapbox, Stripe.
+_PUBLIC = re.compile(r"pk\.eyJ[\w-]{20,}\.[\w-]{10,}|pk_(?:live|test)_[A-Za-z0-9]{10,}")
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -135,6 +138,11 @@ def find_secret(text: str) -> Secret | None:
     return next(iter(find_secrets(text)), None)
 
 
+def is_public_key(value: str) -> bool:
+    """Tells whether a value is a key that is public by design, whatever its name."""
+    return value.startswith("pk") and _PUBLIC.fullmatch(value) is not None
+
+
 def is_secret_name(name: str) -> bool:
     """Tells whether a value of this name is a secret, whatever it looks like."""
     return _plain(name) in _SECRET_NAMES
@@ -142,6 +150,8 @@ def is_secret_name(name: str) -> bool:
 
 def secret_named(name: str, value: str) -> bool:
     """Tells whether a value is a secret because of its name; `value` as it is written in a URL."""
+    if is_public_key(value):
+        return False
     plain = _plain(name)
     if plain in _SECRET_NAMES:
         word = value.lower()

@@ -17,6 +17,7 @@ from tollgate.serve.catalog_auth.registries.secret_shapes import (
     TEXT_LENGTH_MAX,
     find_presigning,
     find_secret,
+    is_public_key,
     secret_named,
 )
 
@@ -42,7 +43,7 @@ _STORE_PASSWORD = re.compile(
 _QUERY = re.compile(
     r"(?P<before>[?&;](?:x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid"
     r"|signature|sig|(?:[a-z_-]*[_-])?(?:token|secret|passw(?:or)?d|api[_-]?key|jwt)"
-    r"|subscription-key)=)[^&#;\s]+",
+    r"|subscription-key)=)(?P<value>[^&#;\s]+)",
     re.IGNORECASE,
 )
 
@@ -56,7 +57,11 @@ def without_secrets(text: str) -> str:
         return text
     text = _STORE_PASSWORD.sub(r"\g<before>@", text)
     text = _USER.sub(r"\g<before>", text)
-    return _without_values(_QUERY.sub(rf"\g<before>{WITHHELD}", text))
+    return _without_values(_QUERY.sub(_withheld, text))
+
+
+def _withheld(found: re.Match[str]) -> str:
+    return found[0] if is_public_key(found["value"]) else f"{found['before']}{WITHHELD}"
 
 
 def _without_values(url: str) -> str:

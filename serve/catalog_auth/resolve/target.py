@@ -1,6 +1,6 @@
 """Finds the target of a resolution: a holder, its href made absolute, and the stores it is in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
@@ -9,8 +9,9 @@ from urllib.parse import urljoin
 from tollgate.serve.catalog_auth.document.document import Document, Holder, HolderKind, Kind
 from tollgate.serve.catalog_auth.document.urls import scheme_of
 from tollgate.serve.catalog_auth.objects.storage_schemes import (
-    STORAGE_REFS,
-    STORAGE_SCHEMES,
+    described_storages,
+    named_storages,
+    own_fields,
     storage_schemes_of,
 )
 from tollgate.serve.catalog_auth.objects.urls import URI_PROVIDERS, ObjectLocation, parse_object_url
@@ -86,7 +87,8 @@ def aim(
 def _stores(document: Document, holder: Holder, href: str | None) -> Mapping[str | None, Store]:
     if href is None:
         return {}
-    named, schemes = _storages(document, holder)
+    schemes = mapping_without_secrets(described_storages(document))
+    named = named_storages(holder, schemes)
     is_uri = href.partition(":")[0].lower() in URI_PROVIDERS
     pays = _flat(document, holder) is True
     if not is_uri or not named:
@@ -150,36 +152,10 @@ def _absolute(href: str, base: str | None) -> str:
         return href
 
 
-def _storages(
-    document: Document, holder: Holder
-) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """The storage schemes that the holder names, in its order, and all that there are."""
-    schemes: dict[str, object] = {}
-    for owner in _owners(document):
-        value = owner.get(STORAGE_SCHEMES)
-        if isinstance(value, dict):
-            schemes |= value
-    refs = holder.value.get(STORAGE_REFS)
-    names: Sequence[object] = refs if isinstance(refs, list) else ()
-    named = {ref: schemes[ref] for ref in names if isinstance(ref, str) and ref in schemes}
-    return mapping_without_secrets(named), mapping_without_secrets(schemes)
-
-
-def _owners(document: Document) -> list[Mapping[str, object]]:
-    """Where schemes stand, the farthest first."""
-    above = document.ancestors
-    owners = [root for root in (above.catalog, above.collection) if root is not None]
-    own = document.root
-    if document.kind is Kind.ITEM:
-        properties = own.get("properties")
-        own = properties if isinstance(properties, dict) else {}
-    return [*owners, own]
-
-
 def _flat(document: Document, holder: Holder) -> object:
     """`storage:requester_pays` of the storage extension's first version: the holder's, or all's."""
     own = holder.value.get("storage:requester_pays")
-    return own if own is not None else _owners(document)[-1].get("storage:requester_pays")
+    return own if own is not None else own_fields(document).get("storage:requester_pays")
 
 
 def _values(document: Document, holder: Holder) -> Mapping[str, str]:

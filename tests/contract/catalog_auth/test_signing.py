@@ -168,9 +168,13 @@ def test_the_scheme_describes_this_very_call(method: str, callers: str) -> None:
     assert (sign["method"], sign["url"].partition("?")[0]) == (method, flow["authorizationApi"])
 
 
-def test_the_scheme_says_where_it_was_asked_when_nobody_says_better() -> None:
-    (flow,) = open_api.call("GET", "/scheme").json()["flows"].values()
-    assert flow["authorizationApi"] == "http://test/catalog-auth/sign"
+@pytest.mark.parametrize("host", ["test", "evil.example.com"])
+def test_without_a_public_address_the_scheme_names_no_host(host: str) -> None:
+    """A call says by itself which host it was made to, and the reply may be kept for others."""
+    reply = open_api.call("GET", "/scheme", headers={"host": host})
+    (flow,) = reply.json()["flows"].values()
+    assert flow["authorizationApi"] == "/catalog-auth/sign"
+    assert reply.headers["cache-control"] == "public, max-age=300"
 
 
 @pytest.mark.parametrize(

@@ -229,3 +229,40 @@ def test_without_its_script_the_page_works_too(browser: Browser, tollgate: Tollg
         json.dumps(json.loads(page.get_by_label("Document").input_value()), indent=2)
     )
     context.close()
+
+
+CALL = """async ([url, method, body]) => {
+  const headers = { "Content-Type": "application/json", "X-API-Key": "a-key" };
+  try {
+    const reply = await fetch(url, body ? { method, body, headers } : { method });
+    return [reply.status, await reply.text()];
+  } catch (error) {
+    return [0, String(error)];
+  }
+}"""
+
+
+@pytest.mark.parametrize(("site", "may_sign"), [("other", False), ("trusted", True)])
+def test_a_page_of_another_origin_calls_what_it_may(
+    browser: Browser, tollgate: TollgateProcess, page_port: int, site: str, may_sign: bool
+) -> None:
+    def called(path: str, method: str = "GET", body: str = "") -> tuple[int, str]:
+        url = tollgate.url("PORT", f"/catalog-auth{path}")
+        status, text = page.evaluate(CALL, [url, method, body])
+        return status, text
+
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"http://{site}.localhost:{page_port}/")
+    status, text = called("/validate", "POST", json.dumps(DANGLING))
+    assert (status, json.loads(text)["valid"]) == (200, False)
+    status, text = called("/validate", "POST", "{")
+    assert (status, json.loads(text)["title"]) == (400, "The body is not JSON")
+    assert called("/rules/R01")[0] == 200
+    assert called("/nothing")[0] == 404
+    # (nothing is signed here, and who may read the reply is told so)
+    signed = [called("/sign", "POST", '{"bucket":"b","key":"k"}'), called("/sign?href=s3://b/k")]
+    assert [status for status, _ in signed] == ([400, 403] if may_sign else [0, 0])
+    crawled = called("/validate/crawl", "POST", '{"href":"https://example.com"}')
+    assert crawled[0] == (403 if may_sign else 0)
+    context.close()

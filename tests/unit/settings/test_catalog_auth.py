@@ -6,7 +6,6 @@ from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.wiring import WiringError, catalog_options
 from tollgate.serve.settings import Settings, SettingsError, describe
-from tollgate.serve.settings.catalog_auth import PROFILES, SEVERITIES
 
 KEY = "k" * 16
 
@@ -28,6 +27,10 @@ def test_severities_of_rules() -> None:
         ("CATALOG_PUBLIC_URL", "example.com", "is not an address"),
         ("CATALOG_PUBLIC_URL", "https://example.com/?a=b", "is not an address"),
         ("CATALOG_PUBLIC_URL", "https://user@example.com", "is not an address"),
+        ("CATALOG_ORIGINS", "https://a.example/", "is no origin such as"),
+        ("CATALOG_ORIGINS", "https://a.example,*", "is no origin such as"),
+        ("CATALOG_TRUSTED_ORIGINS", "*", "is no origin such as"),
+        ("CATALOG_TRUSTED_ORIGINS", "https://*.example", "is no origin such as"),
         ("CATALOG_SIGNING_KEYS", f"{KEY},short", "fewer than 16 characters"),
         ("CATALOG_DOCUMENT_BYTES_MAX", "10", "between 1024 and"),
         ("CATALOG_CRAWL_TIMEOUT", "never", "is not a duration"),
@@ -59,6 +62,14 @@ def test_a_public_address_has_no_slash_at_its_end() -> None:
     assert settings.catalog.public_url == address
 
 
-def test_the_words_are_those_of_the_rules() -> None:
-    assert tuple(Profile) == PROFILES
-    assert {*map(str, Severity), "off"} == set(SEVERITIES)
+def test_origins_are_named_as_browsers_name_them() -> None:
+    def origins(value: str) -> tuple[str, ...]:
+        return Settings.from_environment({"CATALOG_ORIGINS": value}).catalog.origins
+
+    assert Settings.from_environment({}).catalog.origins == ("*",)
+    assert Settings.from_environment({}).catalog.trusted_origins == ()
+    assert origins("") == ()
+    assert origins("https://A.example, http://localhost:8000") == (
+        "https://a.example",
+        "http://localhost:8000",
+    )

@@ -47,6 +47,7 @@ BODY_BYTES_MAX = 64 * 1024
 KEY_HEADER = "X-API-Key"
 HREF_LENGTH_MAX = 8_192
 _NOT_KEPT = {"Cache-Control": "no-store"}
+SCHEME_KEPT_FOR = "public, max-age=300"
 router = APIRouter(tags=["signing"])
 
 
@@ -123,13 +124,15 @@ async def sign_href(request: Request, query: Annotated[SignQuery, Query()]) -> R
     response_model=None,
 )
 async def scheme(request: Request, query: Annotated[SchemeQuery, Query()]) -> Response:
-    """An entry for `auth:schemes`, ready to be copied."""
+    """An entry for `auth:schemes`, ready to be copied. Its address is whole where the operator has
+    said what it is (CATALOG_PUBLIC_URL); else it is a path on this host, for you to complete: what
+    a call says of the host is no address to publish."""
     from tollgate.serve.catalog_auth.sign.signer import (
         signed_url_scheme,  # (botocore takes its time)
     )
 
     context: CatalogContext = request.app.state.context
-    told = signed_url_scheme(context.public_url or str(request.base_url))
+    told = signed_url_scheme(context.public_url or request.scope.get("root_path", ""))
     flows = told["flows"]
     assert isinstance(flows, dict), "made so"
     chosen = {name: flow for name, flow in flows.items() if flow["method"] == query.method}
@@ -141,7 +144,8 @@ async def scheme(request: Request, query: Annotated[SchemeQuery, Query()]) -> Re
                 "description": "The key that you were given",
                 "schema": {"type": "string"},
             }
-    return Response(encode_json(told | {"flows": chosen}), media_type=JSON)
+    kept = {"Cache-Control": SCHEME_KEPT_FOR}
+    return Response(encode_json(told | {"flows": chosen}), 200, kept, JSON)
 
 
 def _door(context: CatalogContext, request: Request) -> "SigningService":

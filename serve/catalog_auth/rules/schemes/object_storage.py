@@ -1,6 +1,6 @@
 """T: schemes for object stores, and the addresses they are used for (part C)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
@@ -8,13 +8,17 @@ from tollgate.serve.catalog_auth.document.document import (
     Document,
     Holder,
     HolderKind,
-    Kind,
     Scheme,
     flows_of,
 )
 from tollgate.serve.catalog_auth.document.urls import host_of, origin_of, scheme_of, shown_url
 from tollgate.serve.catalog_auth.objects.hosts import Provider, known_host
-from tollgate.serve.catalog_auth.objects.storage_schemes import STORAGE_REFS, STORAGE_SCHEMES
+from tollgate.serve.catalog_auth.objects.storage_schemes import (
+    STORAGE_REFS,
+    STORAGE_SCHEMES,
+    described_storages,
+    named_storages,
+)
 from tollgate.serve.catalog_auth.objects.urls import (
     URI_PROVIDERS,
     ObjectLocation,
@@ -46,34 +50,13 @@ def why_no_object(holder: Holder, document: Document) -> str | None:
     scheme = scheme_of(href) if href is not None else ""
     if href is None or not scheme or scheme in URI_PROVIDERS:
         return None
-    found = parse_object_url(href, storage_of(holder, document))
+    described = described_storages(document)
+    found = parse_object_url(href, named_storages(holder, described) or described)
     if isinstance(found, ObjectLocation):
         if not found.is_guess or _speaks_s3(href):
             return None
         return "its host is none of an object store that is known or in storage:schemes"
     return None if found.reason in _STILL_A_STORE else str(found.reason)
-
-
-def storage_of(holder: Holder, document: Document) -> Mapping[str, object]:
-    """The storage schemes a holder refers to, in its order; all of the document's when it refers
-    to none."""
-    schemes = _storage_schemes(document)
-    refs = holder.value.get(STORAGE_REFS)
-    if not schemes or not isinstance(refs, list):
-        return schemes
-    return {ref: schemes[ref] for ref in refs if isinstance(ref, str) and ref in schemes}
-
-
-def _storage_schemes(document: Document) -> Mapping[str, object]:
-    """What a document, or else its collection, says of its stores."""
-    owner: object = document.root
-    if document.kind is Kind.ITEM:
-        owner = document.root.get("properties")
-    for each in (owner, document.ancestors.collection):
-        schemes = each.get(STORAGE_SCHEMES) if isinstance(each, dict) else None
-        if isinstance(schemes, dict):
-            return schemes
-    return {}
 
 
 def _speaks_s3(href: str) -> bool:
@@ -136,7 +119,7 @@ def _endpoint_is_known(access: AccessGroup, report: FindingReport) -> None:
 
 
 def _is_described(holder: Holder, document: Document) -> bool:
-    found = parse_object_url(holder.href or "", _storage_schemes(document))
+    found = parse_object_url(holder.href or "", described_storages(document))
     return isinstance(found, ObjectLocation) and not found.is_guess and found.region is not None
 
 
@@ -163,12 +146,9 @@ def _is_sent_over_http(scheme: Scheme) -> bool:
 
 
 def _paying_is_authenticated(document: Document, report: FindingReport) -> None:
-    schemes = _storage_schemes(document)
-    if not schemes:
-        return
     paying = {
         name
-        for name, scheme in schemes.items()
+        for name, scheme in described_storages(document).items()
         if isinstance(scheme, dict) and scheme.get("requester_pays") is True
     }
     if not paying:

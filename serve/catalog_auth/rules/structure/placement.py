@@ -19,8 +19,7 @@ from tollgate.serve.catalog_auth.document.document import (
 )
 from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, FLOW_FIELDS, TYPED_FIELDS
 from tollgate.serve.catalog_auth.document.near_misses import nearest
-from tollgate.serve.catalog_auth.document.positions import repeated_members
-from tollgate.serve.catalog_auth.document.repeated_members import may_repeat
+from tollgate.serve.catalog_auth.document.positions import repeated_members, repeats_members
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
 from tollgate.serve.catalog_auth.rules.findings import (
@@ -236,7 +235,7 @@ def _is_of_a_known_kind(document: Document, report: FindingReport) -> None:
 
 def _members_are_not_repeated(document: Document, report: FindingReport) -> None:
     raw = report.raw
-    if raw is None or not may_repeat(raw, document):
+    if raw is None or not repeats_members(raw, document.root):
         return
     for path in repeated_members(raw):
         report.add(

@@ -162,3 +162,12 @@ def test_custom_types_are_described_and_never_executed() -> None:
     assert "Two fires." in step["text"]
     assert found["findings"] == ["C03"]
     assert not way({"description": "no type"})["executable"]
+
+
+def test_a_key_that_is_public_by_design_stays_in_its_address() -> None:
+    key = "pk." + "eyJ1IjoiZXhhbXBsZSIsImEiOiJja2V4YW1wbGUifQ" + ".a1B2c3D4e5F6g7H8i9J0kL"
+    (found,) = ways(item(href=f"https://tiles.example.org/1?access_token={key}&v=2"))
+    assert found["executable"]
+    assert key in found["steps"][0]["request"]["url"]
+    (withheld,) = ways(item(href=f"https://tiles.example.org/1?access_token=s{key[1:]}"))
+    assert not withheld["executable"]

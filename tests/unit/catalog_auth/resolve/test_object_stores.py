@@ -143,6 +143,8 @@ def test_storages_of_the_ancestors_count() -> None:
     root = item({"s": S3}, ["s"], "s3://b/k", asset={"storage:refs": ["own"]})
     (found,) = resolved(root, ancestors=Ancestors(above)).alternatives
     assert "objects.example.org" in str(found.steps[0])
+    root["properties"]["storage:schemes"] = {"paid": STORES["paid"]}
+    assert resolved(root, ancestors=Ancestors(above)).alternatives == (found,)
 
 
 def test_requester_pays_without_a_reference_is_pointed_at() -> None:

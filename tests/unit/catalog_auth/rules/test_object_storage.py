@@ -121,6 +121,18 @@ def test_a_store_is_known_from_the_collection() -> None:
     assert not found("T01", document, ancestors=ancestors)
 
 
+def test_own_stores_do_not_hide_those_of_the_collection() -> None:
+    """A resolution reads the collection's as well, and both look them up in one place."""
+    ancestors = Ancestors({"type": "Collection", "storage:schemes": {"own": OWN, "aws": OWN}})
+    document = stored({"aws": AWS}, ["own"], "https://eodata.example.com/b/k")
+    assert found("T01", document)
+    assert not found("T01", document, ancestors=ancestors)
+    # The nearest definition of a name counts.
+    (aws,) = found("T01", stored({"aws": AWS}, ["aws"], "https://eodata.example.com/b/k"))
+    elsewhere = stored({"aws": AWS}, ["aws"], "https://eodata.example.com/b/k")
+    assert found("T01", elsewhere, ancestors=ancestors) == [aws]
+
+
 def test_objects_of_one_bucket_are_told_once() -> None:
     document = protected_item(S3, "s3://b/1", has_refs=False)
     document["assets"]["more"] = {"href": "s3://b/2"}  # type: ignore[index]

@@ -27,6 +27,9 @@ SLACK = "xoxb-" + "123456789012-abcdef"
 STRIPE = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 GOOGLE = "AIza" + "SyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q"
 PEM = "-----BEGIN RSA PRIVATE" + " KEY-----\nMIIEpAIBAAKCAQEA\n"
+# Published by design: Mapbox's and Stripe's names for a key that opens nothing.
+MAPBOX = "pk." + "eyJ1IjoiZXhhbXBsZSIsImEiOiJja2V4YW1wbGUifQ" + ".a1B2c3D4e5F6g7H8i9J0kL"
+STRIPE_PUBLIC = "pk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 TOKENS = [JWT, AWS_ID, GITHUB, SLACK, STRIPE, GOOGLE, PEM]
 PASSWORD = "correct-horse"
 PARAMETER = f"{SCHEME}/flows/sign/parameters"
@@ -98,6 +101,13 @@ ROWS = [
     Row("X04", defaulted([JWT], "any", "examples"), f"{PARAMETER}/any/schema/examples", ERROR, "J"),
     Row("X04", defaulted(SIGNATURE), f"{PARAMETER}/token/schema/default", ERROR, "d41d… (32"),
     Row("X05", public(f"https://e.org/a?access_token={PASSWORD}"), HREF, WARNING, "access_token"),
+    Row(
+        "X05",
+        public(f"https://e.org/a?access_token=s{MAPBOX[1:]}"),
+        HREF,
+        WARNING,
+        "a secret Mapbox token",
+    ),
     Row("X05", public(f"https://e.org/a?key={SIGNATURE}"), HREF, WARNING, "d41d… (32 characters)"),
     Row("X05", public(f"https://e.org/a?v={GOOGLE}"), HREF, WARNING, "a Google API key"),
 ]
@@ -145,6 +155,8 @@ def test_it_is_said(row: Row) -> None:
         ("X05", public("https://e.org/a?access_token=%3Ctoken%3E")),
         ("X05", public("https://e.org/a?access_token=anonymous")),
         ("X05", public("https://e.org/a?key=elevation-model-europe")),
+        ("X05", public(f"https://e.org/a?access_token={MAPBOX}")),
+        ("X05", public(f"https://e.org/a?key={STRIPE_PUBLIC}")),
         ("X05", public("https://e.org/a?id=5f0c3e9a7b1d4c2e8f6a0b1c2d3e4f5a")),
         ("X05", public(PRESIGNED[0])),  # (X01)
         (
