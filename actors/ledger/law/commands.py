@@ -218,12 +218,8 @@ class Import:
     id: EntityId
 
 
-Command = (
-    CreateApp
-    | RotateKey
-    | ReserveMerchant
-    | OpenMerchant
-    | ChangeMerchant
+MerchantCommand = (
+    ChangeMerchant
     | AddApp
     | RevokeApp
     | InviteUser
@@ -240,8 +236,11 @@ Command = (
     | AddWebhook
     | ReplaceWebhookSecret
     | RemoveWebhook
-    | Import
 )
+"""On a merchant's book that is open."""
+
+DirectoryCommand = CreateApp | RotateKey | ReserveMerchant
+Command = DirectoryCommand | OpenMerchant | MerchantCommand | Import
 
 
 @dataclass(frozen=True, slots=True)

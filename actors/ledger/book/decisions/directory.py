@@ -3,14 +3,17 @@
 from tollgate.actors.ledger.book.case import BookDecision, Entities
 from tollgate.actors.ledger.book.entities import App, AppKey
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.law.commands import CreateApp, ReserveMerchant, RotateKey
+from tollgate.actors.ledger.law.commands import (
+    CreateApp,
+    DirectoryCommand,
+    ReserveMerchant,
+    RotateKey,
+)
 from tollgate.actors.ledger.law.events import AppCreated, KeyRotated, MerchantReserved
 from tollgate.actors.ledger.law.ids import merchant_id, next_id
 from tollgate.actors.ledger.law.outcomes import absent
 
 KEYS_MAX = 2  # live ones of an app: during a rotation both work (part D)
-
-DirectoryCommand = CreateApp | RotateKey | ReserveMerchant
 
 
 def decide_in_directory(

@@ -38,10 +38,11 @@ from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
     ChangeMerchant,
-    CreateApp,
     DecideDispute,
+    DirectoryCommand,
     Import,
     InviteUser,
+    MerchantCommand,
     OpenDispute,
     OpenMerchant,
     Order,
@@ -50,34 +51,12 @@ from tollgate.actors.ledger.law.commands import (
     RemoveWebhook,
     ReplaceWebhookSecret,
     ReportFraud,
-    ReserveMerchant,
     RevokeApp,
     RevokeUser,
-    RotateKey,
     SaveCard,
     Void,
 )
 from tollgate.actors.ledger.law.outcomes import absent, forbidden
-
-MerchantCommand = (
-    ChangeMerchant
-    | AddApp
-    | RevokeApp
-    | InviteUser
-    | RevokeUser
-    | Authorise
-    | Capture
-    | Refund
-    | Void
-    | SaveCard
-    | OpenDispute
-    | DecideDispute
-    | ReportFraud
-    | PayOut
-    | AddWebhook
-    | ReplaceWebhookSecret
-    | RemoveWebhook
-)
 
 
 def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> BookDecision:
@@ -88,14 +67,14 @@ def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> BookDeci
             return refused
         inner = replace(order, command=command.command)
         return with_given_id(decide(head, entities, inner, at_ms), command.id)
-    is_for_directory = isinstance(command, CreateApp | RotateKey | ReserveMerchant)
+    is_for_directory = isinstance(command, DirectoryCommand)
     if is_for_directory != head.is_directory:
         return forbidden(f"{type(command).__name__} is not for the book {head.book}")
     if head.merchant is None and not (is_for_directory or isinstance(command, OpenMerchant)):
         return absent(f"there is no merchant {head.book}")
     if refused := refuse_access(head.merchant, command, order.origin.app):
         return refused
-    if isinstance(command, CreateApp | RotateKey | ReserveMerchant):
+    if isinstance(command, DirectoryCommand):
         return decide_in_directory(head, entities, command, at_ms)
     if isinstance(command, OpenMerchant):
         return decide_merchant_opening(head, command, at_ms)
