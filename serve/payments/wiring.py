@@ -37,8 +37,7 @@ from tollgate.serve.payments.api.call_limits import EngineLimits, engine_limits,
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.orders import CommandGateway
-from tollgate.serve.payments.mail.invitations import BackgroundInvitations
-from tollgate.serve.payments.mail.mailer import Mailer, open_mailer
+from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.tables import load_reference

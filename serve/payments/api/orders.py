@@ -1,7 +1,7 @@
 """From a command to a reply: the order, what became of it, and what that is over HTTP (part D,
 Idempotency-Key; F4).
 
-    Done         the status of its kind (statuses.py), its body; Idempotency-Replayed if a replay
+    Done         the status of its kind, its body; Idempotency-Replayed if a replay
     Refusal      400, or what its kind says
     TurnedAway   503: nothing was done
     Indefinite   503: it may have been done; the same idempotency key tells
@@ -18,6 +18,7 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Command, Order
 from tollgate.actors.ledger.law.outcomes import (
     Done,
+    DoneKind,
     Indefinite,
     OrderOutcome,
     Refusal,
@@ -39,12 +40,18 @@ from tollgate.serve.payments.api.rejections import (
     Unavailable,
 )
 from tollgate.serve.payments.api.replies import Header, Reply
-from tollgate.serve.payments.api.statuses import STATUS_OF
 from tollgate.serve.payments.reference.processing_errors import ProcessingErrors
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 
 DEADLINE_S = 10.0
 RETRY_AFTER_S = 2
+# A replay is answered from the same table as the first time.
+STATUS_OF = {
+    DoneKind.MADE: 201,
+    DoneKind.CHANGED: 204,
+    # A failed attempt is stored, and its reply is a processing error (part A, "Errors").
+    DoneKind.ATTEMPT_FAILED: 400,
+}
 REPLAYED: tuple[Header, ...] = ((b"idempotency-replayed", b"true"),)
 
 

@@ -35,243 +35,244 @@ merchant of an import is a test merchant. What is wrong is refused with the line
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Annotated, Self, get_args, get_origin
 
-from tollgate.actors.ledger.law.ids import is_id
-from tollgate.actors.ledger.law.values import (
-    BookId,
-    CardBrand,
-    CardSummary,
-    EntityId,
-    ProcessingError,
-)
-from tollgate.serve.payments.api.bodies import constraints
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema, model_validator
+from pydantic.fields import FieldInfo
+
+from tollgate.actors.ledger.law.values import CardBrand, CardSummary, EntityId, ProcessingError
+from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.imports.drafts import (
-    AppDraft,
-    CardDraft,
-    ImportDraft,
-    MerchantDraft,
-    MoveDraft,
-    PayoutDraft,
-    TransactionDraft,
+from tollgate.serve.payments.api.bodies.model_reader import RequestBody, read_model
+from tollgate.serve.payments.api.bodies.readers import Body
+from tollgate.serve.payments.api.bodies.requests import MerchantCreate
+from tollgate.serve.payments.api.bodies.wire_types import (
+    Amount,
+    CustomText,
+    Descriptor,
+    Flag,
+    Id,
+    KnownCurrency,
+    Name,
+    OptionalId,
+    Reading,
+    Text,
+    checked,
+    refusal,
+    schema,
 )
+from tollgate.serve.payments.api.rejections import BadRequest
 from tollgate.serve.payments.network.card import end_of_month_ms
-from tollgate.serve.payments.reference.data_file import DataFields, DataNode
+from tollgate.serve.payments.reference.data_file import DataNode
 from tollgate.serve.payments.reference.tables import ReferenceData
 from tollgate.serve.payments.secrets.keys import is_key
 
 VERSION = 1
 ENTITIES_MAX = 5_000
-TDS = ("", "attempt", "full")
-_BIN = re.compile(r"[0-9]{6}")
-_LAST4 = re.compile(r"[0-9]{4}")
-_EXPIRY = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])")
-# The directory numbers the books it opens from 1 upwards; given ids keep out of their way.
-_NUMBERED = re.compile(r"[0-9a-f]{8}00[0-9a-f]{14}")
-
-T = TypeVar("T")
-Check = Callable[[object, str], T | FieldError]
+SCHEMES = [scheme.value for scheme in CardBrand]
+NEW_IDS = frozenset({"id", "line"})
+# A field of new merchants that is not in files: theirs are test merchants.
+NOT_IN_FILES = "test"
 
 
-def read_import(root: DataNode, reference: ReferenceData) -> ImportDraft:
+def _like(fits: Callable[[str], object], why: str) -> PlainValidator:
+    """A check of texts. A text is not repeated in its refusal: it may be a secret."""
+    return checked(
+        lambda value, _: value if isinstance(value, str) and fits(value) else FieldError("", why)
+    )
+
+
+def _version(value: object, reading: Reading) -> int | FieldError:
+    del reading
+    if type(value) is not int or value != VERSION:
+        return FieldError("", f"is not {VERSION}, the version that is understood")
+    return value
+
+
+def _error(value: object, reading: Reading) -> ProcessingError | FieldError:
+    known = reading.reference.errors.by_code
+    if type(value) is not int or value not in known:
+        return FieldError("", f"{value} is no code of a processing error")
+    return known[value].error
+
+
+def _not_numbered(merchant: EntityId) -> EntityId:
+    """The directory numbers the books that it opens from 1 upwards; given ids keep out of their
+    way."""
+    if merchant[8:10] == "00":
+        why = "is of those that Tollgate gives: its digits 9 and 10 are 00"
+        raise refusal(FieldError("", why))
+    return merchant
+
+
+def _some(apps: tuple[EntityId, ...]) -> tuple[EntityId, ...]:
+    if not apps:
+        raise refusal(FieldError("", "is empty: somebody must have access"))
+    return apps
+
+
+Key = Annotated[str, _like(is_key, "is no key: 1 to 256 printable characters without blanks")]
+Bin = Annotated[str, _like(re.compile(r"[0-9]{6}").fullmatch, "is not six digits")]
+Last4 = Annotated[str, _like(re.compile(r"[0-9]{4}").fullmatch, "is not four digits")]
+Scheme = Annotated[str, _like(SCHEMES.__contains__, f"is not one of {', '.join(SCHEMES)}")]
+Month = Annotated[
+    str,
+    _like(re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])").fullmatch, "is not a month such as 2066-08"),
+]
+Tds = Annotated[str, _like(("attempt", "full").__contains__, "is neither attempt nor full")]
+ErrorCode = Annotated[ProcessingError | None, checked(_error), schema("integer")]
+Version = Annotated[int, checked(_version), schema("integer")]
+
+
+class ImportedApp(RequestBody):
+    id: Id
+    key: Key
+    name: Name = ""
+
+
+class ImportedMove(RequestBody):
+    """An entry of a trail: one of capture, refund and void, the others 0. A void has no line."""
+
+    capture: Amount = 0
+    refund: Amount = 0
+    void: Amount = 0
+    line: OptionalId = None
+    descriptor: Descriptor = ""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if len([amount for amount in (self.capture, self.refund, self.void) if amount]) != 1:
+            raise refusal(FieldError("", "is not one of capture, refund and void"))
+        if (self.line is None) is not bool(self.void):
+            why = "has no line" if self.void else "needs the id of its line"
+            raise refusal(FieldError("", why))
+        return self
+
+
+class KeptCard(RequestBody):
+    """What is kept of a card."""
+
+    bin: Bin
+    last4: Last4
+    scheme: Scheme
+    expiry: Month
+    code: Flag = False
+
+    def summary(self) -> CardSummary:
+        year, month = map(int, self.expiry.split("-"))
+        return CardSummary(
+            bin=self.bin,
+            last4=self.last4,
+            expiry_ms=end_of_month_ms(year, month),
+            scheme=CardBrand(self.scheme),
+            has_code=self.code,
+        )
+
+
+class ImportedTransaction(RequestBody):
+    id: Id
+    currency: KnownCurrency
+    amount: Amount
+    card: KeptCard
+    descriptor: Descriptor = ""
+    custom: CustomText = ""
+    tds: Tds = ""
+    source: OptionalId = None
+    error: ErrorCode = None
+    trail: tuple[ImportedMove, ...] = ()
+
+
+class ImportedCard(RequestBody):
+    id: Id
+    transaction: Id
+    notes: Text = ""
+
+
+class ImportedPayout(RequestBody):
+    line: Id
+    amount: Amount
+    description: Text = ""
+
+
+class ImportedMerchant(MerchantCreate):
+    id: Annotated[Id, AfterValidator(_not_numbered)]
+    key: Key
+    test: Flag = True
+    apps: Annotated[tuple[Id, ...], AfterValidator(_some)]
+    transactions: tuple[ImportedTransaction, ...] = ()
+    cards: tuple[ImportedCard, ...] = ()
+    payouts: tuple[ImportedPayout, ...] = ()
+
+
+class ImportedData(RequestBody):
+    """The content of a file. No new id is there twice."""
+
+    version: Version
+    apps: tuple[ImportedApp, ...] = ()
+    merchants: tuple[ImportedMerchant, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_something(self) -> Self:
+        if not self.apps and not self.merchants:
+            raise refusal(FieldError("", "holds neither apps nor merchants"))
+        return self
+
+
+def read_import(root: DataNode, reference: ReferenceData) -> ImportedData:
     """The content of a file. Raises DataFileError."""
-    return _Reader(reference).whole(root)
+    body = Body(_Reader().fields(root, ImportedData))
+    try:
+        return read_model(ImportedData, body, Reading(reference, TargetPolicy(), is_form=False))
+    except BadRequest as refused:
+        first = refused.errors[0]
+        _node_at(root, first.field).refuse(first.message)
 
 
 class _Reader:
-    """Reads one file; remembers the ids that it has seen."""
+    """Reads one file into the fields of bodies; remembers the new ids that it has seen."""
 
-    def __init__(self, reference: ReferenceData) -> None:
-        self._reference = reference
+    def __init__(self) -> None:
         self._seen: set[str] = set()
 
-    def whole(self, root: DataNode) -> ImportDraft:
-        fields = root.fields(("version",), ("apps", "merchants"))
-        if fields["version"].integer() != VERSION:
-            fields["version"].refuse(f"is not {VERSION}, the version that is understood")
-        apps = self._each(fields, "apps", self._app)
-        merchants = self._each(fields, "merchants", self._merchant)
-        if not apps and not merchants:
-            root.refuse("holds neither apps nor merchants")
-        return ImportDraft(apps, merchants)
+    def fields(self, node: DataNode, model: type[RequestBody]) -> dict[str, object]:
+        known = {name: each for name, each in model.model_fields.items() if name != NOT_IN_FILES}
+        required = tuple(name for name, each in known.items() if each.is_required())
+        optional = tuple(name for name in known if name not in required)
+        return {
+            name: self._field(name, each, known[name])
+            for name, each in node.fields(required, optional).nodes.items()
+            if not each.is_null
+        }
 
-    def _app(self, node: DataNode) -> AppDraft:
-        fields = node.fields(("id", "key"), ("name",))
-        app = self._new_id(fields["id"])
-        return AppDraft(app, _key(fields["key"]), _may(fields, "name", constraints.name))
+    def _field(self, name: str, node: DataNode, field: FieldInfo) -> object:
+        if name in NEW_IDS:
+            self._note_new(node)
+        if get_origin(field.annotation) is tuple:
+            item = get_args(field.annotation)[0]
+            return [self._value(each, item) for each in node.items()]
+        shown = (each.json_schema for each in field.metadata if isinstance(each, WithJsonSchema))
+        if any(each and each.get("type") in ("integer", "boolean", "object") for each in shown):
+            return node.value()
+        return self._value(node, field.annotation)
 
-    def _merchant(self, node: DataNode) -> MerchantDraft:
-        fields = node.fields(
-            ("id", "key", "currency", "email", "website", "descriptor", "company", "apps"),
-            ("name", "bank", "transactions", "cards", "payouts"),
-        )
-        reference = self._reference
-        company = fields["company"].fields(("country",), ("number",))
-        bank = fields["bank"].fields((), ("iban",)) if fields.get("bank") else DataFields({})
-        merchant = self._new_id(fields["id"])
-        if _NUMBERED.fullmatch(merchant):
-            fields["id"].refuse("is of those that Tollgate gives: its digits 9 and 10 are 00")
-        apps = tuple(_id(item) for item in fields["apps"].items())
-        if not apps:
-            fields["apps"].refuse("is empty: somebody must have access")
-        return MerchantDraft(
-            id=BookId(merchant),
-            public_key=_key(fields["key"]),
-            name=_may(fields, "name", constraints.name),
-            currency=_checked(
-                fields["currency"],
-                lambda value, place: constraints.funding_currency(
-                    value, reference.currencies, place
-                ),
-            ),
-            email=_checked(fields["email"], constraints.email),
-            website=_checked(fields["website"], constraints.website),
-            descriptor=_checked(fields["descriptor"], constraints.descriptor),
-            company_country=_checked(
-                company["country"],
-                lambda value, place: constraints.country(value, reference.countries, place),
-            ),
-            company_number=_may(company, "number", constraints.company_number),
-            iban=_may(
-                bank,
-                "iban",
-                lambda value, place: constraints.iban(value, reference.iban_lengths, place),
-            ),
-            apps=apps,
-            transactions=self._each(fields, "transactions", self._transaction),
-            cards=self._each(fields, "cards", self._card),
-            payouts=self._each(fields, "payouts", self._payout),
-        )
+    def _value(self, node: DataNode, kind: object) -> object:
+        """A text is taken as it is written, so that the country NO is no boolean."""
+        if isinstance(kind, type) and issubclass(kind, RequestBody):
+            return self.fields(node, kind)
+        return node.text()
 
-    def _transaction(self, node: DataNode) -> TransactionDraft:
-        fields = node.fields(
-            ("id", "currency", "amount", "card"),
-            ("descriptor", "custom", "tds", "source", "error", "trail"),
-        )
-        tds, source, custom = fields.text("tds"), fields.get("source"), fields.get("custom")
-        if tds not in TDS:
-            fields["tds"].refuse(f"{tds!r} is neither attempt nor full")
-        return TransactionDraft(
-            id=self._new_id(fields["id"]),
-            currency=_checked(
-                fields["currency"],
-                lambda value, place: constraints.currency(value, self._reference.currencies, place),
-            ),
-            amount=_amount(fields["amount"]),
-            card=_card_summary(fields["card"]),
-            descriptor=_may(fields, "descriptor", constraints.descriptor),
-            custom=_value(custom, constraints.custom) if custom else "",
-            tds=tds,
-            source=_id(source) if source else None,
-            error=self._error(fields.get("error")),
-            trail=self._each(fields, "trail", self._move),
-        )
-
-    def _error(self, node: DataNode | None) -> ProcessingError | None:
-        if node is None:
-            return None
-        if (code := node.integer()) not in self._reference.errors.by_code:
-            node.refuse(f"{code} is no code of a processing error")
-        return self._reference.errors.error(code)
-
-    def _move(self, node: DataNode) -> MoveDraft:
-        kinds = ("capture", "refund", "void")
-        fields = node.fields((), (*kinds, "line", "descriptor"))
-        found = [kind for kind in kinds if fields.get(kind)]
-        if len(found) != 1:
-            node.refuse("is not one of capture, refund and void")
-        (kind,), line = found, fields.get("line")
-        if (line is None) is not (kind == "void"):
-            node.refuse("needs the id of its line" if line is None else "has no line")
-        return MoveDraft(
-            kind=kind,
-            amount=_amount(fields[kind]),
-            line=self._new_id(line) if line else None,
-            descriptor=_may(fields, "descriptor", constraints.descriptor),
-        )
-
-    def _card(self, node: DataNode) -> CardDraft:
-        fields = node.fields(("id", "transaction"), ("notes",))
-        card = self._new_id(fields["id"])
-        return CardDraft(
-            card, _id(fields["transaction"]), _may(fields, "notes", constraints.plain_text)
-        )
-
-    def _payout(self, node: DataNode) -> PayoutDraft:
-        fields = node.fields(("line", "amount"), ("description",))
-        line, amount = self._new_id(fields["line"]), _amount(fields["amount"])
-        return PayoutDraft(line, amount, _may(fields, "description", constraints.plain_text))
-
-    def _each(self, fields: DataFields, name: str, read: Callable[[DataNode], T]) -> tuple[T, ...]:
-        node = fields.get(name)
-        return () if node is None else tuple(read(item) for item in node.items())
-
-    def _new_id(self, node: DataNode) -> EntityId:
-        found = _id(node)
-        if found in self._seen:
-            node.refuse(f"{found} is there twice")
+    def _note_new(self, node: DataNode) -> None:
+        text = node.text()
+        if text in self._seen:
+            node.refuse(f"{text} is there twice")
         if len(self._seen) >= ENTITIES_MAX:
             node.refuse(f"is one too many: a file holds at most {ENTITIES_MAX} entities")
-        self._seen.add(found)
-        return found
+        self._seen.add(text)
 
 
-def _id(node: DataNode) -> EntityId:
-    text = node.text()
-    if not is_id(text):
-        node.refuse(f"{text[:40]!r} is no id: 24 hexadecimal digits in lower case")
-    return EntityId(text)
-
-
-def _key(node: DataNode) -> str:
-    text = node.text()
-    if not is_key(text):
-        # (not repeated here: it may be a secret)
-        node.refuse("is no key: 1 to 256 printable characters without blanks")
-    return text
-
-
-def _amount(node: DataNode) -> int:
-    return _value(node, constraints.amount)
-
-
-def _checked(node: DataNode, check: Check[T]) -> T:
-    """A text that a constraint takes."""
-    return _taken(node, check(node.text(), node.place))
-
-
-def _value(node: DataNode, check: Check[T]) -> T:
-    """A value that a constraint takes."""
-    return _taken(node, check(node.value(), node.place))
-
-
-def _taken(node: DataNode, found: T | FieldError) -> T:
-    if isinstance(found, FieldError):
-        node.refuse(found.message)
-    return found
-
-
-def _may(fields: DataFields, name: str, check: Check[str]) -> str:
-    node = fields.get(name)
-    return "" if node is None else _checked(node, check)
-
-
-def _card_summary(node: DataNode) -> CardSummary:
-    fields = node.fields(("bin", "last4", "scheme", "expiry"), ("code",))
-    for name, shape, what in (("bin", _BIN, "six digits"), ("last4", _LAST4, "four digits")):
-        if not shape.fullmatch(fields.text(name)):
-            fields[name].refuse(f"is not {what}")
-    schemes = {scheme.value: scheme for scheme in CardBrand}
-    if fields.text("scheme") not in schemes:
-        fields["scheme"].refuse(f"is not one of {', '.join(schemes)}")
-    expiry = _EXPIRY.fullmatch(fields.text("expiry"))
-    if expiry is None:
-        fields["expiry"].refuse("is not a month such as 2066-08")
-    return CardSummary(
-        bin=fields.text("bin"),
-        last4=fields.text("last4"),
-        expiry_ms=end_of_month_ms(int(expiry[1]), int(expiry[2])),
-        scheme=schemes[fields.text("scheme")],
-        has_code=fields.is_set("code"),
-    )
+def _node_at(root: DataNode, place: str) -> DataNode:
+    """The node that the dotted path of a refusal leads to."""
+    node = root
+    for step in filter(None, place.split(".")):
+        node = dict(node.pairs())[step] if node.is_map else node.items()[int(step)]
+    return node

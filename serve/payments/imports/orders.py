@@ -5,9 +5,6 @@ nothing, and one that failed half-way goes on where it stopped. What Tollgate ha
 given ids or keys already, and did not come from here, is left alone: the import is refused.
 """
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
-
 from tollgate.actors.kernel.hashing import digest
 from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law.commands import (
@@ -17,135 +14,135 @@ from tollgate.actors.ledger.law.commands import (
     Command,
     CreateApp,
     Import,
-    OpenMerchant,
     PayOut,
     Refund,
     SaveCard,
     Void,
 )
-from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
 from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.rejections import BadRequest, NotFound
-from tollgate.serve.payments.imports.drafts import (
-    AppDraft,
-    ImportDraft,
-    MerchantDraft,
-    MoveDraft,
-    TransactionDraft,
+from tollgate.serve.payments.api.routes.merchants import opening
+from tollgate.serve.payments.imports.files import (
+    ImportedApp,
+    ImportedData,
+    ImportedMerchant,
+    ImportedMove,
+    ImportedTransaction,
 )
 
-KINDS = ("app", "merchant", "transaction", "line", "card")
-OTHER_KINDS = ("dispute", "fraud", "user", "webhook", "event")
+KINDS = [
+    "app",
+    "merchant",
+    "transaction",
+    "line",
+    "card",
+    "dispute",
+    "fraud",
+    "user",
+    "webhook",
+    "event",
+]
+# The parts of an entry that are orders of their own.
+PARTS = frozenset({"transactions", "cards", "payouts", "trail"})
 
 
-@dataclass(frozen=True, slots=True)
-class ImportCounts:
-    """The numbers of entities that are in the books because of a file."""
-
-    apps: int = 0
-    merchants: int = 0
-    transactions: int = 0
-    lines: int = 0
-    cards: int = 0
-
-
-async def import_draft(context: ApiContext, call: Call, draft: ImportDraft) -> ImportCounts:
-    """Raises BadRequest and whatever an order may be answered with."""
+async def import_data(context: ApiContext, call: Call, data: ImportedData) -> dict[str, int]:
+    """The numbers of entities that are in the books because of a file. Raises BadRequest and
+    whatever an order may be answered with."""
     importer = _Importer(context, call)
-    for app in draft.apps:
+    for app in data.apps:
         await importer.app(app)
-    for merchant in draft.merchants:
+    for merchant in data.merchants:
         await importer.merchant(merchant)
-    return importer.made
+    transactions = [each for merchant in data.merchants for each in merchant.transactions]
+    lines = [move for each in transactions for move in each.trail if move.line]
+    return {
+        "apps": len(data.apps),
+        "merchants": len(data.merchants),
+        "transactions": len(transactions),
+        "lines": len(lines) + sum(len(each.payouts) for each in data.merchants),
+        "cards": sum(len(each.cards) for each in data.merchants),
+    }
 
 
 class _Importer:
     def __init__(self, context: ApiContext, call: Call) -> None:
         self._context = context
         self._call = call
-        self.made = ImportCounts()
 
-    async def app(self, draft: AppDraft) -> None:
-        stored = self._context.digests.stored(draft.key)
+    async def app(self, app: ImportedApp) -> None:
+        stored = self._context.digests.stored(app.key)
         owner = await self._context.store.key_owner(stored.digest)
-        if owner is not None and owner.app != draft.id:
-            raise _taken("the key of an app", draft.id)
-        command = CreateApp(draft.name, stored.digest, stored.last4)
-        await self._import("app", DIRECTORY, command, draft.id, stored)
-        self.made = replace(self.made, apps=self.made.apps + 1)
+        if owner is not None and owner.app != app.id:
+            raise _taken("the key of an app", app.id)
+        command = CreateApp(app.name, stored.digest, stored.last4)
+        await self._import("app", DIRECTORY, command, app.id, app)
 
-    async def merchant(self, draft: MerchantDraft) -> None:
-        book = draft.id
-        owner = await self._context.store.merchant_by_public_key(draft.public_key)
-        if owner is not None and owner.id != EntityId(book):
-            raise _taken("the public key", EntityId(book))
-        await self._require_free("merchant", book, EntityId(book))
-        first, *others = [await self._app(app) for app in draft.apps]
-        shown = replace(draft, transactions=(), cards=(), payouts=())
-        await self._order(book, _opening(self._context, draft, first), "merchant", shown)
+    async def merchant(self, merchant: ImportedMerchant) -> None:
+        book = BookId(merchant.id)
+        owner = await self._context.store.merchant_by_public_key(merchant.key)
+        if owner is not None and owner.id != merchant.id:
+            raise _taken("the public key", merchant.id)
+        await self._require_free("merchant", book, merchant.id)
+        first, *others = [await self._app(app) for app in merchant.apps]
+        command = opening(merchant, self._context.reference, first, merchant.key)
+        await self._order(book, command, "merchant", merchant)
         for app in others:
             added = AddApp(app.id, app.name, app.created_ms)
-            await self._order(book, added, f"app {app.id}", app.id)
-        self.made = replace(self.made, merchants=self.made.merchants + 1)
-        for transaction in draft.transactions:
-            await self._transaction(draft, transaction)
-        for card in draft.cards:
+            await self._order(book, added, f"app {app.id}", merchant)
+        for transaction in merchant.transactions:
+            await self._transaction(merchant, transaction)
+        for card in merchant.cards:
             await self._import("card", book, SaveCard(card.transaction, card.notes), card.id, card)
-            self.made = replace(self.made, cards=self.made.cards + 1)
-        for payout in draft.payouts:
-            await self._line(book, PayOut(payout.amount, payout.description), payout.line, payout)
+        for payout in merchant.payouts:
+            paid = PayOut(payout.amount, payout.description)
+            await self._import("line", book, paid, payout.line, payout)
 
-    async def _transaction(self, merchant: MerchantDraft, draft: TransactionDraft) -> None:
-        book = merchant.id
+    async def _transaction(
+        self, merchant: ImportedMerchant, transaction: ImportedTransaction
+    ) -> None:
         command = Authorise(
-            currency=draft.currency.code,
-            exponent=draft.currency.exponent,
-            amount=draft.amount,
-            card=draft.card,
-            descriptor=draft.descriptor,
-            custom=draft.custom,
-            error=draft.error,
-            tds=draft.tds,
-            source=draft.source,
+            currency=transaction.currency.code,
+            exponent=transaction.currency.exponent,
+            amount=transaction.amount,
+            card=transaction.card.summary(),
+            descriptor=transaction.descriptor,
+            custom=transaction.custom,
+            error=transaction.error,
+            tds=transaction.tds,
+            source=transaction.source,
         )
-        await self._import("transaction", book, command, draft.id, replace(draft, trail=()))
-        self.made = replace(self.made, transactions=self.made.transactions + 1)
-        for number, move in enumerate(draft.trail):
-            await self._move(merchant, draft, number, move)
+        book = BookId(merchant.id)
+        await self._import("transaction", book, command, transaction.id, transaction)
+        for number, move in enumerate(transaction.trail):
+            moved = self._moved(merchant, transaction, move)
+            if isinstance(moved, Void):
+                await self._order(book, moved, f"void {number} of {transaction.id}", move)
+            else:
+                assert move.line is not None, "captures and refunds have one"
+                await self._import("line", book, moved, move.line, move)
 
-    async def _move(
-        self, merchant: MerchantDraft, transaction: TransactionDraft, number: int, move: MoveDraft
-    ) -> None:
-        book = merchant.id
-        if move.line is None:
-            void = Void(transaction.id, move.amount)
-            await self._order(book, void, f"void {number} of {transaction.id}", move)
-        elif move.kind == "refund":
-            refund = Refund(transaction.id, move.amount, move.descriptor)
-            await self._line(book, refund, move.line, move)
-        else:
-            context, code = self._context, transaction.currency.code
-            capture = Capture(
-                transaction=transaction.id,
-                amount=move.amount,
-                currency=None,
-                descriptor=move.descriptor,
-                rate=context.exchange_rate(code, merchant.currency),
-                flat_rate=context.exchange_rate(
-                    context.reference.pricing.flat.currency, merchant.currency
-                ),
-            )
-            await self._line(book, capture, move.line, move)
-
-    async def _line(
-        self, book: BookId, command: Capture | Refund | PayOut, line: EntityId, shown: object
-    ) -> None:
-        await self._import("line", book, command, line, shown)
-        self.made = replace(self.made, lines=self.made.lines + 1)
+    def _moved(
+        self, merchant: ImportedMerchant, transaction: ImportedTransaction, move: ImportedMove
+    ) -> Capture | Refund | Void:
+        if move.void:
+            return Void(transaction.id, move.void)
+        if move.refund:
+            return Refund(transaction.id, move.refund, move.descriptor)
+        context, funding = self._context, merchant.currency
+        return Capture(
+            transaction=transaction.id,
+            amount=move.capture,
+            currency=None,
+            descriptor=move.descriptor,
+            rate=context.exchange_rate(transaction.currency.code, funding),
+            flat_rate=context.exchange_rate(context.reference.pricing.flat.currency, funding),
+        )
 
     async def _app(self, app: EntityId) -> App:
         try:
@@ -161,49 +158,24 @@ class _Importer:
         book: BookId,
         command: CreateApp | Authorise | Capture | Refund | SaveCard | PayOut,
         given: EntityId,
-        shown: object,
+        entry: RequestBody,
     ) -> None:
         await self._require_free(kind, book, given)
-        await self._order(book, Import(command, given), f"{kind} {given}", shown)
+        await self._order(book, Import(command, given), f"{kind} {given}", entry)
 
-    async def _order(self, book: BookId, command: Command, what: str, shown: object) -> Done:
-        """`shown`: what the file says, without rates and fees, which are of the day: by it an
-        import is the same one again."""
-        body = Body({"import": repr(shown)})
+    async def _order(self, book: BookId, command: Command, what: str, entry: RequestBody) -> None:
+        """An import is the same one again by its `entry`, so without rates and fees, which are of
+        the day."""
+        body = Body({"import": entry.model_dump(mode="json", exclude=PARTS, serialize_as_any=True)})
         key = f"import {digest(book.encode(), what.encode())}"
-        return await self._context.execute(self._call, book, command, body, idempotency_key=key)
+        await self._context.execute(self._call, book, command, body, idempotency_key=key)
 
     async def _require_free(self, kind: str, book: BookId, given: EntityId) -> None:
         """Checks that nothing else has the id; within its kind and book, the book itself does."""
-        async for found_kind, found_book in self._found(given):
-            if (found_kind, found_book) != (kind, book):
+        for found_kind in KINDS:
+            row = await self._context.store.entity(found_kind, given)
+            if row is not None and (found_kind, row.book) != (kind, book):
                 raise _taken(f"the id of a {found_kind}", given)
-
-    async def _found(self, given: EntityId) -> AsyncIterator[tuple[str, BookId]]:
-        for kind in (*KINDS, *OTHER_KINDS):
-            row = await self._context.store.entity(kind, given)
-            if row is not None:
-                yield kind, row.book
-
-
-def _opening(context: ApiContext, draft: MerchantDraft, creator: App) -> OpenMerchant:
-    return OpenMerchant(
-        public_key=draft.public_key,
-        name=draft.name,
-        currency=draft.currency,
-        is_test=True,
-        email=draft.email,
-        website=draft.website,
-        descriptor=draft.descriptor,
-        company_country=draft.company_country,
-        company_number=draft.company_number,
-        iban=draft.iban,
-        pricing=context.reference.pricing,
-        creator=creator.id,
-        creator_name=creator.name,
-        creator_created_ms=creator.created_ms,
-        exponent=context.reference.currencies.exponent(draft.currency),
-    )
 
 
 def _taken(what: str, entity: EntityId) -> BadRequest:

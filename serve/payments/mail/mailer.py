@@ -6,6 +6,8 @@ later. Nothing that comes from outside can add a header: addresses are checked f
 names lose their control characters.
 """
 
+import asyncio
+import logging
 import re
 import secrets
 from dataclasses import dataclass
@@ -28,6 +30,8 @@ from tollgate.serve.payments.mail.outbox import MailError, Outbox, outbox_folder
 from tollgate.serve.settings.choices import SmtpTls
 from tollgate.serve.settings.payments import MailSettings
 
+LOG = logging.getLogger("tollgate.payments.mail")
+UNDER_WAY_MAX = 100
 _REFUSALS = (
     aiosmtplib.SMTPDataError,
     aiosmtplib.SMTPRecipientsRefused,
@@ -119,6 +123,39 @@ class Mailer:
             path.unlink(missing_ok=True)
             sent += 1
         return sent
+
+
+class BackgroundInvitations:
+    """Hands invitations to the post, beside the calls: nobody who invites waits for a mail server.
+    Belongs to one event loop.
+
+    `mails_for_test`: also those of test merchants, which anybody can open."""
+
+    def __init__(self, post: Mailer, *, mails_for_test: bool = False) -> None:
+        self._post = post
+        self._mails_for_test = mails_for_test
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def send(self, invitation: Invitation) -> None:
+        """Beyond `UNDER_WAY_MAX` at once an invitation is dropped, and that is logged."""
+        if invitation.is_test and not self._mails_for_test:
+            return
+        if len(self._under_way) >= UNDER_WAY_MAX:
+            LOG.error("an invitation was dropped: %d are under way already", UNDER_WAY_MAX)
+            return
+        task = asyncio.get_running_loop().create_task(self._send(invitation))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def sent(self) -> None:
+        """Waits until nothing is under way."""
+        await asyncio.gather(*self._under_way)
+
+    async def _send(self, invitation: Invitation) -> None:
+        try:
+            await self._post.invite(invitation)
+        except MailError as error:
+            LOG.error("an invitation was lost: %s", error)
 
 
 class SmtpTransport:

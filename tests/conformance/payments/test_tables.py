@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tollgate.actors.ledger.law.values import Currency
+from tollgate.serve.payments.api.bodies.constraints import iban_problem
 from tollgate.serve.payments.reference.data_file import DataFileError
-from tollgate.serve.payments.reference.iban import iban_problem
 from tollgate.serve.payments.reference.tables import ReferenceData, load_reference
 
 FOLDER = Path(__file__).parents[3] / "configs/payments"

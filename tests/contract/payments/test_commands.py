@@ -131,9 +131,7 @@ def test_a_file_is_checked_before_anybody_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "shop.yaml"
     file.write_text("version: 1\napps:\n  - {id: x, key: k}\n")
     said = one_line(tollgate(tmp_path, "import", str(file), "--url", "http://127.0.0.1:9"))
-    assert said == (
-        f"tollgate: {file}:3: apps[0].id: 'x' is no id: 24 hexadecimal digits in lower case\n"
-    )
+    assert said == (f"tollgate: {file}:3: apps[0].id: must be an id: 24 digits of 0-9 and a-f\n")
     missing = one_line(tollgate(tmp_path, "import", str(tmp_path / "none.yaml")))
     assert "none.yaml: cannot be read: No such file" in missing
 

@@ -19,10 +19,10 @@ import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from tests.support.manual_clock import ManualClock
-from tollgate.serve.payments.mail.invitations import BackgroundInvitations
 from tollgate.serve.payments.mail.mailer import (
     NAME_LENGTH_MAX,
     SUBJECT,
+    BackgroundInvitations,
     Invitation,
     Mailer,
     SmtpTransport,

@@ -7,9 +7,8 @@ import pytest
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
 from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.bodies.constraints import FieldError, iban_problem
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
-from tollgate.serve.payments.reference.iban import iban_problem
 
 LENGTHS = {"DK": 18, "GB": 22, "NO": 15}
 COUNTRIES = frozenset({"DK", "NO"})

@@ -4,8 +4,7 @@ import pytest
 
 from tests.support.ledger.books import DECLINED, DKK, EUR
 from tollgate.actors.ledger.law.values import CardBrand, Price, Pricing
-from tollgate.serve.payments.imports.drafts import ImportDraft
-from tollgate.serve.payments.imports.files import ENTITIES_MAX, read_import
+from tollgate.serve.payments.imports.files import ENTITIES_MAX, ImportedData, read_import
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 from tollgate.serve.payments.reference.data_file import DataFileError, read_data_text
 from tollgate.serve.payments.reference.exchange_rates import TableOfRates
@@ -59,31 +58,29 @@ WHOLE = f"""{APPS}merchants:
 """
 
 
-def read(text: str) -> ImportDraft:
+def read(text: str) -> ImportedData:
     return read_import(read_data_text("shop.yaml", text.encode()), REFERENCE)
 
 
 def test_a_whole_file() -> None:
-    draft = read(WHOLE)
-    (app,), (merchant,) = draft.apps, draft.merchants
+    data = read(WHOLE)
+    (app,), (merchant,) = data.apps, data.merchants
     assert (app.id, app.key, app.name) == ("555eca95ed59804d2cf12b11", "4ff7de37", "Shop")
-    assert (merchant.currency, merchant.company_number, merchant.iban) == ("DKK", "", "")
+    assert (merchant.currency, merchant.company.number, merchant.bank.iban) == ("DKK", "", "")
+    assert merchant.test
     assert merchant.apps == (app.id,)
     failed, good = merchant.transactions
     assert failed.error == DECLINED
     assert failed.custom == '{"a":[1,true,null,"x"]}'
-    assert (failed.card.bin, failed.card.scheme, failed.card.has_code) == (
-        "410000",
-        CardBrand.VISA,
-        True,
-    )
+    card = failed.card.summary()
+    assert (card.bin, card.scheme, card.has_code) == ("410000", CardBrand.VISA, True)
     assert good.error is None
     assert (good.source, good.tds, good.descriptor) == (failed.id, "attempt", "Coffee")
-    assert (good.card.last4, good.card.has_code) == ("0012", False)
-    assert [(move.kind, move.amount, bool(move.line)) for move in good.trail] == [
-        ("capture", 200, True),
-        ("refund", 120, True),
-        ("void", 40, False),
+    assert (good.card.last4, good.card.code) == ("0012", False)
+    assert [(each.capture, each.refund, each.void, bool(each.line)) for each in good.trail] == [
+        (200, 0, 0, True),
+        (0, 120, 0, True),
+        (0, 0, 40, False),
     ]
     assert merchant.cards[0].notes == "Mine"
     assert merchant.payouts[0].amount == 10
@@ -101,7 +98,7 @@ BAD = [
     (f"{APPS}shops: []", "4: shops: is unknown"),
     (APPS.replace("key: 4ff7de37", "key: a b"), "3: apps[0].key: is no key"),
     (APPS.replace("key: 4ff7de37, ", ""), "3: apps[0]: key is missing"),
-    (APPS.replace("555e", "555E"), "3: apps[0].id: '555Eca95ed59804d2cf12b11' is no id"),
+    (APPS.replace("555e", "555E"), "3: apps[0].id: must be an id: 24 digits"),
     (WHOLE.replace("62a78e", "62a78d"), "29: merchants[0].transactions[1].trail[1].line: 560fd97a"),
     (WHOLE.replace("bdfe0308c", "bdf00308c"), "5: merchants[0].id: is of those that Tollgate"),
     (WHOLE.replace("currency: DKK\n    email", "currency: XXX\n    email"), "7: merchants[0].curr"),
@@ -122,7 +119,7 @@ BAD = [
         "must be an object",
     ),
     (WHOLE.replace("error: 8", "error: 99"), "19: merchants[0].transactions[0].error: 99 is no"),
-    (WHOLE.replace("attempt", "half"), "tds: 'half' is neither attempt nor full"),
+    (WHOLE.replace("attempt", "half"), "tds: is neither attempt nor full"),
     (WHOLE.replace("void: 40", "void: 40, refund: 1"), "is not one of capture, refund and void"),
     (WHOLE.replace("void: 40", "capture: 40"), "needs the id of its line"),
     (WHOLE.replace("void: 40", "void: 40, line: 560fd97a7973ff3d2362a7ff"), "has no line"),

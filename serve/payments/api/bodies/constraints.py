@@ -13,7 +13,6 @@ from email_validator import EmailNotValidError, validate_email
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
 from tollgate.serve.payments.api.bodies.strict_json import canonical_json, depth_of
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
-from tollgate.serve.payments.reference.iban import iban_problem
 
 DESCRIPTOR_LENGTH_MAX = 22
 NAME_LENGTH_MAX = 256
@@ -26,6 +25,8 @@ CUSTOM_DEPTH_MAX = 32
 _AMOUNT = re.compile(r"[0-9]{1,16}")
 _HOST = re.compile(r"(?!-)[\w-]{1,63}(?<!-)(\.(?!-)[\w-]{1,63}(?<!-))*\.?")
 _COMPANY_NUMBER = re.compile(r"[\w./ -]{1,64}")
+_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]+")
+_IBAN_MODULUS = 97  # ISO 7064, MOD 97-10
 # Marks that turn the direction of the text after them, so that it reads as what it is not.
 _DIRECTIONS = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _BREAKS = frozenset({"Cc", "Cs", "Zl", "Zp"})
@@ -145,6 +146,25 @@ def iban(value: object, lengths: Mapping[str, int], field: str = "bank.iban") ->
     compact = value.replace(" ", "").upper()
     problem = iban_problem(compact, lengths)
     return FieldError(field, problem) if problem else compact
+
+
+def iban_problem(iban: str, lengths: Mapping[str, int]) -> str | None:
+    """The fault of an IBAN (part B) that is written without spaces, in capitals; None: it has none.
+    `lengths`: characters of an IBAN by country code."""
+    if not _IBAN.fullmatch(iban):
+        return "must be two letters, two digits, then letters and digits"
+    country = iban[:2]
+    if country not in lengths:
+        return f"is of {country}, where there are no IBANs"
+    if len(iban) != lengths[country]:
+        return f"must have {lengths[country]} characters in {country}, not {len(iban)}"
+    return None if _iban_remainder(iban) == 1 else "has wrong check digits"
+
+
+def _iban_remainder(iban: str) -> int:
+    """Country and check digits to the end, letters to two digits each (A is 10), modulo 97."""
+    rearranged = iban[4:] + iban[:4]
+    return int("".join(str(int(each, 36)) for each in rearranged)) % _IBAN_MODULUS
 
 
 def currency(

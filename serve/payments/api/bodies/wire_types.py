@@ -42,7 +42,9 @@ class Reading:
 FieldCheck = Callable[[object, Reading], object]
 
 
-def _checked(check: FieldCheck) -> PlainValidator:
+def checked(check: FieldCheck) -> PlainValidator:
+    """A check as pydantic takes it."""
+
     def validate(value: object, info: ValidationInfo) -> object:
         assert isinstance(info.context, Reading), "bodies are read with one"
         found = check(value, info.context)
@@ -99,20 +101,21 @@ def _whole(highest: int) -> FieldCheck:
     return check
 
 
-def _schema(kind: str, *examples: object, **more: Any) -> WithJsonSchema:
+def schema(kind: str, *examples: object, **more: Any) -> WithJsonSchema:
+    """A type of JSON as pydantic takes it."""
     shown: dict[str, Any] = {"examples": list(examples)} if examples else {}
     return WithJsonSchema({"type": kind} | more | shown)
 
 
-_ID_SCHEMA = _schema("string", "560fd96b7973ff3d2362a78c", pattern=ID_PATTERN)
-_AMOUNT_SCHEMA = _schema("integer", 995, minimum=1, maximum=AMOUNT_MAX, description="minor units")
-_CURRENCY_SCHEMA = _schema("string", "EUR", pattern="^[A-Z]{3}$")
+_ID_SCHEMA = schema("string", "560fd96b7973ff3d2362a78c", pattern=ID_PATTERN)
+_AMOUNT_SCHEMA = schema("integer", 995, minimum=1, maximum=AMOUNT_MAX, description="minor units")
+_CURRENCY_SCHEMA = schema("string", "EUR", pattern="^[A-Z]{3}$")
 
-Id = Annotated[EntityId, _checked(_id), _ID_SCHEMA]
+Id = Annotated[EntityId, checked(_id), _ID_SCHEMA]
 EventIds = Annotated[
     list[EntityId],
-    _checked(_ids),
-    _schema(
+    checked(_ids),
+    schema(
         "array",
         items={"type": "string", "pattern": ID_PATTERN},
         minItems=1,
@@ -122,36 +125,36 @@ EventIds = Annotated[
 # `false` means absent as well, because clients send that.
 OptionalId = Annotated[
     EntityId | None,
-    _checked(lambda value, reading: None if value is False else _id(value, reading)),
+    checked(lambda value, reading: None if value is False else _id(value, reading)),
     WithJsonSchema({"anyOf": [_ID_SCHEMA.json_schema, {"const": False}]}),
 ]
 Amount = Annotated[
     int,
-    _checked(lambda value, reading: constraints.amount(value, "", is_form=reading.is_form)),
+    checked(lambda value, reading: constraints.amount(value, "", is_form=reading.is_form)),
     _AMOUNT_SCHEMA,
 ]
 Flag = Annotated[
     bool,
-    _checked(lambda value, reading: constraints.flag(value, "", is_form=reading.is_form)),
-    _schema("boolean"),
+    checked(lambda value, reading: constraints.flag(value, "", is_form=reading.is_form)),
+    schema("boolean"),
 ]
-CurrencyCode = Annotated[Currency, _checked(_any_currency), _CURRENCY_SCHEMA]
+CurrencyCode = Annotated[Currency, checked(_any_currency), _CURRENCY_SCHEMA]
 KnownCurrency = Annotated[
     CurrencyEntry,
-    _checked(lambda value, reading: constraints.currency(value, reading.reference.currencies, "")),
+    checked(lambda value, reading: constraints.currency(value, reading.reference.currencies, "")),
     _CURRENCY_SCHEMA,
 ]
 FundingCurrency = Annotated[
     Currency,
-    _checked(
+    checked(
         lambda value, reading: constraints.funding_currency(value, reading.reference.currencies, "")
     ),
-    _schema("string", "DKK", pattern="^[A-Z]{3}$"),
+    schema("string", "DKK", pattern="^[A-Z]{3}$"),
 ]
 Descriptor = Annotated[
     str,
-    _checked(lambda value, _: constraints.descriptor(value, "")),
-    _schema(
+    checked(lambda value, _: constraints.descriptor(value, "")),
+    schema(
         "string",
         "Coffee & Cake",
         maxLength=constraints.DESCRIPTOR_LENGTH_MAX,
@@ -160,43 +163,43 @@ Descriptor = Annotated[
 ]
 Name = Annotated[
     str,
-    _checked(_text(constraints.NAME_LENGTH_MAX)),
-    _schema("string", "Coffee & Cake", maxLength=constraints.NAME_LENGTH_MAX),
+    checked(_text(constraints.NAME_LENGTH_MAX)),
+    schema("string", "Coffee & Cake", maxLength=constraints.NAME_LENGTH_MAX),
 ]
 Text = Annotated[
     str,
-    _checked(_text(constraints.TEXT_LENGTH_MAX)),
-    _schema("string", maxLength=constraints.TEXT_LENGTH_MAX),
+    checked(_text(constraints.TEXT_LENGTH_MAX)),
+    schema("string", maxLength=constraints.TEXT_LENGTH_MAX),
 ]
 Email = Annotated[
     str,
-    _checked(lambda value, _: constraints.email(value, "")),
-    _schema("string", "shop@example.com", maxLength=constraints.EMAIL_LENGTH_MAX),
+    checked(lambda value, _: constraints.email(value, "")),
+    schema("string", "shop@example.com", maxLength=constraints.EMAIL_LENGTH_MAX),
 ]
 Website = Annotated[
     str,
-    _checked(lambda value, _: constraints.website(value, "")),
-    _schema("string", "https://example.com", maxLength=constraints.WEBSITE_LENGTH_MAX),
+    checked(lambda value, _: constraints.website(value, "")),
+    schema("string", "https://example.com", maxLength=constraints.WEBSITE_LENGTH_MAX),
 ]
 Country = Annotated[
     str,
-    _checked(lambda value, reading: constraints.country(value, reading.reference.countries, "")),
-    _schema("string", "DK", pattern="^[A-Z]{2}$"),
+    checked(lambda value, reading: constraints.country(value, reading.reference.countries, "")),
+    schema("string", "DK", pattern="^[A-Z]{2}$"),
 ]
 CompanyNumber = Annotated[
     str,
-    _checked(lambda value, _: constraints.company_number(value, "")),
-    _schema("string", "12345678", maxLength=64),
+    checked(lambda value, _: constraints.company_number(value, "")),
+    schema("string", "12345678", maxLength=64),
 ]
 Iban = Annotated[
     str,
-    _checked(lambda value, reading: constraints.iban(value, reading.reference.iban_lengths, "")),
-    _schema("string", "DK5000400440116243"),
+    checked(lambda value, reading: constraints.iban(value, reading.reference.iban_lengths, "")),
+    schema("string", "DK5000400440116243"),
 ]
 CustomText = Annotated[
     str,
-    _checked(lambda value, _: constraints.custom(value, "")),
-    _schema(
+    checked(lambda value, _: constraints.custom(value, "")),
+    schema(
         "object",
         description="any data, at most 50 KB and 32 levels",
         additionalProperties=True,
@@ -204,21 +207,21 @@ CustomText = Annotated[
 ]
 WebhookUrl = Annotated[
     str,
-    _checked(lambda value, reading: webhook_url(value, reading.targets, "")),
-    _schema("string", "https://example.com/hook", maxLength=2_048),
+    checked(lambda value, reading: webhook_url(value, reading.targets, "")),
+    schema("string", "https://example.com/hook", maxLength=2_048),
 ]
 DisputeReasonCode = Annotated[
-    int, _checked(_whole(DISPUTE_REASON_MAX)), _schema("integer", minimum=0, maximum=9_999)
+    int, checked(_whole(DISPUTE_REASON_MAX)), schema("integer", minimum=0, maximum=9_999)
 ]
 FraudReason = Annotated[
     int,
-    _checked(_whole(FRAUD_REASON_MAX)),
-    _schema("integer", minimum=0, maximum=FRAUD_REASON_MAX),
+    checked(_whole(FRAUD_REASON_MAX)),
+    schema("integer", minimum=0, maximum=FRAUD_REASON_MAX),
 ]
 TestBehaviour = Annotated[
     CardBehaviour,
-    _checked(lambda value, reading: read_card_behaviour(value, is_form=reading.is_form)),
-    _schema(
+    checked(lambda value, reading: read_card_behaviour(value, is_form=reading.is_form)),
+    schema(
         "object",
         description="how the simulated card and its bank behave; everything left out is good",
         additionalProperties=True,
@@ -234,18 +237,18 @@ def _file(value: object, reading: Reading) -> str | FieldError:
 
 
 ImportFile = Annotated[
-    str, _checked(_file), _schema("string", description="The text of the file, YAML or JSON.")
+    str, checked(_file), schema("string", description="The text of the file, YAML or JSON.")
 ]
 
 # The parts of a payment are judged by the handler: their refusals have codes of part C.
 _AS_GIVEN = PlainValidator(lambda value: value)
-GivenKey = Annotated[object, _AS_GIVEN, _schema("string", description="the merchant's public key")]
+GivenKey = Annotated[object, _AS_GIVEN, schema("string", description="the merchant's public key")]
 GivenAmount = Annotated[object, _AS_GIVEN, _AMOUNT_SCHEMA]
 GivenCurrency = Annotated[object, _AS_GIVEN, _CURRENCY_SCHEMA]
 GivenCard = Annotated[
     object,
     _AS_GIVEN,
-    _schema(
+    schema(
         "object",
         required=["number", "expiry", "code"],
         properties={

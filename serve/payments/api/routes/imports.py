@@ -1,7 +1,5 @@
 """Test data into the books, by the operator (the command `tollgate payments import`)."""
 
-from dataclasses import asdict
-
 from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.requests import ImportCreate
 from tollgate.serve.payments.api.call import Call
@@ -10,11 +8,8 @@ from tollgate.serve.payments.api.rejections import BadRequest
 from tollgate.serve.payments.api.replies import Reply, encode_json
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.imports.files import read_import
-from tollgate.serve.payments.imports.orders import import_draft
-from tollgate.serve.payments.reference.data_file import (
-    DataFileError,
-    read_data_text,
-)
+from tollgate.serve.payments.imports.orders import import_data
+from tollgate.serve.payments.reference.data_file import DataFileError, read_data_text
 
 
 async def create_import(context: ApiContext, call: Call) -> Reply:
@@ -22,11 +17,11 @@ async def create_import(context: ApiContext, call: Call) -> Reply:
     wanted = context.read(await call.body(), ImportCreate)
     name = wanted.name or "import"
     try:
-        draft = read_import(read_data_text(name, wanted.file.encode()), context.reference)
+        data = read_import(read_data_text(name, wanted.file.encode()), context.reference)
     except DataFileError as error:
         raise BadRequest(FieldError("file", str(error))) from None
-    made = await import_draft(context, call, draft)
-    return Reply(201, encode_json({"imported": asdict(made)}))
+    imported = await import_data(context, call, data)
+    return Reply(201, encode_json({"imported": imported}))
 
 
 ROUTES = (
