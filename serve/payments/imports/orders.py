@@ -48,7 +48,7 @@ KINDS = [
     "event",
 ]
 # The parts of an entry that are orders of their own.
-PARTS = frozenset({"transactions", "cards", "payouts", "trail"})
+PARTS = {"transactions", "cards", "payouts", "trail"}
 
 
 async def import_data(context: ApiContext, call: Call, data: ImportedData) -> dict[str, int]:
