@@ -116,7 +116,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         operator_app=_operator_app(settings, context, tollgate),
         database=database,
         delivery_worker=DeliveryWorker(
-            deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds
+            deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds, tallies.count
         ),
         sender=sender,
         post=post,

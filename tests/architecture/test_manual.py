@@ -40,7 +40,7 @@ SETTINGS: dict[str, Row] = {name: row for row in TABLE.values() for name in row.
 WIRE_WORDS = frozenset(code.name for code in grpc.StatusCode) | {"OVER_LIMIT", "NOT_SERVING"}
 OTHERS_PREFIXES = ("RAY_", "OTEL_", "AWS_")
 CAPITALS = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:(?:_[A-Z0-9]+)+(?:_?\*)?|_\*)")
-METRIC = re.compile(r"\bratelimit_\w+(?![\w.])")
+METRIC = re.compile(r"\b(?:ratelimit|payments)_\w+(?![\w.])")
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def find_unknown_metrics(path: str, text: str, known: frozenset[str]) -> list[st
 @pytest.fixture(scope="module")
 def metrics(modules: dict[str, str]) -> frozenset[str]:
     """The families above, and those of every statistic whose whole name stands in the code."""
-    spelled = re.compile(r'"(ratelimit\.[\w.]+)"')
+    spelled = re.compile(r'"((?:ratelimit|payments)\.[\w.]+)"')
     names = {n for path, text in modules.items() if path < "tests" for n in spelled.findall(text)}
     mapped = {counter_metric(name).family for name in names} | {escaped(name) for name in names}
     called = {counter_metric("ratelimit_server.ShouldRateLimit.total_requests").family}

@@ -40,12 +40,14 @@ from tollgate.actors.ledger.storage.delivery_tables import (
     webhooks,
     young_events,
 )
-from tollgate.actors.ledger.storage.errors import FAILURES
+from tollgate.actors.ledger.storage.errors import FAILURES, StorageError, reason
 from tollgate.actors.ledger.storage.tables import entities
 
 DEAD_AT_ONCE_MAX = 1_000
 # Webhooks that are offered at once, and how often more are: one merchant may have many.
 OFFER_MAX, OFFERS_MAX = 2_000, 10
+# A new connection is refused, too, when the file behind it is no longer what it was.
+_AWAY: tuple[type[Exception], ...] = (*FAILURES, StorageError)
 
 
 class SqlDeliveryStore:
@@ -194,16 +196,16 @@ class SqlDeliveryStore:
         try:
             async with self._database.reader.connect() as connection:
                 yield connection
-        except FAILURES as failure:
-            raise DeliveriesDown(str(failure)) from failure
+        except _AWAY as failure:
+            raise DeliveriesDown(reason(failure)) from failure
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[AsyncConnection]:
         try:
             async with self._database.writer.begin() as connection:
                 yield connection
-        except FAILURES as failure:
-            raise DeliveriesDown(str(failure)) from failure
+        except _AWAY as failure:
+            raise DeliveriesDown(reason(failure)) from failure
 
 
 async def _batch(

@@ -4,6 +4,7 @@ import sqlite3
 
 import asyncpg
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from tollgate.actors.ledger.storage.tables import SEQ_RULE
 
@@ -13,13 +14,14 @@ class StorageError(Exception):
 
 
 # What comes up when a disk, a lock, a server or a network fails: from the drivers, and from
-# SQLAlchemy around them.
+# SQLAlchemy around them. A pool whose connections all wait for a server that is away is exhausted.
 FAILURES: tuple[type[Exception], ...] = (
     sqlite3.Error,
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     DBAPIError,
+    PoolExhausted,
     OSError,
     TimeoutError,
 )

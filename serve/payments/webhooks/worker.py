@@ -2,13 +2,13 @@
 
 Several calls are under way at once, one per webhook, and the letters of a batch go out one after
 another; the first that fails ends its batch. A batch ends early when others have waited for long
-enough, or its lease would. When storage does not answer, the worker says so and waits; when the
-process dies, leases run out and another worker goes on.
+enough, or its lease would. When storage does not answer, the worker says so, counts it and looks
+again, less and less often; when the process dies, leases run out and another worker goes on.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tollgate.actors.kernel.clock import Clock
@@ -33,19 +33,23 @@ from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 LOG = logging.getLogger("tollgate.payments.delivery")
 TIDY_EVERY_S = 3_600.0
+# Failures of the storage, each time that it was asked for deliveries, or told what became of one.
+STORAGE_ERRORS = "payments.webhooks.storage_errors"
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryBounds:
     """`calls_max`: under way at once, for test merchants and for live ones. `letters_max`: of one
     batch. `slice_s`: of one batch, beyond which no letter is begun. `timeout_s`: of one call, which
-    the sender keeps. `poll_s`: between looks when there is nothing to do."""
+    the sender keeps. `poll_s`: between looks when there is nothing to do; twice as long after each
+    one that the storage has not answered, up to `outage_poll_max_s`."""
 
     calls_max: int = 64
     letters_max: int = 20
     slice_s: float = 2.0
     timeout_s: float = 10.0
     poll_s: float = 1.0
+    outage_poll_max_s: float = 15.0
 
     @property
     def lease_ms(self) -> int:
@@ -53,8 +57,12 @@ class DeliveryBounds:
         return int((self.letters_max + 1) * self.timeout_s * 1000)
 
 
+def _uncounted(_: str) -> None:
+    """Nobody counts."""
+
+
 class DeliveryWorker:
-    """Delivers until it is stopped."""
+    """Delivers until it is stopped. `count`: adds one to the statistic of that name."""
 
     def __init__(
         self,
@@ -64,6 +72,7 @@ class DeliveryWorker:
         clock: Clock,
         user_agent: str = "Tollgate",
         bounds: DeliveryBounds | None = None,
+        count: Callable[[str], None] = _uncounted,
     ) -> None:
         self._store = store
         self._sender = sender
@@ -71,10 +80,13 @@ class DeliveryWorker:
         self._clock = clock
         self._user_agent = user_agent
         self._bounds = bounds or DeliveryBounds()
+        self._count = count
         self._choice = FairChoice(self._bounds.calls_max)
         self._wake = asyncio.Event()
         self._is_stopping = False
         self._tidy_at_s = 0.0
+        # Looks in a row that the storage has not answered.
+        self._unanswered = 0
 
     def stop(self) -> None:
         """Lets `run` finish the calls under way, and end."""
@@ -88,7 +100,7 @@ class DeliveryWorker:
             while not self._is_stopping:
                 self._wake.clear()
                 has_claimed = await self._start_calls(under_way)
-                under_way = await self._pause(under_way, 0.0 if has_claimed else None)
+                under_way = await self._pause(under_way, 0.0 if has_claimed else self._poll_s())
             await asyncio.gather(*under_way)
         finally:
             for task in under_way:
@@ -119,26 +131,32 @@ class DeliveryWorker:
                 now_ms, self._bounds.lease_ms, room, self._bounds.letters_max, choose
             )
         except DeliveriesDown as error:
+            self._unanswered += 1
+            self._count(STORAGE_ERRORS)
             LOG.warning("deliveries wait, because the storage does not answer: %s", error)
             return False
         finally:
             self._choice.unclaimed(chosen, [batch.webhook for batch in batches])
+        self._unanswered = 0
         under_way.update(asyncio.create_task(self._deliver(batch)) for batch in batches)
         return bool(batches)
 
     async def _pause(
-        self, under_way: set[asyncio.Task[None]], longest_s: float | None
+        self, under_way: set[asyncio.Task[None]], longest_s: float
     ) -> set[asyncio.Task[None]]:
         """Waits until a call has ended, `stop` was called, or it is time to look again."""
         woken = asyncio.create_task(self._wake.wait())
-        poll_s = self._bounds.poll_s if longest_s is None else longest_s
         done, _ = await asyncio.wait(
-            {woken, *under_way}, timeout=poll_s, return_when=asyncio.FIRST_COMPLETED
+            {woken, *under_way}, timeout=longest_s, return_when=asyncio.FIRST_COMPLETED
         )
         woken.cancel()
         for task in done & under_way:
             task.result()  # (what went wrong and is not handled there ends the worker)
         return under_way - done
+
+    def _poll_s(self) -> float:
+        doublings = min(self._unanswered, 16)  # (beyond it is the longest anyway)
+        return min(self._bounds.outage_poll_max_s, self._bounds.poll_s * (1 << doublings))
 
     async def _deliver(self, batch: DeliveryBatch) -> None:
         calls = 1
@@ -152,6 +170,7 @@ class DeliveryWorker:
         try:
             is_ours = await self._store.settle(batch, outcome, self._now_ms())
         except DeliveriesDown as error:
+            self._count(STORAGE_ERRORS)
             LOG.warning("a delivery is not written down and will be repeated: %s", error)
             return
         if not is_ours:

@@ -25,10 +25,14 @@ from tollgate.actors.ledger.storage.store import StorageDown
 # Of each kind: those on the hot path, and SQLAlchemy's own.
 READERS_MAX = 8
 WRITERS_MAX = 2
+# The longest wait for one of them: beyond it the storage is as good as away.
+READER_WITHIN_S = 3.0
+POOL_WITHIN_S = 10.0
 
 
 class ReaderPool:
-    """A bounded number of readers, opened when they are needed; who finds none free waits."""
+    """A bounded number of readers, opened when they are needed; who finds none free waits, for
+    READER_WITHIN_S."""
 
     def __init__(self, url: URL, timeout_s: float, readers_max: int) -> None:
         self._url = url
@@ -38,8 +42,16 @@ class ReaderPool:
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Connection]:
-        """One on which anything failed is not used again: what state it is in nobody knows."""
-        async with self._turn:
+        """One on which anything failed is not used again: what state it is in nobody knows.
+
+        Raises TimeoutError when all of them are busy.
+        """
+        if self._turn.locked():
+            async with asyncio.timeout(READER_WITHIN_S):
+                await self._turn.acquire()
+        else:
+            await self._turn.acquire()
+        try:
             connection = await self._reader()
             is_sound = False
             try:
@@ -50,6 +62,8 @@ class ReaderPool:
                     self._idle.append(connection)
                 else:
                     await connection.close()
+        finally:
+            self._turn.release()
 
     async def close(self) -> None:
         while self._idle:
@@ -156,10 +170,10 @@ async def connect(text: str, command_timeout_s: float | None = None) -> Database
     url = storage_url(text)
     timeout_s = time_bounds.COMMAND_TIMEOUT_S if command_timeout_s is None else command_timeout_s
     if is_sqlite(url):
-        writer, reader = sqlite.sqlite_engines(url, WRITERS_MAX, 2 * READERS_MAX)
+        writer, reader = sqlite.sqlite_engines(url, WRITERS_MAX, 2 * READERS_MAX, POOL_WITHIN_S)
     else:
-        bounds = (timeout_s, WRITERS_MAX, 2 * READERS_MAX)
-        writer, reader = postgresql.postgresql_engines(url, *bounds)
+        bounds = (WRITERS_MAX, 2 * READERS_MAX, POOL_WITHIN_S)
+        writer, reader = postgresql.postgresql_engines(url, timeout_s, *bounds)
     database = Database(url, timeout_s, writer, reader, ReaderPool(url, timeout_s, READERS_MAX))
     try:
         await _check(database)

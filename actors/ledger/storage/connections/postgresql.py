@@ -68,19 +68,21 @@ class PostgresqlConnection:
 
 
 def postgresql_engines(
-    url: URL, timeout_s: float, writers_max: int, readers_max: int
+    url: URL, timeout_s: float, writers_max: int, readers_max: int, within_s: float
 ) -> tuple[AsyncEngine, AsyncEngine]:
-    """SQLAlchemy's pools of writers and of readers."""
+    """SQLAlchemy's pools of writers and of readers; `within_s`: the longest wait for one."""
     writer = create_async_engine(
         url,
         pool_size=writers_max,
         max_overflow=0,
+        pool_timeout=within_s,
         connect_args={"async_creator_fn": _connector(url, timeout_s, is_reader=False)},
     )
     reader = create_async_engine(
         url,
         pool_size=readers_max,
         max_overflow=0,
+        pool_timeout=within_s,
         pool_pre_ping=True,
         pool_reset_on_return=None,
         connect_args={"async_creator_fn": _connector(url, timeout_s, is_reader=True)},
@@ -99,7 +101,7 @@ def _connector(url: URL, timeout_s: float, *, is_reader: bool) -> Callable[..., 
     async def connected(**_: object) -> Any:
         return await asyncpg.connect(
             address,
-            timeout=CONNECT_TIMEOUT_S,
+            timeout=min(CONNECT_TIMEOUT_S, timeout_s),
             command_timeout=timeout_s,
             server_settings=settings,
         )

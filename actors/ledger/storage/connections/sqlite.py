@@ -115,19 +115,26 @@ def _run_all(connection: sqlite3.Connection, steps: Sequence[StatementRows]) -> 
         connection.executemany(text, rows)
 
 
-def sqlite_engines(url: URL, writers_max: int, readers_max: int) -> tuple[AsyncEngine, AsyncEngine]:
-    """SQLAlchemy's pools of writers and of readers."""
+def sqlite_engines(
+    url: URL, writers_max: int, readers_max: int, within_s: float
+) -> tuple[AsyncEngine, AsyncEngine]:
+    """SQLAlchemy's pools of writers and of readers; `within_s`: the longest wait for one."""
     file = Path(str(url.database))
     if not file.parent.is_dir():
         raise StorageError(f"{file}: its folder does not exist: create it, or name another file")
     writer = create_async_engine(
-        url, poolclass=AsyncAdaptedQueuePool, pool_size=writers_max, max_overflow=0
+        url,
+        poolclass=AsyncAdaptedQueuePool,
+        pool_size=writers_max,
+        max_overflow=0,
+        pool_timeout=within_s,
     )
     reader = create_async_engine(
         url,
         poolclass=AsyncAdaptedQueuePool,
         pool_size=readers_max,
         max_overflow=0,
+        pool_timeout=within_s,
         pool_reset_on_return=None,
     ).execution_options(isolation_level="AUTOCOMMIT")
     event.listen(writer.sync_engine, "connect", lambda connection, _: _prepare(connection))
