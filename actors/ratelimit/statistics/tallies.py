@@ -125,18 +125,6 @@ class StatisticsDelta:
     gauges: Mapping[str, float] = field(default_factory=dict)
     latencies: Mapping[str, Latency] = field(default_factory=dict)
 
-    @property
-    def is_empty(self) -> bool:
-        """True when there is nothing to send."""
-        return not (
-            self.rules
-            or self.dynamic_rules
-            or self.unknown_domains
-            or self.counts
-            or self.gauges
-            or self.latencies
-        )
-
 
 class Tallies:
     """Every tally of one process. `source` must be unique among the processes that run."""

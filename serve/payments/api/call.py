@@ -1,21 +1,22 @@
 """A request as handlers see it, read from its ASGI scope once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
 from starlette.types import Receive, Scope
 
 from tollgate.actors.ledger.law.values import NOBODY, EntityId
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import (
     BODY_BYTES_MAX,
     NO_BODY,
     Body,
     read_body,
+    read_query,
     too_large,
 )
 from tollgate.serve.payments.api.bodies.strict_json import canonical_json
-from tollgate.serve.payments.api.rejections import BadRequest, Rejection
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Rejection
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 
 REQUEST_ID_LENGTH_MAX = 128
@@ -114,6 +115,11 @@ class Call:
                 )
             )
         return key
+
+    @property
+    def query_fields(self) -> Mapping[str, object]:
+        """The fields of the query. Raises BadRequest."""
+        return read_query(self.query)
 
     async def body(self) -> Body:
         """The fields of the body. Raises BadRequest, CallerGone."""

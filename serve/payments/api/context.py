@@ -17,7 +17,7 @@ from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadSto
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody, read_model
-from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body, read_query
+from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body
 from tollgate.serve.payments.api.bodies.wire_types import Reading
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import CallLimits, per_app, per_merchant
@@ -122,7 +122,7 @@ class ApiContext:
     ) -> Reply:
         """A page of a merchant's entities of a kind. Raises BadRequest as well."""
         facts = await self.access_merchant(call, merchant)
-        query = read_list_query(read_query(call.query), filters | {MERCHANT_ID})
+        query = read_list_query(call.query_fields, filters | {MERCHANT_ID})
         if query.merchant is not None and query.merchant != EntityId(facts.id):
             return Reply(200, as_list(()))
         return await self.page_reply(kind, facts.id, query.page, query.wanted)

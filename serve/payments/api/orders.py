@@ -1,7 +1,7 @@
-"""From a command to a reply: the order, what became of it, and what that is over HTTP (part D,
+"""From a command to what became of it: the order, and its rejection if it was not done (part D,
 Idempotency-Key; F4).
 
-    Done         the status of its kind, its body; Idempotency-Replayed if a replay
+    Done         handed back; replies.py makes the reply of it
     Refusal      400, or what its kind says
     TurnedAway   503: nothing was done
     Indefinite   503: it may have been done; the same idempotency key tells
@@ -18,7 +18,6 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Command, Order
 from tollgate.actors.ledger.law.outcomes import (
     Done,
-    DoneKind,
     Indefinite,
     OrderOutcome,
     Refusal,
@@ -26,12 +25,12 @@ from tollgate.actors.ledger.law.outcomes import (
     TurnedAway,
 )
 from tollgate.actors.ledger.law.values import BookId, Origin
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.rejections import (
     AttemptFailed,
     BadRequest,
+    FieldError,
     Forbidden,
     KeyReused,
     LostRace,
@@ -39,20 +38,11 @@ from tollgate.serve.payments.api.rejections import (
     Rejection,
     Unavailable,
 )
-from tollgate.serve.payments.api.replies import Header, Reply
 from tollgate.serve.payments.reference.processing_errors import ProcessingErrors
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 
 DEADLINE_S = 10.0
 RETRY_AFTER_S = 2
-# A replay is answered from the same table as the first time.
-STATUS_OF = {
-    DoneKind.MADE: 201,
-    DoneKind.CHANGED: 204,
-    # A failed attempt is stored, and its reply is a processing error (part A, "Errors").
-    DoneKind.ATTEMPT_FAILED: 400,
-}
-REPLAYED: tuple[Header, ...] = ((b"idempotency-replayed", b"true"),)
 
 
 class Ledger(Protocol):
@@ -134,13 +124,4 @@ def attempt_failed(errors: ProcessingErrors, code: int) -> AttemptFailed:
         error.text or error.message,
         is_client=error.is_client,
         is_merchant=error.is_merchant,
-    )
-
-
-def done_reply(done: Done, body: bytes | None = None) -> Reply:
-    """The reply to a command that was done; `body` in place of its own."""
-    return Reply(
-        STATUS_OF[done.kind],
-        done.body if body is None else body,
-        headers=REPLAYED if done.is_replay else (),
     )

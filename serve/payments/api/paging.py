@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
-from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
-from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.bodies.constraints import flag
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 
 LIMIT_MAX = 1_000
 _LIMIT = re.compile(r"[0-9]{1,9}")

@@ -15,8 +15,15 @@ They are raised where they are found, and become bodies in replies.py and nowher
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tollgate.serve.payments.api.bodies.constraints import FieldError
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """`field`: the dotted path in the request's body. `message` continues no sentence."""
+
+    field: str
+    message: str
 
 
 class Rejection(Exception):  # noqa: N818 - expected, and no failure of ours

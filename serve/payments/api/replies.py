@@ -1,5 +1,6 @@
 """Replies out (part A, "Lists", "Status codes", "Errors").
 
+    a command that was done     the status of its kind, its body; Idempotency-Replayed if a replay
     a list                      `[`, one element per line, `]`: clients read it line by line
     a rejected field            [{"field", "message"}]                      always JSON
     a processing error          {code, message, text, client, merchant, …}  always JSON
@@ -16,6 +17,7 @@ from typing import Any
 from msgspec.json import Encoder
 from starlette.types import Send
 
+from tollgate.actors.ledger.law.outcomes import Done, DoneKind
 from tollgate.serve.payments.api.rejections import (
     AttemptFailed,
     BadRequest,
@@ -36,6 +38,15 @@ _ALWAYS: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
 )
 
+# A replay is answered from the same table as the first time.
+STATUS_OF = {
+    DoneKind.MADE: 201,
+    DoneKind.CHANGED: 204,
+    # A failed attempt is stored, and its reply is a processing error (part A, "Errors").
+    DoneKind.ATTEMPT_FAILED: 400,
+}
+REPLAYED: tuple[Header, ...] = ((b"idempotency-replayed", b"true"),)
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -54,6 +65,15 @@ class Stream:
     chunks: AsyncIterator[bytes]
     media_type: bytes
     headers: tuple[Header, ...] = ()
+
+
+def done_reply(done: Done, body: bytes | None = None) -> Reply:
+    """The reply to a command that was done; `body` in place of its own."""
+    return Reply(
+        STATUS_OF[done.kind],
+        done.body if body is None else body,
+        headers=REPLAYED if done.is_replay else (),
+    )
 
 
 def as_list(documents: Sequence[str]) -> bytes:

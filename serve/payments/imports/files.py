@@ -42,7 +42,6 @@ from pydantic.fields import FieldInfo
 
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary, EntityId, ProcessingError
 from tollgate.serve.net.guarded_client import TargetPolicy
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody, read_model
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.bodies.requests import MerchantCreate
@@ -61,7 +60,7 @@ from tollgate.serve.payments.api.bodies.wire_types import (
     refusal,
     schema,
 )
-from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.network.card import end_of_month_ms
 from tollgate.serve.payments.reference.data_file import DataNode
 from tollgate.serve.payments.reference.tables import ReferenceData

@@ -20,12 +20,11 @@ from tollgate.actors.ledger.law.commands import (
     Void,
 )
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.rejections import BadRequest, NotFound
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
 from tollgate.serve.payments.api.routes.merchants import opening
 from tollgate.serve.payments.imports.files import (
     ImportedApp,

@@ -25,7 +25,7 @@ from email_validator import validate_email
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.mail.outbox import MailError, Outbox, outbox_folder
 from tollgate.serve.settings.choices import SmtpTls
 from tollgate.serve.settings.payments import MailSettings

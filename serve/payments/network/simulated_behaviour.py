@@ -16,7 +16,8 @@ from enum import Enum
 from typing import TypeVar
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
-from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
+from tollgate.serve.payments.api.bodies.constraints import flag
+from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.reference.currencies import EXPONENT_MAX
 
 _CODE_LENGTH = 3

@@ -26,7 +26,7 @@ from tollgate.serve.net.guarded_client import (
     TargetRefusal,
     target_refusal,
 )
-from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.rejections import FieldError
 
 TOLERANCE_S = 300
 SIGNATURE_LENGTH_MAX = 1_024

@@ -13,8 +13,9 @@ from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import is_public
 from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError, iban_problem
+from tollgate.serve.payments.api.bodies.constraints import iban_problem
 from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
+from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.network.card import PlainCard, read_card
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry

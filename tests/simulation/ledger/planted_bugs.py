@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.ledger import memory_store
 from tollgate.actors.kernel.bounded_cache import Key, LruCache, Value
 from tollgate.actors.ledger.book import evolution, machine
 from tollgate.actors.ledger.book.decisions import transactions as payments
@@ -23,7 +24,6 @@ from tollgate.actors.ledger.shard import pipeline as shard
 from tollgate.actors.ledger.shard.batch import SpeculativeState
 from tollgate.actors.ledger.shard.client import LedgerClient
 from tollgate.actors.ledger.shard.pipeline import Shard, _Batch
-from tollgate.actors.ledger.storage import memory_store
 from tollgate.actors.ledger.storage.store import OutcomeUnknown
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.simulation.ledger.faults import NONE, Faults
+from tests.support.ledger.memory_store import MemoryStore, MemoryTables
 from tests.support.virtual_loop import VirtualLoop
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, HeadRow, OperationRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
-from tollgate.actors.ledger.storage.memory_store import MemoryStore, MemoryTables
 from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
 
 EPOCH_S = 1_700_000_000

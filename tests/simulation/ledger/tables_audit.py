@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.simulation.ledger.auditor import Account, BookAuditor
+from tests.support.ledger.memory_store import MemoryTables
 from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.replay import replay_entry
 from tollgate.actors.ledger.law.rows import EntityRow, HeadRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.storage.memory_store import MemoryTables
 
 _TRAIL_FLAGS = {"won": {"won": True}, "lost": {"lost": True}, "dispute": {}}
 

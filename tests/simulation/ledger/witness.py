@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from tests.simulation.ledger.auditor import Account, BookAuditor
 from tests.simulation.ledger.tables_audit import check_replay, check_tables
 from tests.simulation.ledger.world import Deed, Testimony, run
+from tests.support.ledger.memory_store import MemoryTables
 from tollgate.actors.ledger.law.commands import (
     Capture,
     DecideDispute,
@@ -22,7 +23,6 @@ from tollgate.actors.ledger.law.commands import (
     Void,
 )
 from tollgate.actors.ledger.law.outcomes import Done, Refusal, RefusalReason, TurnedAway
-from tollgate.actors.ledger.storage.memory_store import MemoryTables
 from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
 
 # Few captures of such amounts fill a book.

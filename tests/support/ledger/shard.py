@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from tests.support.ledger.books import NOW_MS, Books, Shop, authorise, open_shop
+from tests.support.ledger.memory_store import MemoryStore, MemoryTables
 from tests.support.manual_clock import ManualClock
 from tests.support.virtual_loop import VirtualLoop
 from tollgate.actors.ledger.law.commands import Capture, Command, Order, Void
@@ -14,7 +15,6 @@ from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, HeadRow, OperationRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.shard.pipeline import Shard, ShardBounds
-from tollgate.actors.ledger.storage.memory_store import MemoryStore, MemoryTables
 
 SHARD = "shard"
 AS_USUAL = ShardBounds()

@@ -7,7 +7,8 @@ import pytest
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
 from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError, iban_problem
+from tollgate.serve.payments.api.bodies.constraints import iban_problem
+from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 
 LENGTHS = {"DK": 18, "GB": 22, "NO": 15}

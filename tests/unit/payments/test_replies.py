@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.rejections import (
     AttemptFailed,
     BadRequest,
+    FieldError,
     Forbidden,
     KeyReused,
     LostRace,

@@ -7,7 +7,7 @@ import pytest
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import is_public
-from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
 from tollgate.serve.payments.webhooks.calls import (
     ROLLOVER_MS,

@@ -5,13 +5,13 @@ kept, or a `FieldError` that names the field. They are pure; what is absent is t
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from email_validator import EmailNotValidError, validate_email
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
 from tollgate.serve.payments.api.bodies.strict_json import canonical_json, depth_of
+from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 
 DESCRIPTOR_LENGTH_MAX = 22
@@ -32,14 +32,6 @@ _DIRECTIONS = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\
 _BREAKS = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _FORM_BOOLEANS = {"yes": True, "no": False, "y": True, "n": False, "1": True, "0": False}
 _BOOLEANS = _FORM_BOOLEANS | {"true": True, "false": False}
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """`field`: the dotted path in the request's body. `message` continues no sentence."""
-
-    field: str
-    message: str
 
 
 def amount(value: object, field: str = "amount", *, is_form: bool = False) -> int | FieldError:

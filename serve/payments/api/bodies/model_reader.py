@@ -16,10 +16,9 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import NAME_SHOWN_MAX, Body
 from tollgate.serve.payments.api.bodies.wire_types import Reading
-from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 
 REQUIRED = "is required"
 M = TypeVar("M", bound="RequestBody")

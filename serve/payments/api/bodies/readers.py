@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
 
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.strict_json import JSON_DEPTH_MAX, JsonError, read_json
-from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 
 BODY_BYTES_MAX = 1024 * 1024
 FORM_FIELDS_MAX = 1_000

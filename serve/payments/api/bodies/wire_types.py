@@ -16,7 +16,7 @@ from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError
+from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
 from tollgate.serve.payments.reference.currencies import CurrencyEntry
 from tollgate.serve.payments.reference.data_file import DATA_FILE_BYTES_MAX

@@ -9,16 +9,13 @@ from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law.commands import CreateApp, RotateKey
 from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.values import DIRECTORY
-from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.bodies.requests import AppCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import per_address
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.orders import done_reply
 from tollgate.serve.payments.api.paging import read_list_query
-from tollgate.serve.payments.api.rejections import BadRequest, Forbidden
-from tollgate.serve.payments.api.replies import Reply, as_list, encode_json, under
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbidden
+from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, encode_json, under
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.secrets.keys import StoredKey
 
@@ -84,7 +81,7 @@ async def find_caller(context: ApiContext, call: Call) -> Reply:
 
 async def list_app_merchants(context: ApiContext, call: Call) -> Reply:
     app = await _own(context, call)
-    query = read_list_query(read_query(call.query), MERCHANT_FILTERS)
+    query = read_list_query(call.query_fields, MERCHANT_FILTERS)
     return Reply(200, as_list(await context.store.merchants_of(app.id, query.page, query.wanted)))
 
 

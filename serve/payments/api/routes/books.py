@@ -10,14 +10,12 @@ from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
-from tollgate.serve.payments.api.bodies.constraints import FieldError
-from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
 from tollgate.serve.payments.api.paging import read_list_query
-from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply, Stream, as_list, encode_json
 from tollgate.serve.payments.api.router import Route
 
@@ -58,7 +56,7 @@ async def list_events(context: ApiContext, call: Call) -> Reply:
 
 async def find_balance(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
-    at_ms = _moment_ms(read_query(call.query).get("at"))
+    at_ms = _moment_ms(call.query_fields.get("at"))
     amount = await context.store.balance_at(merchant.id, at_ms)
     assert amount is not None, "the merchant is there, and so is its book"
     shown = moment(context.now_ms if at_ms is None else at_ms)
@@ -69,7 +67,7 @@ async def find_balance(context: ApiContext, call: Call) -> Reply:
 async def list_audit(context: ApiContext, call: Call) -> Reply:
     """Entries of the journal, the oldest first, by their numbers."""
     merchant = await context.access_merchant(call, call.ids[0])
-    query = dict(read_query(call.query))
+    query = dict(call.query_fields)
     after_seq = _seq(query.pop("after", ""))
     limit = read_list_query(query, frozenset()).page.limit
     documents: list[str] = []
@@ -98,7 +96,7 @@ def _audit_document(entry: Entry) -> dict[str, object]:
 async def _exported(context: ApiContext, call: Call) -> tuple[CachedMerchant, AsyncIterator[str]]:
     """Lines of a merchant, the oldest first, page by page while they are sent."""
     merchant = await context.access_merchant(call, call.ids[0])
-    query = dict(read_query(call.query))
+    query = dict(call.query_fields)
     query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
     wanted = read_list_query(query, LINE_FILTERS)
     return merchant, _all_lines(context, merchant.id, wanted.page, wanted.wanted)

@@ -1,10 +1,9 @@
 """Test data into the books, by the operator (the command `tollgate payments import`)."""
 
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.requests import ImportCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply, encode_json
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.imports.files import read_import

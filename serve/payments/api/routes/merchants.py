@@ -15,7 +15,7 @@ from tollgate.actors.ledger.law.commands import (
 )
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
-from tollgate.serve.payments.api.bodies.constraints import FieldError, flag
+from tollgate.serve.payments.api.bodies.constraints import flag
 from tollgate.serve.payments.api.bodies.requests import (
     AppAdd,
     MerchantChange,
@@ -28,9 +28,8 @@ from tollgate.serve.payments.api.call_limits import (
     invitations_per_merchant,
 )
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.orders import done_reply
-from tollgate.serve.payments.api.rejections import BadRequest, NotFound
-from tollgate.serve.payments.api.replies import Reply
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
+from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.reference.tables import ReferenceData

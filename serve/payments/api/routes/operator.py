@@ -1,13 +1,11 @@
 """Calls of the operator, at a port of its own and with a key of its own (part G)."""
 
 from tollgate.actors.ledger.law.commands import PayOut
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.requests import PayoutCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.orders import done_reply
-from tollgate.serve.payments.api.rejections import BadRequest, NotFound
-from tollgate.serve.payments.api.replies import Reply, encode_json
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
+from tollgate.serve.payments.api.replies import Reply, done_reply, encode_json
 from tollgate.serve.payments.api.router import Access, Route
 
 

@@ -1,12 +1,10 @@
 """Reports of the card network: disputes and frauds (part A)."""
 
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
-from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.paging import read_list_query
-from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply
 from tollgate.serve.payments.api.router import Route
 
@@ -33,7 +31,7 @@ async def find_fraud(context: ApiContext, call: Call) -> Reply:
 
 async def _page(context: ApiContext, call: Call, kind: str) -> Reply:
     """The merchant is named in the query here, so that must be good before anything else."""
-    query = read_list_query(read_query(call.query), FILTERS)
+    query = read_list_query(call.query_fields, FILTERS)
     if query.merchant is None:
         raise BadRequest(FieldError("filter.merchantId", REQUIRED))
     merchant = await context.access_merchant(call, query.merchant)

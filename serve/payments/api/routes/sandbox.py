@@ -18,7 +18,6 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.payments.api.bodies import constraints
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.bodies.requests import (
     PayoutCreate,
@@ -30,9 +29,9 @@ from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import payments_per_address, per_public_key
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
-from tollgate.serve.payments.api.orders import attempt_failed, done_reply
-from tollgate.serve.payments.api.rejections import BadRequest, Forbidden
-from tollgate.serve.payments.api.replies import Reply
+from tollgate.serve.payments.api.orders import attempt_failed
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbidden
+from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.network.card import CardProblem, PlainCard, read_card
 from tollgate.serve.payments.network.port import CardNetwork, Charge, PaymentRefused

@@ -7,7 +7,6 @@ from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund, Save
 from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import CardSummary, EntityId
-from tollgate.serve.payments.api.bodies.constraints import FieldError
 from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
 from tollgate.serve.payments.api.bodies.requests import (
     CaptureCreate,
@@ -19,9 +18,8 @@ from tollgate.serve.payments.api.bodies.requests import (
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
-from tollgate.serve.payments.api.orders import done_reply
-from tollgate.serve.payments.api.rejections import BadRequest
-from tollgate.serve.payments.api.replies import Reply
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
+from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.network.port import Charge, PaymentRefused
 

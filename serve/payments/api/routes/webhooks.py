@@ -10,14 +10,13 @@ from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import EntityId
-from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.bodies.requests import ReplayCreate, WebhookCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.orders import RETRY_AFTER_S, done_reply
+from tollgate.serve.payments.api.orders import RETRY_AFTER_S
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import NotFound, Unavailable
-from tollgate.serve.payments.api.replies import Reply, as_list, encode_json
+from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, encode_json
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.webhooks.calls import WebhookSecret, replaced
 
@@ -70,7 +69,7 @@ async def delete_webhook(context: ApiContext, call: Call) -> Reply:
 
 async def list_dead_letters(context: ApiContext, call: Call) -> Reply:
     webhook = await _webhook(context, call)
-    page = read_list_query(read_query(call.query), frozenset()).page
+    page = read_list_query(call.query_fields, frozenset()).page
     try:
         letters = await context.deliveries.dead_letters(webhook.id, page.limit, page.before)
     except DeliveriesDown as error:

@@ -13,6 +13,7 @@ from tollgate.actors.ratelimit.statistics.tallies import (
     OVERFLOW_RULE,
     RULE_STATS,
     RuleTally,
+    StatisticsDelta,
     Tallies,
     sanitised,
 )
@@ -185,14 +186,14 @@ def test_latencies_go_into_the_bucket_they_fit() -> None:
     assert tallies.drain().latencies == {}
 
 
-def test_a_delta_says_whether_there_is_anything_to_send() -> None:
-    tallies = Tallies("front-1")
-    assert tallies.drain().is_empty
+def test_what_was_drained_is_not_drained_again() -> None:
+    tallies, nothing = Tallies("front-1"), StatisticsDelta("front-1")
+    assert tallies.drain() == nothing
     tallies.domain_not_found("d")
-    assert not tallies.drain().is_empty
+    assert tallies.drain() != nothing
     hit(tallies, tallies.rule("d.k", is_dynamic=False), total_hits=1)
-    assert not tallies.drain().is_empty
-    assert tallies.drain().is_empty
+    assert tallies.drain() != nothing
+    assert tallies.drain() == nothing
 
 
 def test_a_delta_travels() -> None:
