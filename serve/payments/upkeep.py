@@ -2,6 +2,7 @@
 
     forget      operations and idempotency keys that nobody may ask about any more
     anchor      the hash over all heads of the last day, kept, and written to a file of its own
+    export      the days that have none yet, as signed files in the operator's folder
     back up     what came since, as another segment of the journal in the operator's folder
 
 All of it may be done by several processes at once: each finds what another has done already.
@@ -13,10 +14,14 @@ import logging
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
 from tollgate.actors.ledger.backup.segments import BrokenSegment
+from tollgate.actors.ledger.proof.anchor_export import export_anchors
+from tollgate.actors.ledger.proof.anchor_file import BrokenAnchorFile
 from tollgate.actors.ledger.proof.anchors import anchor_day, last_settled_day
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.errors import StorageError
@@ -25,18 +30,27 @@ from tollgate.actors.ledger.storage.operation_expiry import forget_operations
 from tollgate.actors.ledger.storage.store import StorageDown
 
 LOG = logging.getLogger("tollgate.ledger")
-EXPECTED = (StorageError, StorageDown, ArchiveError, BrokenSegment, OSError)
+EXPECTED = (StorageError, StorageDown, ArchiveError, BrokenSegment, BrokenAnchorFile, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorExports:
+    """A folder outside the data folder, and the key that signs what is written to it."""
+
+    folder: Path
+    key: Ed25519PrivateKey
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
     """`url`: of the storage. `anchors`: the folder of the files of days. `backup`: a folder, or
-    None for no backups."""
+    None for no backups. `exports`: where signed anchors go; None for nowhere."""
 
     url: str
     anchors: Path
     backup: Path | None
     clock: Clock
+    exports: AnchorExports | None = None
 
     async def run(self) -> None:
         """All of it once, in a thread with connections of its own: it reads much and waits for
@@ -51,7 +65,7 @@ class Upkeep:
             LOG.error("the ledger's upkeep: %s", error)
             return
         try:
-            for step in (self._forget, self._anchor, self._back_up):
+            for step in (self._forget, self._anchor, self._export, self._back_up):
                 try:
                     await step(database)
                 except EXPECTED as error:
@@ -70,6 +84,10 @@ class Upkeep:
         made = await anchor_day(database, day, self._now_ms())
         self.anchors.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(file, f"{json.dumps(asdict(made))}\n".encode(), mode=0o644)
+
+    async def _export(self, database: Database) -> None:
+        if self.exports is not None:
+            await export_anchors(database, self.exports.folder, self.exports.key, self._now_ms())
 
     async def _back_up(self, database: Database) -> None:
         if self.backup is not None:

@@ -41,12 +41,13 @@ from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, o
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.tables import load_reference
+from tollgate.serve.payments.secrets.anchor_key import load_anchor_key
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import open_master_secret
 from tollgate.serve.payments.secrets.operator_key import load_operator_key
-from tollgate.serve.payments.upkeep import Upkeep
+from tollgate.serve.payments.upkeep import AnchorExports, Upkeep
 from tollgate.serve.payments.webhooks.calls import WebhookSender
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
@@ -74,7 +75,7 @@ class PaymentsParts:
 
 async def payments_parts(settings: Settings, actors: RateLimitActors) -> PaymentsParts:
     """The parts, put together and not yet started. Raises StorageError, SecretFileError,
-    DataFileError, RuleFileError: each one line for the operator."""
+    AnchorKeyError, DataFileError, RuleFileError: each one line for the operator."""
     clock: Clock = SystemClock()
     reference = load_reference(settings.payments.tables)
     tallies = Tallies(f"payments-{os.getpid()}")
@@ -135,11 +136,16 @@ def _operator_app(settings: Settings, context: ApiContext, tollgate: str) -> Fas
 
 def _upkeep(settings: Settings, clock: Clock) -> Upkeep:
     ledger, data = settings.ledger, Path(settings.process.data)
+    exports = None
+    if ledger.anchors:
+        key = load_anchor_key(Path(ledger.anchor_key_file))
+        exports = AnchorExports(Path(ledger.anchors), key)
     return Upkeep(
         url=ledger.storage_url(settings.process.data),
         anchors=data / "payments" / "anchors",
         backup=Path(ledger.backup) if ledger.backup else None,
         clock=clock,
+        exports=exports,
     )
 
 

@@ -1,7 +1,9 @@
 """Values that are good alone and wrong together, each with the line that says so."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from tollgate.serve.settings.choices import GrpcFront, SmtpTls, Transport
 from tollgate.serve.settings.rows import SettingProblem
@@ -130,3 +132,14 @@ def _ledger(settings: Groups) -> Iterator[SettingProblem]:
             "file: set TOLLGATE_STORAGE_URL to a PostgreSQL database, or use 1"
         )
         yield SettingProblem(("LEDGER_SHARDS", "TOLLGATE_STORAGE_URL"), line)
+    if ledger.anchors and not ledger.anchor_key_file:
+        yield _missing(settings, "LEDGER_ANCHOR_KEY_FILE", "LEDGER_ANCHORS")
+    data = Path(os.path.abspath(settings.process.data))  # (a place need not be there yet)
+    outside = {"LEDGER_ANCHORS": ledger.anchors, "LEDGER_ANCHOR_KEY_FILE": ledger.anchor_key_file}
+    for name, place in outside.items():
+        if place and Path(os.path.abspath(place)).is_relative_to(data):
+            line = (
+                f"{settings.spelled(name)}: is in the data folder, {data}: whoever can change the "
+                "books there could change it as well: name a place elsewhere"
+            )
+            yield SettingProblem((name, "TOLLGATE_DATA"), line)

@@ -45,6 +45,18 @@ class LedgerSettings:
         "",
         "folder on another disk for segments of the journal, written as it grows; empty: none",
     )
+    anchors: str = setting(
+        "LEDGER_ANCHORS",
+        text,
+        "",
+        "folder outside the data folder for signed anchors, one file a day; empty: none",
+    )
+    anchor_key_file: str = setting(
+        "LEDGER_ANCHOR_KEY_FILE",
+        text,
+        "",
+        "file outside the data folder with their key (`tollgate ledger make-anchor-key`)",
+    )
     upkeep_interval_s: float = setting(
         "LEDGER_UPKEEP_INTERVAL",
         duration("1s", "24h"),

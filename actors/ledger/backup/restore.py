@@ -4,8 +4,9 @@ Whatever is not as it was written ends it, and then nothing was restored: an ent
 follow the one before, an entry that nobody would have made, a book that does not end where it must.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Boolean, Column, func, select
@@ -33,25 +34,31 @@ BATCH_MAX = 500
 
 @dataclass(slots=True)
 class Restored:
-    """How much was restored. `heads`: where each book must stand, and does."""
+    """How much was restored. `heads`: where each book must stand, and does. `marks`: of what the
+    books belong to and is kept elsewhere, by its name."""
 
     entries: int = 0
     operations: int = 0
     heads: dict[BookId, BookPosition] = field(default_factory=dict)
+    marks: dict[str, str] = field(default_factory=dict)
 
 
 async def restore_records(
-    database: Database, records: AsyncIterator[SegmentRecord], progress: Callable[[int], None]
+    database: Database,
+    records: AsyncIterator[SegmentRecord],
+    progress: Callable[[int], None],
+    marks: Mapping[str, str] = MappingProxyType({}),
 ) -> Restored:
-    """All that the records say, of whatever segments, in their order.
+    """All that the records say, of whatever segments, in their order. `marks`: of what is here.
 
-    Raises StorageError when there is anything in the tables already, BrokenJournal, BrokenSegment.
+    Raises StorageError when there is anything in the tables already, or the books belong to
+    something else than what is here; BrokenJournal, BrokenSegment.
     """
     writing = await database.writing()
     try:
         async with transaction(writing, database.begin_writing):
             await _refuse_if_used(database, writing)
-            restoring = _Restoring(database, writing, progress)
+            restoring = _Restoring(database, writing, progress, marks)
             try:
                 async for record in records:
                     await restoring.take(record)
@@ -82,12 +89,17 @@ async def _refuse_if_used(database: Database, connection: Connection) -> None:
 
 class _Restoring:
     def __init__(
-        self, database: Database, connection: Connection, progress: Callable[[int], None]
+        self,
+        database: Database,
+        connection: Connection,
+        progress: Callable[[int], None],
+        marks: Mapping[str, str],
     ) -> None:
         self._dialect = database.dialect
         self._connection = connection
         self._rebuilder = Rebuilder(database.dialect, connection)
         self._progress = progress
+        self._marks = marks
         self._entries: list[Entry] = []
         self._operations: list[OperationRow] = []
         self._rows: list[StateRow] = []
@@ -113,6 +125,7 @@ class _Restoring:
     async def end(self) -> Restored:
         await self.flush()
         await self._check_heads()
+        self._check_marks()
         for table in STATE_TABLES:
             rows: list[RowValues] = [
                 tuple(_value(column, row.values.get(column.name)) for column in table.columns)
@@ -144,6 +157,20 @@ class _Restoring:
                 raise StorageError(
                     f"book {book}: the backup ends with {_named(must)}, what was restored of it "
                     f"with {_named(is_)}"
+                )
+
+    def _check_marks(self) -> None:
+        """Books beside another secret than theirs would be books that nobody can use."""
+        of_books = self._restored.marks
+        for row in self._rows:
+            if row.table == schema.installation.name:
+                of_books[str(row.values["name"])] = str(row.values["mark"])
+        for name, mark in self._marks.items():
+            if of_books.get(name, mark) != mark:
+                raise StorageError(
+                    f"nothing was restored: these books belong to the {name} with the mark "
+                    f"{of_books[name]}, and the file of the one here has {mark}: put theirs in its "
+                    "place, from its own backup, and restore again"
                 )
 
 

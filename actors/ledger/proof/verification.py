@@ -7,7 +7,8 @@
     balances     of merchants are the sums of their lines, after every entry (M2)
     tables       are, row by row, those that a replay into empty tables makes
     operations   are those that the entries made, and tell what they say (F5)
-    checkpoints  and anchors are what the journal says they must be (F6, F7)
+    checkpoints  and anchors are what the journal says they must be (F6, F7), those that are kept
+                 elsewhere too when they are at hand
     the books    of all merchants together balance, per currency (M8)
 
 Everything is read in one snapshot, so a ledger may be verified while it works. The tables to
@@ -15,7 +16,7 @@ compare with are made in a temporary file, about as large as the tables themselv
 memory is bounded.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from itertools import groupby
 from tempfile import TemporaryDirectory
@@ -27,7 +28,9 @@ from tollgate.actors.ledger.book.chain import BrokenJournal
 from tollgate.actors.ledger.book.entities import row_of_head
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId
-from tollgate.actors.ledger.proof.anchors import AnchorTrees, kept_anchors
+from tollgate.actors.ledger.proof.anchor_audit import AnchorAudit
+from tollgate.actors.ledger.proof.anchor_series import AnchorSeries
+from tollgate.actors.ledger.proof.anchors import kept_anchors
 from tollgate.actors.ledger.proof.document_audit import BookAudit
 from tollgate.actors.ledger.proof.findings import (
     AccountTotal,
@@ -54,10 +57,15 @@ ReportProgress = Callable[[int, int], None]
 REBUILT = (schema.heads, schema.entities, schema.memberships, schema.keys)
 
 
-async def verify_all(database: Database, progress: ReportProgress) -> VerificationReport:
-    """Everything, from the first entry on. Raises StorageDown, StorageError."""
+async def verify_all(
+    database: Database, progress: ReportProgress, series: AnchorSeries | None = None
+) -> VerificationReport:
+    """Everything, from the first entry on; with a series, what was anchored elsewhere as well.
+
+    Raises StorageDown, StorageError.
+    """
     async with database.report() as found, empty_tables() as expected:
-        return await _Verification(database.dialect, found, expected, progress).run()
+        return await _Verification(database.dialect, found, expected, progress).run(series)
 
 
 @asynccontextmanager
@@ -95,13 +103,12 @@ class _Verification:
         self._book: BookId | None = None
         self._audit = BookAudit()
 
-    async def run(self) -> VerificationReport:
-        await self._go_through_journal()
+    async def run(self, series: AnchorSeries | None) -> VerificationReport:
+        await self._go_through_journal(series)
         for table in REBUILT:
             await self._compare(table)
         totals = await self._totals()
-        for line in unbalanced(totals):
-            self._findings.add(line)
+        self._add(unbalanced(totals))
         return VerificationReport(
             books=self._books,
             entries=self._entries,
@@ -110,25 +117,26 @@ class _Verification:
             findings_count=self._findings.count,
         )
 
-    async def _go_through_journal(self) -> None:
+    async def _go_through_journal(self, series: AnchorSeries | None) -> None:
         dialect, connection = self._found.dialect, self._found.connection
         total = await _count_entries(dialect, connection)
         oldest_ms = await _oldest_operation(dialect, connection)
         operations = OperationAudit(self._found, self._expected, oldest_ms)
         await operations.prepare()
-        kept = await kept_anchors(connection, dialect)
-        trees = AnchorTrees(kept)
+        anchors = AnchorAudit(await kept_anchors(connection, dialect), series, self._expected)
+        self._add(await anchors.begin())
         async for piece in JournalReader(dialect).pieces(connection):
-            for entry in piece:
-                trees.add(entry)
+            self._add(await anchors.check(piece))
             for book, entries in groupby(piece, lambda entry: entry.book):
-                for each in await operations.check(await self._check_entries(book, list(entries))):
-                    self._findings.add(each)
+                self._add(await operations.check(await self._check_entries(book, list(entries))))
             self._entries += len(piece)
             self._progress(self._entries, total)
-        for line in trees.differences(kept):
-            self._findings.add(line)
+        self._add(await anchors.end())
         async for line in operations.end(self._broken):
+            self._findings.add(line)
+
+    def _add(self, lines: Iterable[str]) -> None:
+        for line in lines:
             self._findings.add(line)
 
     async def _check_entries(self, book: BookId, entries: Sequence[Entry]) -> list[Replayed]:
@@ -147,8 +155,8 @@ class _Verification:
         async with transaction(self._expected.connection, "BEGIN IMMEDIATE"):
             await self._rebuilder.write(made, has_journal=False)
         for each in made:
-            for line in self._audit.check(each):
-                self._findings.add(f"entry {each.entry.seq} of book {book}: {line}")
+            where = f"entry {each.entry.seq} of book {book}"
+            self._add(f"{where}: {line}" for line in self._audit.check(each))
         await self._check_checkpoints(book, made)
         return made
 

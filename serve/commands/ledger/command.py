@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn, TypeVar
 
 import click
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.json import decode
 
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
+from tollgate.actors.ledger.backup.restore import Restored
 from tollgate.actors.ledger.backup.restore import restore_records as restore_records
 from tollgate.actors.ledger.backup.segments import BrokenSegment, SegmentRecord
 from tollgate.actors.ledger.backup.shipment import ship
@@ -25,6 +27,9 @@ from tollgate.actors.ledger.backup.sqlite_copy import copy_file
 from tollgate.actors.ledger.book.chain import BrokenJournal
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.proof import anchors as anchoring
+from tollgate.actors.ledger.proof.anchor_export import export_anchors
+from tollgate.actors.ledger.proof.anchor_file import BrokenAnchorFile, public_key_of
+from tollgate.actors.ledger.proof.anchor_series import AnchorSeries
 from tollgate.actors.ledger.proof.findings import VerificationReport, unbalanced
 from tollgate.actors.ledger.proof.recent_verification import verify_recent
 from tollgate.actors.ledger.proof.verification import verify_all as verify_all
@@ -37,10 +42,28 @@ from tollgate.serve.commands.ledger.reports import print_report, print_totals, p
 from tollgate.serve.node.run_record import running
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
+from tollgate.serve.payments.secrets.anchor_key import (
+    AnchorKeyError,
+    load_anchor_key,
+    make_anchor_key,
+)
+from tollgate.serve.payments.secrets.master_secret import (
+    MARK,
+    SecretFileError,
+    load_master_secret,
+)
 from tollgate.serve.settings import Settings, SettingsError, process_environment
 
 LINES_PER_PAGE = 1_000
-EXPECTED = (StorageError, StorageDown, ArchiveError, BrokenSegment, BrokenJournal, OSError)
+EXPECTED = (
+    StorageError,
+    StorageDown,
+    ArchiveError,
+    BrokenSegment,
+    BrokenJournal,
+    BrokenAnchorFile,
+    OSError,
+)
 Result = TypeVar("Result")
 
 
@@ -51,18 +74,37 @@ def ledger() -> None:
 
 @ledger.command()
 @click.option("--recent", is_flag=True, help="Only what came since each book's last checkpoint.")
+@click.option(
+    "--anchors",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Signed anchors that were kept elsewhere; without it, those in LEDGER_ANCHORS.",
+)
+@click.option(
+    "--public-key",
+    "keys",
+    multiple=True,
+    metavar="HEX",
+    help="Who may have signed them; without it, the key in LEDGER_ANCHOR_KEY_FILE.",
+)
 @click.option("--json", "is_json", is_flag=True, help="Print one JSON object.")
-def verify(recent: bool, is_json: bool) -> None:
+def verify(recent: bool, anchors: Path | None, keys: tuple[str, ...], is_json: bool) -> None:
     """Replay everything that was ever written, and compare.
 
-    Chains of hashes, postings, balances, every table, checkpoints and anchors. May run while
-    Tollgate does; needs as much temporary space as the tables have. Each finding is one line.
+    Chains of hashes, postings, balances, every table, stored replies, checkpoints and anchors. Only
+    anchors that were kept elsewhere show that a book was written anew with hashes that fit, or that
+    its end was cut off. May run while Tollgate does; needs as much temporary space as the tables
+    have. Each finding is one line.
     """
+    if recent and (anchors or keys):
+        raise click.UsageError("--anchors goes with a full verification: leave --recent out")
+    series = None if recent else _series(_settings(), anchors, keys)
 
     async def verified(database: Database) -> VerificationReport:
-        check = verify_recent if recent else verify_all
         with progress_bar("books" if recent else "entries") as step:
-            return await check(database, step)
+            if recent:
+                return await verify_recent(database, step)
+            return await verify_all(database, step, series)
 
     report = _with_storage(verified)
     print_report(report, as_json=is_json)
@@ -146,38 +188,84 @@ def restore(source: Path) -> None:
     """Restore SOURCE, a folder or a copy made by `backup`, into an empty storage; then verify it.
 
     Everything is replayed, so nothing is restored that was changed since it was written. Stop
-    Tollgate before, and set TOLLGATE_STORAGE_URL to where the books shall be.
+    Tollgate before, set TOLLGATE_STORAGE_URL to where the books shall be, and put the file of their
+    secret in its place: beside another one they are not restored.
     """
     settings = _settings()
     if running(settings.process.data) is not None:
         _fail("Tollgate is running: stop it with `tollgate down`, and restore then")
+    secret = settings.payments.secret_path(settings.process.data)
+    try:
+        marks = {MARK: load_master_secret(secret).mark} if secret.exists() else {}
+    except SecretFileError as error:
+        _fail(str(error))
 
-    async def restored(database: Database) -> tuple[int, VerificationReport]:
+    async def restored(database: Database) -> tuple[Restored, VerificationReport]:
         async with _records(source) as records:
             with progress_bar("entries restored") as step:
-                done = await restore_records(database, records, lambda count: step(count, None))
+                done = await restore_records(
+                    database, records, lambda count: step(count, None), marks
+                )
         with progress_bar("entries verified") as step:
-            return done.entries, await verify_all(database, step)
+            return done, await verify_all(database, step)
 
-    entries, report = _with_storage(restored, upgrades=True)
-    click.echo(f"restored {entries} entries of {report.books} books")
+    done, report = _with_storage(restored, upgrades=True)
+    click.echo(f"restored {done.entries} entries of {report.books} books")
     print_report(report)
+    if not marks and MARK in done.marks:
+        click.echo(
+            f"{secret}: is not there: put the secret of these books in its place, whose mark is "
+            f"{done.marks[MARK]}, before Tollgate starts",
+            err=True,
+        )
     if not report.is_sound:
         raise click.exceptions.Exit(1)
 
 
 @ledger.command()
 @click.option("--day", type=click.DateTime(["%Y-%m-%d"]), help="UTC; without it, the last one.")
-def anchor(day: datetime | None) -> None:
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write signed files of all days that are over and not in DIR yet.",
+)
+def anchor(day: datetime | None, folder: Path | None) -> None:
     """Print the anchor of a day: one hash over the heads of all books, as JSON.
 
     Keep it outside: with it, nobody can change an entry of that day or of earlier ones unnoticed.
     The same day always has the same anchor; when it has not, the exit code is 1.
+
+    With --to, it is written for `verify --anchors`, signed with the key in LEDGER_ANCHOR_KEY_FILE.
     """
     now_ms = _now_ms()
+    if folder is not None:
+        if day is not None:
+            raise click.UsageError("--to writes every day that is missing: leave --day out")
+        key = _anchor_key(_settings())
+        files = _with_storage(lambda database: export_anchors(database, folder, key, now_ms))
+        click.echo("".join(f"{file}\n" for file in files) or f"{folder}: has every day\n", nl=False)
+        return
     of: date = day.date() if day else anchoring.last_settled_day(now_ms)
     made = _with_storage(lambda database: anchoring.anchor_day(database, of, now_ms))
     click.echo(json.dumps({"day": made.day, "books": made.books, "root": made.root}))
+
+
+@ledger.command("make-anchor-key")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+def make_key(file: Path) -> None:
+    """Write a new key that signs anchors to FILE, and print its public key.
+
+    Keep FILE outside the data folder, and write the public key down where you verify: with
+    LEDGER_ANCHORS and LEDGER_ANCHOR_KEY_FILE set, Tollgate signs an anchor every day.
+    """
+    try:
+        public = make_anchor_key(file)
+    except AnchorKeyError as error:
+        _fail(str(error))
+    click.echo(f"{file}: made; set LEDGER_ANCHOR_KEY_FILE={file.absolute()} and LEDGER_ANCHORS")
+    click.echo(f"public key: {public}")
 
 
 # What the commands have in common
@@ -209,6 +297,29 @@ def _with_storage(
     try:
         return asyncio.run(run())
     except EXPECTED as error:
+        _fail(str(error))
+
+
+def _series(settings: Settings, folder: Path | None, keys: tuple[str, ...]) -> AnchorSeries | None:
+    """What was kept elsewhere, if the call or the settings say where."""
+    own = settings.ledger.anchors
+    if folder is None and not own:
+        if keys:
+            raise click.UsageError("--public-key goes with --anchors, or with LEDGER_ANCHORS")
+        return None
+    if not keys and not settings.ledger.anchor_key_file:
+        _fail("whose signature counts? Name it with --public-key, or set LEDGER_ANCHOR_KEY_FILE")
+    trusted = {key.lower() for key in keys} or {public_key_of(_anchor_key(settings))}
+    return AnchorSeries(folder or Path(own), frozenset(trusted), _now_ms())
+
+
+def _anchor_key(settings: Settings) -> Ed25519PrivateKey:
+    path = settings.ledger.anchor_key_file
+    if not path:
+        _fail("LEDGER_ANCHOR_KEY_FILE is not set: `tollgate ledger make-anchor-key` makes a key")
+    try:
+        return load_anchor_key(Path(path))
+    except AnchorKeyError as error:
         _fail(str(error))
 
 

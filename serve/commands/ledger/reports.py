@@ -14,6 +14,10 @@ from tollgate.actors.ledger.proof.findings import AccountTotal, VerificationRepo
 
 # Done so far, and of how many when that is known.
 ReportStep = Callable[[int, int | None], None]
+WHAT_TO_DO = (
+    "Stop Tollgate and keep these books as they are; then restore a backup beside them and verify "
+    "that: docs/operations.md, When books are not sound"
+)
 
 
 @contextmanager
@@ -42,6 +46,7 @@ def print_report(report: VerificationReport, *, as_json: bool = False) -> None:
         click.echo(f"sound: {size}")
     else:
         click.echo(f"NOT sound: {report.findings_count} findings in {size}", err=True)
+        click.echo(WHAT_TO_DO, err=True)
 
 
 def _report_document(report: VerificationReport) -> dict[str, object]:

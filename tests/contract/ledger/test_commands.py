@@ -194,3 +194,78 @@ def test_storage_that_cannot_be_used_is_one_line(
     assert message in done.stderr
     assert "secret" not in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+# Anchors kept elsewhere (what they find: test_exported_anchors.py, test_drill.py)
+
+
+def test_a_key_for_anchors_is_made_once_and_for_its_owner(
+    url: str, data: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "key"
+    made = call(url, data, "make-anchor-key", str(file))
+    assert made.exit_code == 0
+    assert f"set LEDGER_ANCHOR_KEY_FILE={file} and LEDGER_ANCHORS" in made.stdout
+    public = made.stdout.splitlines()[-1].removeprefix("public key: ")
+    assert len(public) == 64
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.read_text().strip() not in made.stdout
+    again = call(url, data, "make-anchor-key", str(file))
+    assert (again.exit_code, "is there already: name a new file" in again.stderr) == (1, True)
+
+
+def test_the_settings_say_where_anchors_are_kept(url: str, data: Path, tmp_path: Path) -> None:
+    key, kept = tmp_path / "key", tmp_path / "kept"
+    call(url, data, "make-anchor-key", str(key))
+    environment = {
+        "TOLLGATE_STORAGE_URL": url,
+        "TOLLGATE_DATA": str(data),
+        "LEDGER_ANCHOR_KEY_FILE": str(key),
+        "LEDGER_ANCHORS": str(kept),
+    }
+
+    def configured(*arguments: str) -> Result:
+        return CliRunner().invoke(ledger, list(arguments), env=environment)
+
+    (file,) = configured("anchor", "--to", str(kept)).stdout.splitlines()
+    assert configured("anchor", "--to", str(kept)).stdout == f"{kept}: has every day\n"
+    assert configured("verify").exit_code == 0
+    Path(file).unlink()
+    done = configured("verify")
+    assert (done.exit_code, "holds no anchors" in done.stderr) == (1, True)
+    assert configured("verify", "--recent").exit_code == 0
+
+
+def test_what_does_not_go_together_is_refused(url: str, data: Path, tmp_path: Path) -> None:
+    calls = {
+        ("verify", "--recent", "--anchors", str(tmp_path)): (2, "leave --recent out"),
+        ("verify", "--public-key", "ab"): (2, "--public-key goes with --anchors"),
+        ("verify", "--anchors", str(tmp_path)): (1, "whose signature counts?"),
+        ("anchor", "--to", str(tmp_path)): (1, "LEDGER_ANCHOR_KEY_FILE is not set"),
+        ("anchor", "--to", str(tmp_path), "--day", "2026-01-01"): (2, "leave --day out"),
+    }
+    for arguments, (code, message) in calls.items():
+        done = call(url, data, *arguments)
+        assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "message"),
+    [
+        (0o644, "00" * 32, "others may read it: chmod 600"),
+        (0o600, "00" * 31, "does not hold a key for anchors: make another"),
+        (0o600, None, "there is no key for anchors: make it with `tollgate ledger make-anchor-key"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_one_line(
+    url: str, data: Path, tmp_path: Path, mode: int, text: str | None, message: str
+) -> None:
+    key = tmp_path / "key"
+    if text is not None:
+        key.write_text(text)
+        key.chmod(mode)
+    environment = {"TOLLGATE_STORAGE_URL": url, "LEDGER_ANCHOR_KEY_FILE": str(key)}
+    done = CliRunner().invoke(ledger, ["anchor", "--to", str(tmp_path / "kept")], env=environment)
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1

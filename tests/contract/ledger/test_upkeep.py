@@ -3,14 +3,17 @@
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.support.ledger.backups import NOW_MS, tables_of, told
 from tests.support.manual_clock import ManualClock
+from tollgate.actors.ledger.proof.anchor_file import anchor_files
 from tollgate.actors.ledger.storage.operation_expiry import KEPT_MS
-from tollgate.serve.payments.upkeep import Upkeep
+from tollgate.serve.payments.upkeep import AnchorExports, Upkeep
 
 
 def upkeep(url: str, folder: Path, now_ms: int, *, has_backup: bool = True) -> Upkeep:
@@ -37,6 +40,16 @@ def test_without_a_folder_there_is_no_backup(ledger_url: str, tmp_path: Path) ->
     told(ledger_url)
     asyncio.run(upkeep(ledger_url, tmp_path, NOW_MS + 86_400_000, has_backup=False).run())
     assert [each.name for each in tmp_path.iterdir() if each.is_dir()] == ["anchors"]
+
+
+def test_it_signs_a_file_for_every_day(ledger_url: str, tmp_path: Path) -> None:
+    told(ledger_url)
+    exports = AnchorExports(tmp_path / "kept", Ed25519PrivateKey.generate())
+    for day in (1, 1, 4):
+        work = upkeep(ledger_url, tmp_path, NOW_MS + day * 86_400_000)
+        asyncio.run(replace(work, exports=exports).run())
+    days = [file.name for file in anchor_files(exports.folder)]
+    assert days == [f"anchor-2027-01-{day}.ndjson" for day in (15, 16, 17, 18)]
 
 
 def test_what_cannot_be_done_is_a_line_in_the_log(

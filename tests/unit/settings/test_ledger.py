@@ -47,3 +47,16 @@ def test_an_sqlite_file_has_one_writer() -> None:
         Settings.from_environment({"LEDGER_SHARDS": "2"})
     several = {"LEDGER_SHARDS": "2", "TOLLGATE_STORAGE_URL": POSTGRESQL}
     assert Settings.from_environment(several).ledger.shards == 2
+
+
+def test_anchors_and_their_key_are_not_where_the_books_are() -> None:
+    good = {"LEDGER_ANCHORS": "/mnt/anchors", "LEDGER_ANCHOR_KEY_FILE": "/etc/tollgate/anchor-key"}
+    assert Settings.from_environment(good).ledger.anchors == "/mnt/anchors"
+    with pytest.raises(SettingsError, match="LEDGER_ANCHOR_KEY_FILE: is not set, but LEDGER_ANCH"):
+        Settings.from_environment({"LEDGER_ANCHORS": "/mnt/anchors"})
+    for name, place in {
+        "LEDGER_ANCHORS": "/srv/data/anchors",
+        "LEDGER_ANCHOR_KEY_FILE": "/srv/data/payments/../key",
+    }.items():
+        with pytest.raises(SettingsError, match=f"{name}: is in the data folder, /srv/data: who"):
+            Settings.from_environment(good | {name: place, "TOLLGATE_DATA": "/srv/data"})
