@@ -10,16 +10,17 @@ from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic.json_schema import models_json_schema
 
 from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.payments.api.bodies import requests
+from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.readers import FORM
 from tollgate.serve.payments.api.bodies.wire_types import ID_PATTERN
 from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
 from tollgate.serve.payments.api.document import reply_schemas, report_schemas
 from tollgate.serve.payments.api.document.form_schemas import form_schema
-from tollgate.serve.payments.api.document.reply_schemas import SUFFIX
+from tollgate.serve.payments.api.document.reply_schemas import ReplyBody
 from tollgate.serve.payments.api.paging import LIMIT_MAX
 from tollgate.serve.payments.api.rejections import (
     Forbidden,
@@ -276,20 +277,13 @@ def _problem(status: int) -> Json:
 def _models() -> Mapping[str, type[BaseModel]]:
     """The models of requests and replies, by their names in the document."""
     return {
-        name.removesuffix(SUFFIX): each
+        name: each
         for module in (requests, reply_schemas, report_schemas)
         for name, each in vars(module).items()
         if isinstance(each, type)
-        and issubclass(each, BaseModel)
-        and each.__module__ == module.__name__
+        and issubclass(each, RequestBody | ReplyBody)
+        and each not in (RequestBody, ReplyBody)
     }
-
-
-class _Components(GenerateJsonSchema):
-    """Names the schemas as the document does."""
-
-    def normalize_name(self, name: str) -> str:
-        return super().normalize_name(name).removesuffix(SUFFIX)
 
 
 @cache
@@ -298,7 +292,6 @@ def _schemas() -> Mapping[str, Json]:
         [(model, "validation") for model in _models().values()],
         ref_template=REF,
         by_alias=True,
-        schema_generator=_Components,
     )
     definitions: Json = found["$defs"]
     return definitions

@@ -1,18 +1,19 @@
 """Replies of apps, merchants, transactions and cards, as types of the API's document (parts A, B).
 
-Nothing is validated with these at run time: what goes out was rendered by the books. A test holds
-every reply to them. The document calls each by its name without `Schema`.
+What goes out is rendered by the books (actors/ledger/book/documents.py), which know no wire types
+and keep a document as the text that was once sent: made of these it would be one more shape to keep
+for ever, and each field would still be named here and filled in there. So nothing is validated with
+these at run time, and a test holds every reply to them.
 """
 # ruff: noqa: N815  (names are the wire's)
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
 from tollgate.serve.payments.api.bodies.wire_types import Amount, CurrencyCode, Id
 
-SUFFIX = "Schema"
 MOMENT_PATTERN = r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
 
 Moment = Annotated[str, Field(pattern=MOMENT_PATTERN, examples=["2026-02-28T09:30:00.000Z"])]
@@ -24,29 +25,30 @@ CustomData = Annotated[dict[str, Any], Field(description="any data, at most 50 K
 class ReplyBody(BaseModel):
     """The fields of a reply: these and no others."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        model_title_generator=lambda model: model.__name__.removesuffix(SUFFIX),
-    )
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
-class FieldProblemSchema(ReplyBody):
+def only(name: str, **field: Any) -> type[ReplyBody]:
+    """A reply with one field, of this type."""
+    return create_model(name, __base__=ReplyBody, **field)
+
+
+class FieldProblem(ReplyBody):
     """A refused field. `field`: its dotted path, or empty."""
 
     field: str
     message: str
 
 
-class TransactionRefSchema(ReplyBody):
+class TransactionRef(ReplyBody):
     id: Id
 
 
-class AttemptStoredSchema(ReplyBody):
-    transaction: TransactionRefSchema
+class AttemptStored(ReplyBody):
+    transaction: TransactionRef
 
 
-class ProcessingProblemSchema(ReplyBody):
+class ProcessingProblem(ReplyBody):
     """The reason why a payment failed, by the codes of part C. `response` names the failed
     attempt, when it was stored."""
 
@@ -55,10 +57,10 @@ class ProcessingProblemSchema(ReplyBody):
     text: str
     client: bool
     merchant: bool
-    response: AttemptStoredSchema | None = None
+    response: AttemptStored | None = None
 
 
-class ProblemSchema(ReplyBody):
+class Problem(ReplyBody):
     """Any other error; sent only if Accept names JSON."""
 
     code: str
@@ -66,43 +68,32 @@ class ProblemSchema(ReplyBody):
     requestId: str
 
 
-class AppWithKeySchema(ReplyBody):
+class App(ReplyBody):
     id: Id
     name: str | None = None
     created: Moment
+
+
+class AppWithKey(App):
     key: str
 
 
-class AppCreatedSchema(ReplyBody):
-    app: AppWithKeySchema
-
-
-class AppSchema(ReplyBody):
-    id: Id
-    name: str | None = None
-    created: Moment
-
-
-class IdentityReplySchema(ReplyBody):
-    identity: AppSchema
-
-
-class KeySchema(ReplyBody):
+class Key(ReplyBody):
     last4: str
     created: Moment
     lastUsed: Moment | None = None
 
 
-class CompanySchema(ReplyBody):
+class Company(ReplyBody):
     country: str
     number: str | None = None
 
 
-class BankSchema(ReplyBody):
+class Bank(ReplyBody):
     iban: str | None = None
 
 
-class ClaimSchema(ReplyBody):
+class Claim(ReplyBody):
     canChargeCard: bool
     canSaveCard: bool
     canTransferToCard: bool
@@ -111,24 +102,24 @@ class ClaimSchema(ReplyBody):
     canVoid: bool
 
 
-class SumSchema(ReplyBody):
+class Sum(ReplyBody):
     currency: CurrencyCode
     amount: NonNegative
 
 
-class PricingSchema(ReplyBody):
+class Pricing(ReplyBody):
     """`rate`: the fraction of what is captured, 0.0135 for 1.35 %."""
 
     rate: Annotated[float, Field(ge=0, le=1)]
-    flat: SumSchema
-    dispute: SumSchema
+    flat: Sum
+    dispute: Sum
 
 
-class TdsModeSchema(ReplyBody):
+class TdsMode(ReplyBody):
     mode: str
 
 
-class MerchantSchema(ReplyBody):
+class Merchant(ReplyBody):
     id: Id
     key: Annotated[str, Field(description="public key, for payments and links; no secret")]
     name: str | None = None
@@ -137,82 +128,74 @@ class MerchantSchema(ReplyBody):
     email: str
     website: str
     descriptor: str
-    company: CompanySchema
-    bank: BankSchema
+    company: Company
+    bank: Bank
     created: Moment
     balance: SignedAmount
-    claim: ClaimSchema
-    pricing: PricingSchema
-    tds: TdsModeSchema
+    claim: Claim
+    pricing: Pricing
+    tds: TdsMode
 
 
-class MerchantReplySchema(ReplyBody):
-    merchant: MerchantSchema
-
-
-class UserInvitedSchema(ReplyBody):
+class UserInvited(ReplyBody):
     """`isMember`: whether the address was a member before."""
 
     isMember: bool
 
 
-class UserSchema(ReplyBody):
+class User(ReplyBody):
     id: Id
     email: str
     created: Moment
     name: str | None = None
 
 
-class TransactionCreatedSchema(ReplyBody):
-    transaction: TransactionRefSchema
-
-
-class CodePresenceSchema(ReplyBody):
+class CodePresence(ReplyBody):
     present: bool
 
 
-class TransactionCardSchema(ReplyBody):
+class TransactionCard(ReplyBody):
     bin: str
     last4: str
     expiry: Moment
     scheme: Literal["visa", "mastercard"]
-    code: CodePresenceSchema
+    code: CodePresence
 
 
-class FeePartsSchema(ReplyBody):
+class FeeParts(ReplyBody):
     flat: NonNegative
     rate: NonNegative
 
 
-class TrailDisputeSchema(ReplyBody):
+class TrailDispute(ReplyBody):
     id: Id
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
 
 
-class TrailEntrySchema(ReplyBody):
+class TrailEntry(ReplyBody):
     """Exactly one of capture, refund, void and dispute is there."""
 
     capture: Literal[True] | None = None
     refund: Literal[True] | None = None
     void: Literal[True] | None = None
-    dispute: TrailDisputeSchema | None = None
+    dispute: TrailDispute | None = None
     created: Moment
     amount: Amount
     balance: SignedAmount
-    fee: FeePartsSchema
+    fee: FeeParts
     descriptor: str
     lineId: Id | None = None
 
 
-class StoredProblemSchema(ReplyBody):
+class StoredProblem(ReplyBody):
     code: int
     message: str
     client: bool
     merchant: bool
 
 
-class RetryAdviceSchema(ReplyBody):
+class RetryAdvice(ReplyBody):
     """Advice whether to try a failed payment of a server again, and not before when."""
 
     retry: bool
@@ -221,7 +204,7 @@ class RetryAdviceSchema(ReplyBody):
     after: Moment | None = None
 
 
-class TransactionSchema(ReplyBody):
+class Transaction(ReplyBody):
     id: Id
     merchantId: Id
     test: bool
@@ -234,29 +217,21 @@ class TransactionSchema(ReplyBody):
     refundedAmount: NonNegative
     voidedAmount: NonNegative
     disputedAmount: NonNegative
-    card: TransactionCardSchema
+    card: TransactionCard
     custom: CustomData | None = None
     tds: Literal["attempt", "full"] | None = None
     recurring: bool
     successful: bool
-    error: Literal[False] | StoredProblemSchema
-    trail: list[TrailEntrySchema]
-    advice: RetryAdviceSchema | None = None
+    error: Literal[False] | StoredProblem
+    trail: list[TrailEntry]
+    advice: RetryAdvice | None = None
 
 
-class TransactionReplySchema(ReplyBody):
-    transaction: TransactionSchema
-
-
-class CardRefSchema(ReplyBody):
+class CardRef(ReplyBody):
     id: Id
 
 
-class CardCreatedSchema(ReplyBody):
-    card: CardRefSchema
-
-
-class CardSchema(ReplyBody):
+class Card(ReplyBody):
     id: Id
     merchantId: Id
     created: Moment
@@ -268,5 +243,10 @@ class CardSchema(ReplyBody):
     deleted: Moment | None
 
 
-class CardReplySchema(ReplyBody):
-    card: CardSchema
+AppCreated = only("AppCreated", app=AppWithKey)
+IdentityReply = only("IdentityReply", identity=App)
+MerchantReply = only("MerchantReply", merchant=Merchant)
+TransactionCreated = only("TransactionCreated", transaction=TransactionRef)
+TransactionReply = only("TransactionReply", transaction=Transaction)
+CardCreated = only("CardCreated", card=CardRef)
+CardReply = only("CardReply", card=Card)

@@ -12,16 +12,17 @@ from tollgate.serve.payments.api.document.reply_schemas import (
     NonNegative,
     ReplyBody,
     SignedAmount,
-    SumSchema,
+    Sum,
+    only,
 )
 
 
-class DisputeReasonSchema(ReplyBody):
+class DisputeReason(ReplyBody):
     code: int
     title: str
 
 
-class DisputeSchema(ReplyBody):
+class Dispute(ReplyBody):
     """Once it is decided, one of `won` and `lost` is there."""
 
     id: Id
@@ -29,17 +30,13 @@ class DisputeSchema(ReplyBody):
     transactionId: Id
     created: Moment
     amount: Amount
-    reason: DisputeReasonSchema
+    reason: DisputeReason
     due: Moment
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
 
 
-class DisputeReplySchema(ReplyBody):
-    dispute: DisputeSchema
-
-
-class FraudSchema(ReplyBody):
+class Fraud(ReplyBody):
     id: Id
     merchantId: Id
     transactionId: Id
@@ -48,11 +45,7 @@ class FraudSchema(ReplyBody):
     reason: Annotated[int, Field(ge=0, le=8)] | None = None
 
 
-class FraudReplySchema(ReplyBody):
-    fraud: FraudSchema
-
-
-class ExchangeSchema(ReplyBody):
+class Exchange(ReplyBody):
     """A conversion as it was booked: the exact result was `amount` + `remainder` /
     `denominator`. (`from` is the currency it came from.)"""
 
@@ -66,7 +59,7 @@ class ExchangeSchema(ReplyBody):
     rounding: str
 
 
-class LineSchema(ReplyBody):
+class Line(ReplyBody):
     """Exactly one of capture, refund, dispute and payout is there. `balance` and `fee` are in the
     funding currency, `amount` in the transaction's."""
 
@@ -76,7 +69,7 @@ class LineSchema(ReplyBody):
     created: Moment
     balance: SignedAmount
     fee: NonNegative
-    amount: SumSchema
+    amount: Sum
     transactionId: Id | None = None
     description: str | None = None
     capture: Literal[True] | None = None
@@ -85,24 +78,16 @@ class LineSchema(ReplyBody):
     payout: Literal[True] | None = None
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
-    exchange: ExchangeSchema | None = None
+    exchange: Exchange | None = None
 
 
-class LineReplySchema(ReplyBody):
-    line: LineSchema
-
-
-class BalanceSchema(ReplyBody):
+class Balance(ReplyBody):
     currency: CurrencyCode
     amount: SignedAmount
     at: Moment
 
 
-class BalanceReplySchema(ReplyBody):
-    balance: BalanceSchema
-
-
-class EventSchema(ReplyBody):
+class Event(ReplyBody):
     id: Id
     seq: Annotated[int, Field(ge=1)]
     type: Annotated[str, Field(examples=["transaction.captured"])]
@@ -110,7 +95,7 @@ class EventSchema(ReplyBody):
     data: dict[str, Any]
 
 
-class AuditEntrySchema(ReplyBody):
+class AuditEntry(ReplyBody):
     """`appId` null: without credentials."""
 
     seq: Annotated[int, Field(ge=1)]
@@ -124,24 +109,17 @@ class AuditEntrySchema(ReplyBody):
     hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class WebhookSchema(ReplyBody):
+class Webhook(ReplyBody):
     id: Id
     url: str
     created: Moment
 
 
-class WebhookWithSecretSchema(ReplyBody):
-    id: Id
-    url: str
-    created: Moment
+class WebhookWithSecret(Webhook):
     secret: str
 
 
-class WebhookCreatedSchema(ReplyBody):
-    webhook: WebhookWithSecretSchema
-
-
-class DeadLetterSchema(ReplyBody):
+class DeadLetter(ReplyBody):
     """`id`: the event's. `queued`: it is to be sent again."""
 
     id: Id
@@ -150,11 +128,11 @@ class DeadLetterSchema(ReplyBody):
     queued: bool
 
 
-class ReplayCreatedSchema(ReplyBody):
+class ReplayCreated(ReplyBody):
     queued: Annotated[int, Field(ge=0)]
 
 
-class ImportedSchema(ReplyBody):
+class Imported(ReplyBody):
     apps: int
     merchants: int
     transactions: int
@@ -162,20 +140,21 @@ class ImportedSchema(ReplyBody):
     cards: int
 
 
-class ImportReplySchema(ReplyBody):
-    imported: ImportedSchema
-
-
-class AccountSumSchema(ReplyBody):
+class AccountSum(ReplyBody):
     account: str
     currency: CurrencyCode
     amount: int
 
 
-class TrialBalanceSchema(ReplyBody):
-    accounts: list[AccountSumSchema]
+class TrialBalance(ReplyBody):
+    accounts: list[AccountSum]
     balanced: bool
 
 
-class TrialBalanceReplySchema(ReplyBody):
-    trialBalance: TrialBalanceSchema
+DisputeReply = only("DisputeReply", dispute=Dispute)
+FraudReply = only("FraudReply", fraud=Fraud)
+LineReply = only("LineReply", line=Line)
+BalanceReply = only("BalanceReply", balance=Balance)
+WebhookCreated = only("WebhookCreated", webhook=WebhookWithSecret)
+ImportReply = only("ImportReply", imported=Imported)
+TrialBalanceReply = only("TrialBalanceReply", trialBalance=TrialBalance)
