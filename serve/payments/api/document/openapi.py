@@ -19,7 +19,6 @@ from tollgate.serve.payments.api.bodies.readers import FORM
 from tollgate.serve.payments.api.bodies.wire_types import ID_PATTERN
 from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
 from tollgate.serve.payments.api.document import reply_schemas, report_schemas
-from tollgate.serve.payments.api.document.form_schemas import form_schema
 from tollgate.serve.payments.api.document.reply_schemas import ReplyBody
 from tollgate.serve.payments.api.paging import LIMIT_MAX
 from tollgate.serve.payments.api.rejections import (
@@ -75,6 +74,8 @@ _MEANINGS: Mapping[int, tuple[type[Rejection], str]] = {
     500: (Rejection, "A failure of the service"),
     503: (Unavailable, "Busy, or the outcome is unknown: repeat with the same Idempotency-Key"),
 }
+# A boolean in a form.
+_BOOLEAN: Json = {"type": "string", "enum": ["yes", "no"]}
 _REQUEST_ID = {"X-Request-ID": {"$ref": "#/components/headers/X-Request-ID"}}
 _RETRY_AFTER = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
 _REPLAYED = {"Idempotency-Replayed": {"$ref": "#/components/headers/Idempotency-Replayed"}}
@@ -198,9 +199,48 @@ def _request_body(name: str) -> Json:
         "required": bool(schema.get("required")),
         "content": {
             JSON: {"schema": {"$ref": REF.format(model=name)}},
-            FORM: {"schema": form_schema(schema, _schemas())},
+            FORM: {"schema": _form_schema(schema, _schemas())},
         },
     }
+
+
+def _form_schema(schema: Json, definitions: Mapping[str, Json]) -> Json:
+    """The same fields as `schema`, by the names that they have in a form. What may hold anything
+    (custom data) is left out: there a form's names are the caller's."""
+    required: list[str] = []
+    properties: Json = {}
+    for name, field, is_required in _form_fields(schema, definitions, "", is_required=True):
+        properties[name] = field
+        if is_required:
+            required.append(name)
+    flat: Json = {"type": "object", "properties": properties}
+    return flat | ({"required": required} if required else {})
+
+
+def _form_fields(
+    schema: Json, definitions: Mapping[str, Json], prefix: str, *, is_required: bool
+) -> Iterator[tuple[str, Json, bool]]:
+    needed = schema.get("required", ())
+    for name, field in schema["properties"].items():
+        place = f"{prefix}[{name}]" if prefix else name
+        is_needed = is_required and name in needed
+        kind = _resolved(field, definitions)
+        if "properties" in kind:
+            yield from _form_fields(kind, definitions, place, is_required=is_needed)
+        elif kind.get("type") == "boolean":
+            yield place, dict(_BOOLEAN), is_needed
+        elif kind.get("type") in ("string", "integer"):
+            yield place, kind, is_needed
+
+
+def _resolved(field: Json, definitions: Mapping[str, Json]) -> Json:
+    """Without references, and of alternatives the first: the others say that it is absent."""
+    if "anyOf" in field:
+        return _resolved(field["anyOf"][0], definitions)
+    reference = field.get("$ref")
+    if reference is not None:
+        return _resolved(definitions[reference.rpartition("/")[2]], definitions)
+    return {name: value for name, value in field.items() if name not in ("default", "title")}
 
 
 def _responses(route: Route[Any]) -> Json:
