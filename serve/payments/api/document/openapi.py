@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.payments.api.bodies import requests
@@ -19,7 +19,7 @@ from tollgate.serve.payments.api.bodies.readers import FORM
 from tollgate.serve.payments.api.bodies.wire_types import ID_PATTERN
 from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
 from tollgate.serve.payments.api.document import reply_schemas, report_schemas
-from tollgate.serve.payments.api.document.reply_schemas import ReplyBody
+from tollgate.serve.payments.api.document.reply_schemas import SUFFIX, ReplyBody
 from tollgate.serve.payments.api.paging import LIMIT_MAX
 from tollgate.serve.payments.api.rejections import (
     Forbidden,
@@ -317,7 +317,7 @@ def _problem(status: int) -> Json:
 def _models() -> Mapping[str, type[BaseModel]]:
     """The models of requests and replies, by their names in the document."""
     return {
-        name: each
+        name.removesuffix(SUFFIX): each
         for module in (requests, reply_schemas, report_schemas)
         for name, each in vars(module).items()
         if isinstance(each, type)
@@ -326,12 +326,20 @@ def _models() -> Mapping[str, type[BaseModel]]:
     }
 
 
+class _Components(GenerateJsonSchema):
+    """Names the schemas as the document does."""
+
+    def normalize_name(self, name: str) -> str:
+        return super().normalize_name(name).removesuffix(SUFFIX)
+
+
 @cache
 def _schemas() -> Mapping[str, Json]:
     _, found = models_json_schema(
         [(model, "validation") for model in _models().values()],
         ref_template=REF,
         by_alias=True,
+        schema_generator=_Components,
     )
     definitions: Json = found["$defs"]
     return definitions

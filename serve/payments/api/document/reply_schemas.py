@@ -3,7 +3,8 @@
 What goes out is rendered by the books (actors/ledger/book/documents.py), which know no wire types
 and keep a document as the text that was once sent: made of these it would be one more shape to keep
 for ever, and each field would still be named here and filled in there. So nothing is validated with
-these at run time, and a test holds every reply to them.
+these at run time, and a test holds every reply to them. The document calls each by its name without
+`Schema`.
 """
 # ruff: noqa: N815  (names are the wire's)
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from tollgate.actors.ledger.law.values import AMOUNT_MAX
 from tollgate.serve.payments.api.bodies.wire_types import Amount, CurrencyCode, Id
 
+SUFFIX = "Schema"
 MOMENT_PATTERN = r"^[0-9]{4,}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
 
 Moment = Annotated[str, Field(pattern=MOMENT_PATTERN, examples=["2026-02-28T09:30:00.000Z"])]
@@ -25,7 +27,11 @@ CustomData = Annotated[dict[str, Any], Field(description="any data, at most 50 K
 class ReplyBody(BaseModel):
     """The fields of a reply: these and no others."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        model_title_generator=lambda model: model.__name__.removesuffix(SUFFIX),
+    )
 
 
 def only(name: str, **field: Any) -> type[ReplyBody]:
@@ -33,22 +39,22 @@ def only(name: str, **field: Any) -> type[ReplyBody]:
     return create_model(name, __base__=ReplyBody, **field)
 
 
-class FieldProblem(ReplyBody):
+class FieldProblemSchema(ReplyBody):
     """A refused field. `field`: its dotted path, or empty."""
 
     field: str
     message: str
 
 
-class TransactionRef(ReplyBody):
+class TransactionRefSchema(ReplyBody):
     id: Id
 
 
-class AttemptStored(ReplyBody):
-    transaction: TransactionRef
+class AttemptStoredSchema(ReplyBody):
+    transaction: TransactionRefSchema
 
 
-class ProcessingProblem(ReplyBody):
+class ProcessingProblemSchema(ReplyBody):
     """The reason why a payment failed, by the codes of part C. `response` names the failed
     attempt, when it was stored."""
 
@@ -57,10 +63,10 @@ class ProcessingProblem(ReplyBody):
     text: str
     client: bool
     merchant: bool
-    response: AttemptStored | None = None
+    response: AttemptStoredSchema | None = None
 
 
-class Problem(ReplyBody):
+class ProblemSchema(ReplyBody):
     """Any other error; sent only if Accept names JSON."""
 
     code: str
@@ -68,32 +74,32 @@ class Problem(ReplyBody):
     requestId: str
 
 
-class App(ReplyBody):
+class AppSchema(ReplyBody):
     id: Id
     name: str | None = None
     created: Moment
 
 
-class AppWithKey(App):
+class AppWithKeySchema(AppSchema):
     key: str
 
 
-class Key(ReplyBody):
+class KeySchema(ReplyBody):
     last4: str
     created: Moment
     lastUsed: Moment | None = None
 
 
-class Company(ReplyBody):
+class CompanySchema(ReplyBody):
     country: str
     number: str | None = None
 
 
-class Bank(ReplyBody):
+class BankSchema(ReplyBody):
     iban: str | None = None
 
 
-class Claim(ReplyBody):
+class ClaimSchema(ReplyBody):
     canChargeCard: bool
     canSaveCard: bool
     canTransferToCard: bool
@@ -102,24 +108,24 @@ class Claim(ReplyBody):
     canVoid: bool
 
 
-class Sum(ReplyBody):
+class SumSchema(ReplyBody):
     currency: CurrencyCode
     amount: NonNegative
 
 
-class Pricing(ReplyBody):
+class PricingSchema(ReplyBody):
     """`rate`: the fraction of what is captured, 0.0135 for 1.35 %."""
 
     rate: Annotated[float, Field(ge=0, le=1)]
-    flat: Sum
-    dispute: Sum
+    flat: SumSchema
+    dispute: SumSchema
 
 
-class TdsMode(ReplyBody):
+class TdsModeSchema(ReplyBody):
     mode: str
 
 
-class Merchant(ReplyBody):
+class MerchantSchema(ReplyBody):
     id: Id
     key: Annotated[str, Field(description="public key, for payments and links; no secret")]
     name: str | None = None
@@ -128,74 +134,74 @@ class Merchant(ReplyBody):
     email: str
     website: str
     descriptor: str
-    company: Company
-    bank: Bank
+    company: CompanySchema
+    bank: BankSchema
     created: Moment
     balance: SignedAmount
-    claim: Claim
-    pricing: Pricing
-    tds: TdsMode
+    claim: ClaimSchema
+    pricing: PricingSchema
+    tds: TdsModeSchema
 
 
-class UserInvited(ReplyBody):
+class UserInvitedSchema(ReplyBody):
     """`isMember`: whether the address was a member before."""
 
     isMember: bool
 
 
-class User(ReplyBody):
+class UserSchema(ReplyBody):
     id: Id
     email: str
     created: Moment
     name: str | None = None
 
 
-class CodePresence(ReplyBody):
+class CodePresenceSchema(ReplyBody):
     present: bool
 
 
-class TransactionCard(ReplyBody):
+class TransactionCardSchema(ReplyBody):
     bin: str
     last4: str
     expiry: Moment
     scheme: Literal["visa", "mastercard"]
-    code: CodePresence
+    code: CodePresenceSchema
 
 
-class FeeParts(ReplyBody):
+class FeePartsSchema(ReplyBody):
     flat: NonNegative
     rate: NonNegative
 
 
-class TrailDispute(ReplyBody):
+class TrailDisputeSchema(ReplyBody):
     id: Id
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
 
 
-class TrailEntry(ReplyBody):
+class TrailEntrySchema(ReplyBody):
     """Exactly one of capture, refund, void and dispute is there."""
 
     capture: Literal[True] | None = None
     refund: Literal[True] | None = None
     void: Literal[True] | None = None
-    dispute: TrailDispute | None = None
+    dispute: TrailDisputeSchema | None = None
     created: Moment
     amount: Amount
     balance: SignedAmount
-    fee: FeeParts
+    fee: FeePartsSchema
     descriptor: str
     lineId: Id | None = None
 
 
-class StoredProblem(ReplyBody):
+class StoredProblemSchema(ReplyBody):
     code: int
     message: str
     client: bool
     merchant: bool
 
 
-class RetryAdvice(ReplyBody):
+class RetryAdviceSchema(ReplyBody):
     """Advice whether to try a failed payment of a server again, and not before when."""
 
     retry: bool
@@ -204,7 +210,7 @@ class RetryAdvice(ReplyBody):
     after: Moment | None = None
 
 
-class Transaction(ReplyBody):
+class TransactionSchema(ReplyBody):
     id: Id
     merchantId: Id
     test: bool
@@ -217,21 +223,21 @@ class Transaction(ReplyBody):
     refundedAmount: NonNegative
     voidedAmount: NonNegative
     disputedAmount: NonNegative
-    card: TransactionCard
+    card: TransactionCardSchema
     custom: CustomData | None = None
     tds: Literal["attempt", "full"] | None = None
     recurring: bool
     successful: bool
-    error: Literal[False] | StoredProblem
-    trail: list[TrailEntry]
-    advice: RetryAdvice | None = None
+    error: Literal[False] | StoredProblemSchema
+    trail: list[TrailEntrySchema]
+    advice: RetryAdviceSchema | None = None
 
 
-class CardRef(ReplyBody):
+class CardRefSchema(ReplyBody):
     id: Id
 
 
-class Card(ReplyBody):
+class CardSchema(ReplyBody):
     id: Id
     merchantId: Id
     created: Moment
@@ -243,10 +249,10 @@ class Card(ReplyBody):
     deleted: Moment | None
 
 
-AppCreated = only("AppCreated", app=AppWithKey)
-IdentityReply = only("IdentityReply", identity=App)
-MerchantReply = only("MerchantReply", merchant=Merchant)
-TransactionCreated = only("TransactionCreated", transaction=TransactionRef)
-TransactionReply = only("TransactionReply", transaction=Transaction)
-CardCreated = only("CardCreated", card=CardRef)
-CardReply = only("CardReply", card=Card)
+AppCreated = only("AppCreated", app=AppWithKeySchema)
+IdentityReply = only("IdentityReply", identity=AppSchema)
+MerchantReply = only("MerchantReply", merchant=MerchantSchema)
+TransactionCreated = only("TransactionCreated", transaction=TransactionRefSchema)
+TransactionReply = only("TransactionReply", transaction=TransactionSchema)
+CardCreated = only("CardCreated", card=CardRefSchema)
+CardReply = only("CardReply", card=CardSchema)

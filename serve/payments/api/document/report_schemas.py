@@ -12,17 +12,17 @@ from tollgate.serve.payments.api.document.reply_schemas import (
     NonNegative,
     ReplyBody,
     SignedAmount,
-    Sum,
+    SumSchema,
     only,
 )
 
 
-class DisputeReason(ReplyBody):
+class DisputeReasonSchema(ReplyBody):
     code: int
     title: str
 
 
-class Dispute(ReplyBody):
+class DisputeSchema(ReplyBody):
     """Once it is decided, one of `won` and `lost` is there."""
 
     id: Id
@@ -30,13 +30,13 @@ class Dispute(ReplyBody):
     transactionId: Id
     created: Moment
     amount: Amount
-    reason: DisputeReason
+    reason: DisputeReasonSchema
     due: Moment
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
 
 
-class Fraud(ReplyBody):
+class FraudSchema(ReplyBody):
     id: Id
     merchantId: Id
     transactionId: Id
@@ -45,7 +45,7 @@ class Fraud(ReplyBody):
     reason: Annotated[int, Field(ge=0, le=8)] | None = None
 
 
-class Exchange(ReplyBody):
+class ExchangeSchema(ReplyBody):
     """A conversion as it was booked: the exact result was `amount` + `remainder` /
     `denominator`. (`from` is the currency it came from.)"""
 
@@ -59,7 +59,7 @@ class Exchange(ReplyBody):
     rounding: str
 
 
-class Line(ReplyBody):
+class LineSchema(ReplyBody):
     """Exactly one of capture, refund, dispute and payout is there. `balance` and `fee` are in the
     funding currency, `amount` in the transaction's."""
 
@@ -69,7 +69,7 @@ class Line(ReplyBody):
     created: Moment
     balance: SignedAmount
     fee: NonNegative
-    amount: Sum
+    amount: SumSchema
     transactionId: Id | None = None
     description: str | None = None
     capture: Literal[True] | None = None
@@ -78,16 +78,16 @@ class Line(ReplyBody):
     payout: Literal[True] | None = None
     won: Literal[True] | None = None
     lost: Literal[True] | None = None
-    exchange: Exchange | None = None
+    exchange: ExchangeSchema | None = None
 
 
-class Balance(ReplyBody):
+class BalanceSchema(ReplyBody):
     currency: CurrencyCode
     amount: SignedAmount
     at: Moment
 
 
-class Event(ReplyBody):
+class EventSchema(ReplyBody):
     id: Id
     seq: Annotated[int, Field(ge=1)]
     type: Annotated[str, Field(examples=["transaction.captured"])]
@@ -95,7 +95,7 @@ class Event(ReplyBody):
     data: dict[str, Any]
 
 
-class AuditEntry(ReplyBody):
+class AuditEntrySchema(ReplyBody):
     """`appId` null: without credentials."""
 
     seq: Annotated[int, Field(ge=1)]
@@ -109,17 +109,17 @@ class AuditEntry(ReplyBody):
     hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class Webhook(ReplyBody):
+class WebhookSchema(ReplyBody):
     id: Id
     url: str
     created: Moment
 
 
-class WebhookWithSecret(Webhook):
+class WebhookWithSecretSchema(WebhookSchema):
     secret: str
 
 
-class DeadLetter(ReplyBody):
+class DeadLetterSchema(ReplyBody):
     """`id`: the event's. `queued`: it is to be sent again."""
 
     id: Id
@@ -128,11 +128,11 @@ class DeadLetter(ReplyBody):
     queued: bool
 
 
-class ReplayCreated(ReplyBody):
+class ReplayCreatedSchema(ReplyBody):
     queued: Annotated[int, Field(ge=0)]
 
 
-class Imported(ReplyBody):
+class ImportedSchema(ReplyBody):
     apps: int
     merchants: int
     transactions: int
@@ -140,21 +140,21 @@ class Imported(ReplyBody):
     cards: int
 
 
-class AccountSum(ReplyBody):
+class AccountSumSchema(ReplyBody):
     account: str
     currency: CurrencyCode
     amount: int
 
 
-class TrialBalance(ReplyBody):
-    accounts: list[AccountSum]
+class TrialBalanceSchema(ReplyBody):
+    accounts: list[AccountSumSchema]
     balanced: bool
 
 
-DisputeReply = only("DisputeReply", dispute=Dispute)
-FraudReply = only("FraudReply", fraud=Fraud)
-LineReply = only("LineReply", line=Line)
-BalanceReply = only("BalanceReply", balance=Balance)
-WebhookCreated = only("WebhookCreated", webhook=WebhookWithSecret)
-ImportReply = only("ImportReply", imported=Imported)
-TrialBalanceReply = only("TrialBalanceReply", trialBalance=TrialBalance)
+DisputeReply = only("DisputeReply", dispute=DisputeSchema)
+FraudReply = only("FraudReply", fraud=FraudSchema)
+LineReply = only("LineReply", line=LineSchema)
+BalanceReply = only("BalanceReply", balance=BalanceSchema)
+WebhookCreated = only("WebhookCreated", webhook=WebhookWithSecretSchema)
+ImportReply = only("ImportReply", imported=ImportedSchema)
+TrialBalanceReply = only("TrialBalanceReply", trialBalance=TrialBalanceSchema)
