@@ -42,6 +42,8 @@ _OWN_URL = re.compile(
 # The extension's short name, perhaps with a version.
 _SHORT_NAME = re.compile(r"\s*authentication\s*(?:v?\d[\d.]*)?\s*")
 _VERSION_WITHIN = re.compile(r"v?(\d{1,4}\.\d{1,4}\.\d{1,4})")
+# Its name as a part of any address, or a slip of the pen for it.
+_NEARLY_ITS_NAME = re.compile(r"(?:^|/)au[th]{1,2}en[a-z]{4,12}ions?(?:/|$)")
 # Longer texts are no identifiers of anything.
 IDENTIFIER_LENGTH_MAX = 400
 
@@ -56,6 +58,15 @@ def is_meant(text: str) -> bool:
     if len(plain) > IDENTIFIER_LENGTH_MAX:
         return False
     return _OWN_URL.match(plain) is not None or _SHORT_NAME.fullmatch(plain) is not None
+
+
+def is_nearly_meant(text: str) -> bool:
+    """Tells whether an entry that means another extension may have been meant for this one: a part
+    of its address is the extension's name, or nearly so."""
+    plain = text[: IDENTIFIER_LENGTH_MAX + 1].lower()
+    if len(plain) > IDENTIFIER_LENGTH_MAX or is_meant(text):
+        return False
+    return _NEARLY_ITS_NAME.search(plain) is not None
 
 
 def same_identifier(text: str) -> Version | None:

@@ -18,7 +18,7 @@ from tollgate.serve.catalog_auth.rules.schemes import (
     signed_url,
     signed_url_parameters,
 )
-from tollgate.serve.catalog_auth.rules.structure import declaration, placement
+from tollgate.serve.catalog_auth.rules.structure import declaration, declared_version, placement
 from tollgate.serve.catalog_auth.rules.structure import descriptions as description
 from tollgate.serve.catalog_auth.rules.structure import flows as flow_structure
 from tollgate.serve.catalog_auth.rules.structure import schemes as structure
@@ -37,6 +37,7 @@ RULES: Mapping[str, CatalogRule] = _joined(
     chains.RULES,
     custom_types.RULES,
     declaration.RULES,
+    declared_version.RULES,
     description.RULES,
     endpoints.RULES,
     exposure.RULES,

@@ -10,11 +10,13 @@ from tollgate.serve.catalog_auth.document.versions import (
     WELL_FORMED,
     Version,
     is_meant,
+    is_nearly_meant,
     same_identifier,
     suggested_version,
 )
 from tollgate.serve.catalog_auth.repair.fixes import fix
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.verdict.report import validate
 
 GOOD = "https://stac-extensions.github.io/authentication/v1.1.0/schema.json"
@@ -93,6 +95,42 @@ def test_an_extension_of_somebody_else_is_left_alone(text: str) -> None:
     document: Any = {**item({"login": LOGIN}), "stac_extensions": [text, GOOD]}
     assert {finding.rule for finding in validate(document).findings} == set()
     assert fix({**document, "stac_extensions": [text]}).document == document
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("authentication", "authentification"),
+        GOOD.replace("authentication", "autentication"),
+        GOOD.replace("stac-extensions", "stac-extension"),
+        "https://example.github.io/authentication/v1.0.0/schema.json",
+    ],
+)
+def test_a_near_miss_is_mentioned_where_nothing_is_declared(text: str) -> None:
+    assert is_nearly_meant(text)
+    assert not is_meant(text)
+    document: Any = {**item({"login": LOGIN}), "stac_extensions": ["x", text]}
+    (told,) = [each for each in validate(document).findings if each.rule == "E03"]
+    assert (told.severity, told.path) == (Severity.INFO, ("stac_extensions", 1))
+    assert told.fix is None
+    assert told.suggestions == ()
+    document["stac_extensions"].append(GOOD)
+    assert not validate(document).findings
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"{GOOD}#",
+        "https://example.com/authors/v1.0.0/schema.json",
+        "https://example.com/oauth/v1.0.0/schema.json",
+        "https://stac-extensions.github.io/file/v2.1.0/schema.json",
+        "authentication/" + "x" * IDENTIFIER_LENGTH_MAX,
+    ],
+)
+def test_what_is_no_near_miss_is_not_mentioned(text: str) -> None:
+    assert not is_nearly_meant(text)
 
 
 @pytest.mark.parametrize(
