@@ -10,8 +10,8 @@ O         schemes/oauth2.py; endpoints: schemes/endpoints.py; keys of flows:
           schemes/flow_names.py
 R         references/references.py; chains (R13 to R17): references/chains.py; documents above
           and assets beside (R08 to R10, R12, R18): references/inheritance.py
-S         structure/schemes.py; places (S01, S02, S16 to S19, S21): structure/placement.py;
-          flows and parameters (S09 to S14): structure/flows.py
+S         structure/scheme_fields.py; places (S01, S02, S16 to S19, S21): structure/placement.py;
+          flows and parameters (S09 to S14): structure/flow_fields.py
 T         schemes/object_storage.py
 X         exposure/secrets.py; URLs: exposure/leaking_urls.py; hosts: exposure/addresses.py
 """

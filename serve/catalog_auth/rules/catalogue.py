@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tollgate.serve.catalog_auth.rules.exposure import addresses as exposure
-from tollgate.serve.catalog_auth.rules.exposure import leaking_urls, secrets
+from tollgate.serve.catalog_auth.rules.exposure import addresses, leaking_urls, secrets
 from tollgate.serve.catalog_auth.rules.references import chains, inheritance, references
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.rules.schemes import (
@@ -18,10 +17,14 @@ from tollgate.serve.catalog_auth.rules.schemes import (
     signed_url,
     signed_url_parameters,
 )
-from tollgate.serve.catalog_auth.rules.structure import declaration, declared_version, placement
-from tollgate.serve.catalog_auth.rules.structure import descriptions as description
-from tollgate.serve.catalog_auth.rules.structure import flows as flow_structure
-from tollgate.serve.catalog_auth.rules.structure import schemes as structure
+from tollgate.serve.catalog_auth.rules.structure import (
+    declaration,
+    declared_version,
+    descriptions,
+    flow_fields,
+    placement,
+    scheme_fields,
+)
 
 
 def _joined(*groups: tuple[CatalogRule, ...]) -> Mapping[str, CatalogRule]:
@@ -33,16 +36,16 @@ def _joined(*groups: tuple[CatalogRule, ...]) -> Mapping[str, CatalogRule]:
 
 # Every rule by its id.
 RULES: Mapping[str, CatalogRule] = _joined(
+    addresses.RULES,
     api_key.RULES,
     chains.RULES,
     custom_types.RULES,
     declaration.RULES,
     declared_version.RULES,
-    description.RULES,
+    descriptions.RULES,
     endpoints.RULES,
-    exposure.RULES,
+    flow_fields.RULES,
     flow_names.RULES,
-    flow_structure.RULES,
     http.RULES,
     inheritance.RULES,
     leaking_urls.RULES,
@@ -50,8 +53,8 @@ RULES: Mapping[str, CatalogRule] = _joined(
     object_storage.RULES,
     placement.RULES,
     references.RULES,
+    scheme_fields.RULES,
     secrets.RULES,
     signed_url.RULES,
     signed_url_parameters.RULES,
-    structure.RULES,
 )
