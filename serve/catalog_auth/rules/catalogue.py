@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tollgate.serve.catalog_auth.rules.exposure import addresses, leaking_urls, secrets
-from tollgate.serve.catalog_auth.rules.references import chains, inheritance, references
+from tollgate.serve.catalog_auth.rules.references import (
+    chains,
+    dangling_references,
+    gated_assets,
+    inheritance,
+    reference_lists,
+    unused_schemes,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.rules.schemes import (
     api_key,
@@ -40,21 +47,24 @@ RULES: Mapping[str, CatalogRule] = _joined(
     api_key.RULES,
     chains.RULES,
     custom_types.RULES,
+    dangling_references.RULES,
     declaration.RULES,
     declared_version.RULES,
     descriptions.RULES,
     endpoints.RULES,
     flow_fields.RULES,
     flow_names.RULES,
+    gated_assets.RULES,
     http.RULES,
     inheritance.RULES,
     leaking_urls.RULES,
     oauth2.RULES,
     object_storage.RULES,
     placement.RULES,
-    references.RULES,
+    reference_lists.RULES,
     scheme_fields.RULES,
     secrets.RULES,
     signed_url.RULES,
     signed_url_parameters.RULES,
+    unused_schemes.RULES,
 )

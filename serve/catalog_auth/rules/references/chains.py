@@ -1,4 +1,4 @@
-"""R: chains, where a scheme names the schemes that obtain its own input (v1.2.0, part B2).
+"""R: chains, where a scheme names those that obtain its input (v1.2.0, part B2): R13 to R17.
 
 References of a scheme are alternatives for obtaining its input; references of an asset or link are
 alternatives for access. What is a sequence is the chain, never the list.

@@ -1,9 +1,8 @@
-"""R: what the documents above, and the assets beside, make one expect."""
+"""R: what the documents above define and promise: R03, R08, R09, R10."""
 
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     REFS,
-    AccessGroup,
     Document,
     Holder,
     HolderKind,
@@ -19,12 +18,23 @@ from tollgate.serve.catalog_auth.rules.examples.documents import (
     scene,
 )
 from tollgate.serve.catalog_auth.rules.findings import Severity, shown
+from tollgate.serve.catalog_auth.rules.references.reference_lists import first_places
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
-# What a catalog is found by: it has to be open to everybody.
-DISCOVERY_ROLES = ("metadata", "thumbnail", "overview", "quicklook")
-_DISCOVERY_ROLES = frozenset(DISCOVERY_ROLES)
-_PRODUCT_ROLES = ("data", "archive")
+
+def _references_resolve_here(references: References, report: FindingReport) -> None:
+    if not references.inherited:
+        return
+    places = first_places(references.names)
+    holder = references.holders[0]
+    for name in references.inherited:
+        others = len(references.holders) - 1
+        also = f" (and {others} more like it)" if others else ""
+        report.add(
+            (*holder.path, REFS, places[name]),
+            f"the scheme {shown(name)} is defined in a document above, not here: some clients look "
+            f"there, the official schema does not{also}",
+        )
 
 
 def _parents_schemes_stay(document: Document, report: FindingReport) -> None:
@@ -85,60 +95,26 @@ def _listed(names: list[object]) -> str:
     return ", ".join(shown(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
 
 
-def _discovery_is_open(references: References, report: FindingReport) -> None:
-    """Whoever has to comply is told of each; everybody else once a document. Something that is
-    data, or an archive of it, may have a second role and is not meant for finding it."""
-    if not references.names:
-        return
-    found: list[tuple[Holder, str]] = []
-    for holder in references.holders:
-        roles = holder.value.get("roles", ())
-        try:
-            if _DISCOVERY_ROLES.isdisjoint(roles):  # type: ignore[arg-type]
-                continue
-        except TypeError:
-            pass  # (no list, or with something in it that cannot be hashed: looked at below)
-        if isinstance(roles, list) and not any(role in roles for role in _PRODUCT_ROLES):
-            found += [(holder, role) for role in DISCOVERY_ROLES if role in roles][:1]
-    told = found
-    if found and report.profile is not Profile.CEOS:
-        told = found[:1] if report.spend(1, 1) else []
-    also = f" (and {len(found) - 1} more like it)" if len(found) > len(told) > 0 else ""
-    for holder, role in told:
-        report.add(
-            (*holder.path, REFS),
-            f"an asset with the role {role} is part of finding data: it should be readable without "
-            f"authentication{also}",
-        )
-
-
-def _gated_places_are_gated_throughout(document: Document, report: FindingReport) -> None:
-    gated = {_place_of(access) for access in document.accesses if _is_gated(access)}
-    for access in document.accesses:
-        if access.references is None and _place_of(access) in gated:
-            for holder in access.holders:
-                if holder.kind is not HolderKind.LINK and holder.refs is MISSING:
-                    report.add(
-                        holder.path,
-                        "other assets at this place have auth:refs: if this one needs "
-                        "authentication too, it should say so",
-                    )
-
-
-def _is_gated(access: AccessGroup) -> bool:
-    return access.references is not None and bool(access.references.names)
-
-
-def _place_of(access: AccessGroup) -> str:
-    """Scheme and host of an href; a relative one stands where the document does."""
-    return "/".join(access.href.split("/", 3)[:3]) if "://" in access.href else ""
-
-
 _PROMISE = collection(
     {"login": LOGIN}, item_assets={"data": {"title": "Scene", "auth:refs": ["login"]}}
 )
 
 RULES = (
+    CatalogRule(
+        id="R03",
+        name="ref-resolves-only-in-ancestor",
+        severity=Severity.WARNING,
+        subject=Subject.REFERENCES,
+        profiles={Profile.STRICT: Severity.ERROR},
+        says="A reference names a scheme that only a document above defines.",
+        why="Some clients fall back to the collection; the extension says nothing of it, and the "
+        "official schema demands schemes in each document.",
+        source="catalog-auth.md, E: decided where the extension leaves a choice.",
+        repair="Copy the scheme into this document.",
+        check=_references_resolve_here,
+        example=item(assets={"data": scene("login")}),
+        example_collection=collection({"login": LOGIN}),
+    ),
     CatalogRule(
         id="R08",
         name="child-redefines-parent-scheme-differently",
@@ -177,32 +153,5 @@ RULES = (
         check=_references_are_not_lost,
         example=item({"login": LOGIN}, {"data": {"href": SCENE}, "map": scene("login")}),
         example_collection=_PROMISE,
-    ),
-    CatalogRule(
-        id="R12",
-        name="discovery-artifact-gated",
-        severity=Severity.INFO,
-        subject=Subject.REFERENCES,
-        profiles={Profile.CEOS: Severity.ERROR},
-        says="An asset for finding data needs authentication.",
-        why="Metadata, thumbnails and quicklooks are what people choose data by.",
-        source="CEOS-STAC-REQ-8510.",
-        repair="Take the references away, and open the asset.",
-        check=_discovery_is_open,
-        example=item({"login": LOGIN}, {"thumb": scene("login", roles=["thumbnail"])}),
-    ),
-    CatalogRule(
-        id="R18",
-        name="gated-asset-without-refs",
-        severity=Severity.WARNING,
-        subject=Subject.DOCUMENT,
-        profiles={Profile.PORTOLAN: Severity.WARNING},
-        is_on_by_default=False,
-        says="An asset has no references, and others at the same place have.",
-        why="Gated assets should carry references.",
-        source="catalog-auth.md, C: profile portolan.",
-        repair="Add auth:refs, if it is gated.",
-        check=_gated_places_are_gated_throughout,
-        example=item({"login": LOGIN}, {"data": scene("login"), "more": {"href": SCENE}}),
     ),
 )

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tollgate.serve.catalog_auth import rules
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Severity
@@ -38,6 +39,14 @@ def verdict_of(rule: CatalogRule) -> Verdict:
 def test_every_rule_of_part_c_is_there_once() -> None:
     expected = {f"{group}{n:02}" for group, last in LAST.items() for n in range(1, last + 1)}
     assert set(RULES) == expected - NOT_THERE
+
+
+def test_the_folder_says_which_file_has_which_rule() -> None:
+    rows = re.findall(r"^((?:[A-Z]\d\d ?)+) +(\S+)\.py$", rules.__doc__ or "", re.MULTILINE)
+    told = {rule: file.replace("/", ".") for ids, file in rows for rule in ids.split()}
+    homes = {rule.id: rule.check.__module__ for rule in RULES.values()}
+    assert homes == {rule: f"{rules.__name__}.{file}" for rule, file in told.items()}
+    assert [ids.split()[0] for ids, _ in rows] == sorted(ids.split()[0] for ids, _ in rows)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
