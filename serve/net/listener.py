@@ -56,6 +56,8 @@ async def listen(
         log_config=None,
         access_log=False,
         lifespan="off",
+        # Its other parser of HTTP reads heads without a bound; this one up to 64 KiB.
+        http="h11",
         ws="none",
         # What a caller says about its address is not believed.
         proxy_headers=False,

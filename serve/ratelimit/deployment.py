@@ -22,7 +22,7 @@ from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import unfailing
 from tollgate.serve.ratelimit.json_endpoint import JsonEndpoint
-from tollgate.serve.ratelimit.wiring import front_process, rate_limit_actors
+from tollgate.serve.ratelimit.wiring import front_process, rate_limit_actors, request_bounds
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import ErrorStatusCodes
 
@@ -52,7 +52,7 @@ class RateLimit:
             batcher.decide,
             process.service.health,
             is_precise=is_precise,
-            body_bytes_max=settings.bounds.request_bytes_max,
+            bounds=request_bounds(settings),
             elsewhere=_elsewhere(settings),
         )
         process.start(waits_for_rules=not settings.rules.starts_without_rules)

@@ -11,22 +11,34 @@ if it is ours.
 
 import json
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT
-from tollgate.actors.ratelimit.rules.descriptors import REQUEST_BYTES_MAX
+from tollgate.actors.ratelimit.rules.descriptors import DEFAULT_BOUNDS, RequestBounds
+from tollgate.serve.net.work_threads import WorkThreads
 from tollgate.serve.ratelimit.codec.json_form import request_from_json, response_to_json
 from tollgate.serve.ratelimit.codec.requests import MalformedRequest
-from tollgate.serve.ratelimit.fronts.front import ErrorStatus, StatusCode, WireReply
+from tollgate.serve.ratelimit.fronts.front import (
+    OVERLOADED,
+    ErrorStatus,
+    StatusCode,
+    WireReply,
+)
 from tollgate.serve.ratelimit.health import Health
 
 HTTP_STATUS_OF_CODE = {OK: 200, OVER_LIMIT: 429}
 BODIES_KEPT_MAX = 4_096
 KEPT_BODY_BYTES_MAX = 2 * 1024
+# A body of empty entries takes 1 ms per KiB to read; larger ones are read in a thread.
+LARGE_BODY_BYTES = 8 * 1024
 CALLERS_FAULT = (StatusCode.UNKNOWN, StatusCode.INVALID_ARGUMENT)
+
+
+class OverloadedError(Exception):
+    """Too many large bodies wait to be read."""
 
 
 class JsonEndpoint:
@@ -39,10 +51,13 @@ class JsonEndpoint:
         health: Health,
         *,
         is_precise: bool,
-        body_bytes_max: int = REQUEST_BYTES_MAX,
+        bounds: RequestBounds = DEFAULT_BOUNDS,
         elsewhere: tuple[str, ...] = (),
     ) -> None:
-        self._body_bytes_max = body_bytes_max
+        self._bounds = bounds
+        # Proxies ask the same questions over and over.
+        self._kept_payload = lru_cache(maxsize=BODIES_KEPT_MAX)(self._payload)
+        self._threads = WorkThreads("json-body", LARGE_BODY_BYTES, OverloadedError)
         self._decide = decide
         self._health = health
         self._is_precise = is_precise
@@ -61,13 +76,20 @@ class JsonEndpoint:
 
     async def _decision(self, request: Request) -> Response:
         try:
-            payload = _payload(await _body(request, self._body_bytes_max))
+            body = await _body(request, self._bounds.request_bytes_max)
+            read = self._kept_payload if len(body) <= KEPT_BODY_BYTES_MAX else self._payload
+            payload = await self._threads.run(len(body), partial(read, body))
         except MalformedRequest as error:
             return self._refused(ErrorStatus(StatusCode.INVALID_ARGUMENT, str(error)))
+        except OverloadedError:
+            return self._refused(ErrorStatus(StatusCode.RESOURCE_EXHAUSTED, OVERLOADED))
         answer = await self._decide(payload)
         if isinstance(answer, ErrorStatus):
             return self._refused(answer)
         return json_reply(answer)
+
+    def _payload(self, body: bytes) -> bytes:
+        return request_from_json(body, self._bounds)
 
     def _refused(self, refused: ErrorStatus) -> Response:
         if not self._is_precise:
@@ -85,14 +107,6 @@ def json_reply(payload: bytes | None) -> Response:
     overall = payload[1] if payload[:1] == b"\x08" else 0
     status = HTTP_STATUS_OF_CODE.get(overall, 500)
     return Response(response_to_json(payload), status, media_type="application/json")
-
-
-def _payload(body: bytes) -> bytes:
-    return _kept_payload(body) if len(body) <= KEPT_BODY_BYTES_MAX else request_from_json(body)
-
-
-# Proxies ask the same questions over and over.
-_kept_payload = lru_cache(maxsize=BODIES_KEPT_MAX)(request_from_json)
 
 
 async def _body(request: Request, bytes_max: int) -> bytes:

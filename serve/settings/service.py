@@ -208,7 +208,7 @@ class BoundSettings:
         "entries in one descriptor",
     )
     entry_bytes_max: int = setting(
-        "ENTRY_BYTES_MAX", size, str(ENTRY_BYTES_MAX), "bytes of a key or of a value"
+        "ENTRY_BYTES_MAX", size, str(ENTRY_BYTES_MAX), "bytes of a domain, a key or a value"
     )
     request_bytes_max: int = setting(
         "REQUEST_BYTES_MAX", size, str(REQUEST_BYTES_MAX), "bytes of a request"

@@ -24,8 +24,9 @@ encode_json = Encoder().encode
 # Results travel in lumps of about so many bytes, or fewer when there is nothing more to judge.
 LUMP_BYTES = 64 * 1024
 LUMPS_MAX = 64
-# So many lines are judged before others get their turn.
+# So many lines are judged before others get their turn, or lines of so many bytes.
 LINES_PER_TURN = 8
+BYTES_PER_TURN = 8 * 1024
 Judge = Callable[[bytes], Awaitable[dict[str, Any]]]
 # Lines; None: it is too long.
 BulkBatch = list[bytes | None]
@@ -131,6 +132,7 @@ async def _work(
     summary = BulkSummary()
     interrupted: Problem | None = None
     lump = bytearray()
+    turn = 0
     try:
         async with aclosing(_patient(lines(chunks, bytes_max), patience_s)) as batches:
             async for batch in batches:
@@ -138,7 +140,9 @@ async def _work(
                     lump += await _result(line, judge, summary, bytes_max)
                     if len(lump) >= LUMP_BYTES:
                         await _hand_over(ready, lump, patience_s)
-                    if summary.lines % LINES_PER_TURN == 0:
+                    turn += max(len(line or b""), BYTES_PER_TURN // LINES_PER_TURN)
+                    if turn >= BYTES_PER_TURN:
+                        turn = 0
                         await asyncio.sleep(0)
                 await _hand_over(ready, lump, patience_s)
     except Problem as problem:

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tollgate.serve.catalog_auth.api.problems import BusyProblem
-from tollgate.serve.catalog_auth.api.work_threads import WorkThreads
 from tollgate.serve.catalog_auth.crawl.crawler import CrawlSetup
 from tollgate.serve.catalog_auth.verdict.report import Options
+from tollgate.serve.net.work_threads import WorkThreads
 
 if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
     from tollgate.serve.catalog_auth.sign.file import SigningService
 
+# What is smaller takes less time than others may have to wait.
+LARGE_BYTES = 16 * 1024
 # Long calls end when their caller neither sends nor takes anything for so long.
 PATIENCE_S = 60.0
 
@@ -36,6 +38,12 @@ class Slots:
             self._free += 1
 
 
+def work_threads() -> WorkThreads:
+    """The threads for large documents."""
+    told = "as many large documents as are allowed wait: call again"
+    return WorkThreads("catalog-work", LARGE_BYTES, lambda: BusyProblem(told))
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogContext:
     """`public_url`: the service's address for callers, empty when nobody has told it. Pages of
@@ -52,4 +60,4 @@ class CatalogContext:
     signing: "SigningService | None" = None
     crawling: CrawlSetup | None = None
     patience_s: float = PATIENCE_S
-    threads: WorkThreads = field(default_factory=WorkThreads)
+    threads: WorkThreads = field(default_factory=work_threads)

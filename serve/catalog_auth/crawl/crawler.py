@@ -18,7 +18,6 @@ from urllib.parse import urldefrag, urljoin
 from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
 from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, NotJson, Problem
-from tollgate.serve.catalog_auth.api.work_threads import WorkThreads
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
 from tollgate.serve.catalog_auth.verdict.judgement import judge_value, reply_of
@@ -32,6 +31,7 @@ from tollgate.serve.net.guarded_client import (
     TargetPolicy,
     TargetRefusal,
 )
+from tollgate.serve.net.work_threads import WorkThreads
 
 FOLLOWED = ("root", "child", "item", "collection", "items", "next")
 LINKS_PER_DOCUMENT_MAX = 10_000

@@ -33,25 +33,27 @@ def decode_request(payload: bytes, bounds: RequestBounds = DEFAULT_BOUNDS) -> Ra
     Raises MalformedRequest when the bytes are something else, RequestOutOfBounds when they are too
     much. An override whose unit is absent or unknown comes out with `unit` None (B4).
     """
-    _check_bound(len(payload), bounds.request_bytes_max, "request", "bytes")
+    check_bound(len(payload), bounds.request_bytes_max, "request", "bytes")
     try:
         message = RequestMessage.FromString(payload)
     except DecodeError as error:
         raise MalformedRequest("request is not a serialised RateLimitRequest") from error
+    domain = message.domain
+    check_bound(len(domain.encode()), bounds.entry_bytes_max, "domain", "bytes")
     descriptors = message.descriptors
-    _check_bound(len(descriptors), bounds.descriptors_max, "request", "descriptors")
+    check_bound(len(descriptors), bounds.descriptors_max, "request", "descriptors")
     return RateLimitRequest(
-        message.domain,
+        domain,
         tuple([_descriptor(descriptor, i, bounds) for i, descriptor in enumerate(descriptors)]),
         message.hits_addend,
     )
 
 
 def _descriptor(message: Any, position: int, bounds: RequestBounds) -> RateLimitDescriptor:
-    entries = tuple([(entry.key, entry.value) for entry in message.entries])
-    if len(entries) > bounds.entries_max:
-        where = f"descriptors[{position}]"
-        _check_bound(len(entries), bounds.entries_max, where, "entries")
+    found = message.entries
+    if len(found) > bounds.entries_max:
+        check_bound(len(found), bounds.entries_max, f"descriptors[{position}]", "entries")
+    entries = tuple([(entry.key, entry.value) for entry in found])
     surely_short = bounds.entry_bytes_max // UTF8_BYTES_MAX
     for key, value in entries:
         if len(key) > surely_short or len(value) > surely_short:
@@ -68,9 +70,10 @@ def _check_entries(entries: Sequence[tuple[str, str]], position: int, bytes_max:
     for i, entry in enumerate(entries):
         for part, text in zip(("key", "value"), entry, strict=True):
             where = f"descriptors[{position}].entries[{i}].{part}"
-            _check_bound(len(text.encode()), bytes_max, where, "bytes")
+            check_bound(len(text.encode()), bytes_max, where, "bytes")
 
 
-def _check_bound(count: int, count_max: int, where: str, what: str) -> None:
+def check_bound(count: int, count_max: int, where: str, what: str) -> None:
+    """Raises RequestOutOfBounds when there are more than are allowed."""
     if count > count_max:
         raise RequestOutOfBounds(f"{where} has {count} {what}, at most {count_max} are allowed")

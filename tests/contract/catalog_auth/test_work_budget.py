@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.catalog_auth.api import CatalogApi
-from tollgate.serve.catalog_auth.api import work_threads
+from tollgate.serve.catalog_auth.api.context import LARGE_BYTES
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.repair.fixes import PATCH_BYTES_MAX, fix
@@ -19,6 +19,7 @@ from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, item, scene
 from tollgate.serve.catalog_auth.verdict.judgement import judge, reply_of
 from tollgate.serve.catalog_auth.verdict.report import REPAIR_BYTES_MAX, validate
+from tollgate.serve.net.work_threads import WorkThreads
 
 Document = Mapping[str, Any]
 
@@ -136,7 +137,7 @@ def test_a_large_document_is_judged_in_a_thread(
 ) -> None:
     """And a small one is not: it takes less time than to begin another thread's turn."""
     seen: list[str] = []
-    run = work_threads.WorkThreads.run
+    run = WorkThreads.run
 
     async def watched(self: Any, size: int, job: Callable[[], Any]) -> Any:
         def watched_job() -> Any:
@@ -145,9 +146,9 @@ def test_a_large_document_is_judged_in_a_thread(
 
         return await run(self, size, watched_job)
 
-    monkeypatch.setattr(work_threads.WorkThreads, "run", watched)
+    monkeypatch.setattr(WorkThreads, "run", watched)
     api = CatalogApi()
-    for padding in ("x", "x" * work_threads.LARGE_BYTES):
+    for padding in ("x", "x" * LARGE_BYTES):
         document = item({"login": LOGIN}, {"a": scene("login")}, title=padding)
         if path == "/":
             assert (

@@ -14,6 +14,7 @@ from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.rules.builder import load_rules
+from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes
@@ -76,7 +77,7 @@ def door(*, is_precise: bool = False, health: Health | None = None) -> Ask:
             deciding(is_precise=is_precise),
             health or Health(),
             is_precise=is_precise,
-            body_bytes_max=BODY_BYTES_MAX,
+            bounds=RequestBounds(request_bytes_max=BODY_BYTES_MAX),
         )
     )
 

@@ -22,7 +22,6 @@ from tollgate.serve.catalog_auth.api.problems import (
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.schemas import CrawlRequest, component
 from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
-from tollgate.serve.catalog_auth.api.work_threads import WorkThreads
 from tollgate.serve.catalog_auth.crawl.crawler import (
     Crawl,
     CrawlBounds,
@@ -32,6 +31,7 @@ from tollgate.serve.catalog_auth.crawl.crawler import (
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.net.guarded_client import GuardedClient, target_refusal
+from tollgate.serve.net.work_threads import WorkThreads
 
 BODY_BYTES_MAX = 64 * 1024
 ANSWERS = answers(

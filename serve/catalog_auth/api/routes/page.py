@@ -40,9 +40,9 @@ async def check(request: Request) -> Response:
     """The page with its result, for a form that was sent."""
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, (FORM,), context.document_bytes_max * FORM_GROWTH)
-    fields = _fields(raw)
 
     def work() -> Response:
+        fields = _fields(raw)
         document = fields.get("document", "")
         view = checked(context, document, fields.get("profile"), fields.get("repair"))
         return rendered(PAGE, view=view)

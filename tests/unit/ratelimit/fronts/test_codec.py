@@ -153,11 +153,15 @@ def test_what_fills_a_bound_is_read(payload: bytes) -> None:
             "request has 257 descriptors, at most 256 are allowed",
         ),
         (
+            RequestMessage(domain="€" * 1366).SerializeToString(),
+            "domain has 4098 bytes, at most 4096 are allowed",
+        ),
+        (
             b"\x00" * (REQUEST_BYTES_MAX + 1),
             "request has 1048577 bytes, at most 1048576 are allowed",
         ),
     ],
-    ids=["key", "value", "value in bytes", "entries", "descriptors", "request"],
+    ids=["key", "value", "value in bytes", "entries", "descriptors", "domain", "request"],
 )
 def test_what_is_beyond_a_bound_is_refused_with_its_place(payload: bytes, message: str) -> None:
     with pytest.raises(RequestOutOfBounds) as refusal:
@@ -335,6 +339,41 @@ def test_anything_else_in_json_is_malformed(body: str) -> None:
     complaint = str(refusal.value)
     assert len(complaint.splitlines()) == 1
     assert len(complaint) <= JSON_COMPLAINT_CHARS_MAX
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ([{}] * 257, "request has 257 descriptors, at most 256 are allowed"),
+        (
+            [{}, {"entries": [{}] * 65}],
+            "descriptors[1] has 65 entries, at most 64 are allowed",
+        ),
+        (
+            [{"entries": [{"key": "k" * 4097}]}],
+            "request.descriptors.entries.key has 4097 characters, at most 4096 are allowed",
+        ),
+        ([[0] * 60_000], "body holds more than 53264 values"),
+    ],
+    ids=["descriptors", "entries", "text", "values"],
+)
+def test_json_beyond_a_bound_is_refused_before_it_is_read(body: object, message: str) -> None:
+    with pytest.raises(RequestOutOfBounds) as refusal:
+        request_from_json(json.dumps({"domain": "d", "descriptors": body}).encode())
+    assert str(refusal.value) == message
+
+
+def test_json_of_the_most_that_is_allowed_is_read() -> None:
+    entry = {"key": 'a,[{"' * 3, "value": "}],\\"}
+    descriptor = {
+        "entries": [entry] * ENTRIES_PER_DESCRIPTOR_MAX,
+        "limit": {"requestsPerUnit": 5, "unit": "DAY"},
+        "hitsAddend": "3",
+        "isNegativeHits": True,
+    }
+    body = {"domain": "d", "descriptors": [descriptor] * DESCRIPTORS_PER_REQUEST_MAX}
+    request = decode_request(request_from_json(json.dumps(body).encode()))
+    assert len(request.descriptors) == DESCRIPTORS_PER_REQUEST_MAX
 
 
 def test_json_is_utf_8() -> None:

@@ -1,0 +1,31 @@
+"""The number of values in a JSON text is never guessed too low."""
+
+import json
+
+import pytest
+
+from tollgate.serve.net.json_values import holds_more_values, values_at_most
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        (1, 1),
+        ("a,[{b", 1),
+        ('"', 1),
+        ("\\", 1),
+        (['\\"', "\\\\,", "x"], 4),
+        ([], 2),
+        ([[], {}], 5),
+        ({"a,": 1, "b[": [1, 2, {"c\\": None}]}, 7),
+    ],
+)
+def test_values_are_counted_outside_of_strings(value: object, count: int) -> None:
+    text = json.dumps(value).encode()
+    assert values_at_most(text) == count
+    assert holds_more_values(text, count) is False
+    assert holds_more_values(text + b"   ", count - 1) is (len(text) + 3 > count - 1)
+
+
+def test_what_is_no_json_is_counted_somehow() -> None:
+    assert holds_more_values(b'"' * 1_000 + b"," * 1_000, 500)
