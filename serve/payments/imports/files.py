@@ -42,24 +42,10 @@ from pydantic.fields import FieldInfo
 
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary, EntityId, ProcessingError
 from tollgate.serve.net.guarded_client import TargetPolicy
+from tollgate.serve.payments.api.bodies import wire_types as wire
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody, read_model
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.bodies.requests import MerchantCreate
-from tollgate.serve.payments.api.bodies.wire_types import (
-    Amount,
-    CustomText,
-    Descriptor,
-    Flag,
-    Id,
-    KnownCurrency,
-    Name,
-    OptionalId,
-    Reading,
-    Text,
-    checked,
-    refusal,
-    schema,
-)
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.network.card import end_of_month_ms
 from tollgate.serve.payments.reference.data_file import DataNode
@@ -76,19 +62,19 @@ NOT_IN_FILES = "test"
 
 def _like(fits: Callable[[str], object], why: str) -> PlainValidator:
     """A check of texts. A text is not repeated in its refusal: it may be a secret."""
-    return checked(
+    return wire.checked(
         lambda value, _: value if isinstance(value, str) and fits(value) else FieldError("", why)
     )
 
 
-def _version(value: object, reading: Reading) -> int | FieldError:
+def _version(value: object, reading: wire.Reading) -> int | FieldError:
     del reading
     if type(value) is not int or value != VERSION:
         return FieldError("", f"is not {VERSION}, the version that is understood")
     return value
 
 
-def _error(value: object, reading: Reading) -> ProcessingError | FieldError:
+def _error(value: object, reading: wire.Reading) -> ProcessingError | FieldError:
     known = reading.reference.errors.by_code
     if type(value) is not int or value not in known:
         return FieldError("", f"{value} is no code of a processing error")
@@ -100,13 +86,13 @@ def _not_numbered(merchant: EntityId) -> EntityId:
     way."""
     if merchant[8:10] == "00":
         why = "is of those that Tollgate gives: its digits 9 and 10 are 00"
-        raise refusal(FieldError("", why))
+        raise wire.refusal(FieldError("", why))
     return merchant
 
 
 def _some(apps: tuple[EntityId, ...]) -> tuple[EntityId, ...]:
     if not apps:
-        raise refusal(FieldError("", "is empty: somebody must have access"))
+        raise wire.refusal(FieldError("", "is empty: somebody must have access"))
     return apps
 
 
@@ -119,32 +105,32 @@ Month = Annotated[
     _like(re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])").fullmatch, "is not a month such as 2066-08"),
 ]
 Tds = Annotated[str, _like(("attempt", "full").__contains__, "is neither attempt nor full")]
-ErrorCode = Annotated[ProcessingError | None, checked(_error), schema("integer")]
-Version = Annotated[int, checked(_version), schema("integer")]
+ErrorCode = Annotated[ProcessingError | None, wire.checked(_error), wire.schema("integer")]
+Version = Annotated[int, wire.checked(_version), wire.schema("integer")]
 
 
 class ImportedApp(RequestBody):
-    id: Id
+    id: wire.Id
     key: Key
-    name: Name = ""
+    name: wire.Name = ""
 
 
 class ImportedMove(RequestBody):
     """An entry of a trail: one of capture, refund and void, the others 0. A void has no line."""
 
-    capture: Amount = 0
-    refund: Amount = 0
-    void: Amount = 0
-    line: OptionalId = None
-    descriptor: Descriptor = ""
+    capture: wire.Amount = 0
+    refund: wire.Amount = 0
+    void: wire.Amount = 0
+    line: wire.OptionalId = None
+    descriptor: wire.Descriptor = ""
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if len([amount for amount in (self.capture, self.refund, self.void) if amount]) != 1:
-            raise refusal(FieldError("", "is not one of capture, refund and void"))
+            raise wire.refusal(FieldError("", "is not one of capture, refund and void"))
         if (self.line is None) is not bool(self.void):
             why = "has no line" if self.void else "needs the id of its line"
-            raise refusal(FieldError("", why))
+            raise wire.refusal(FieldError("", why))
         return self
 
 
@@ -155,7 +141,7 @@ class KeptCard(RequestBody):
     last4: Last4
     scheme: Scheme
     expiry: Month
-    code: Flag = False
+    code: wire.Flag = False
 
     def summary(self) -> CardSummary:
         year, month = map(int, self.expiry.split("-"))
@@ -169,35 +155,35 @@ class KeptCard(RequestBody):
 
 
 class ImportedTransaction(RequestBody):
-    id: Id
-    currency: KnownCurrency
-    amount: Amount
+    id: wire.Id
+    currency: wire.KnownCurrency
+    amount: wire.Amount
     card: KeptCard
-    descriptor: Descriptor = ""
-    custom: CustomText = ""
+    descriptor: wire.Descriptor = ""
+    custom: wire.CustomText = ""
     tds: Tds = ""
-    source: OptionalId = None
+    source: wire.OptionalId = None
     error: ErrorCode = None
     trail: tuple[ImportedMove, ...] = ()
 
 
 class ImportedCard(RequestBody):
-    id: Id
-    transaction: Id
-    notes: Text = ""
+    id: wire.Id
+    transaction: wire.Id
+    notes: wire.Text = ""
 
 
 class ImportedPayout(RequestBody):
-    line: Id
-    amount: Amount
-    description: Text = ""
+    line: wire.Id
+    amount: wire.Amount
+    description: wire.Text = ""
 
 
 class ImportedMerchant(MerchantCreate):
-    id: Annotated[Id, AfterValidator(_not_numbered)]
+    id: Annotated[wire.Id, AfterValidator(_not_numbered)]
     key: Key
-    test: Flag = True
-    apps: Annotated[tuple[Id, ...], AfterValidator(_some)]
+    test: wire.Flag = True
+    apps: Annotated[tuple[wire.Id, ...], AfterValidator(_some)]
     transactions: tuple[ImportedTransaction, ...] = ()
     cards: tuple[ImportedCard, ...] = ()
     payouts: tuple[ImportedPayout, ...] = ()
@@ -213,7 +199,7 @@ class ImportedData(RequestBody):
     @model_validator(mode="after")
     def _is_something(self) -> Self:
         if not self.apps and not self.merchants:
-            raise refusal(FieldError("", "holds neither apps nor merchants"))
+            raise wire.refusal(FieldError("", "holds neither apps nor merchants"))
         return self
 
 
@@ -221,7 +207,9 @@ def read_import(root: DataNode, reference: ReferenceData) -> ImportedData:
     """The content of a file. Raises DataFileError."""
     body = Body(_Reader().fields(root, ImportedData))
     try:
-        return read_model(ImportedData, body, Reading(reference, TargetPolicy(), is_form=False))
+        return read_model(
+            ImportedData, body, wire.Reading(reference, TargetPolicy(), is_form=False)
+        )
     except BadRequest as refused:
         first = refused.errors[0]
         _node_at(root, first.field).refuse(first.message)
