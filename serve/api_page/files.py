@@ -29,7 +29,7 @@ def index(title: str) -> PageFile:
 
 
 def asset(name: str) -> PageFile | None:
-    """What the page loads from `docs/<name>`; None when there is no such file."""
+    """The file that the page loads from `docs/<name>`; None when there is no such file."""
     if name not in _ASSETS:
         return None
     package, path = _ASSETS[name]

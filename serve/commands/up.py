@@ -72,7 +72,7 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
 
 
 def _bad_rules(settings: Settings) -> Iterator[str]:
-    """What keeps the rules from being loaded, unless a start without rules was asked for."""
+    """The faults that keep rules from being loaded, unless a start without rules was asked for."""
     if settings.rules.starts_without_rules:
         return
     try:
@@ -110,8 +110,8 @@ def _bad_operator_key(settings: Settings) -> Iterator[str]:
 
 
 def _bad_catalog(settings: Settings) -> Iterator[str]:
-    """What catalog auth alone can judge: the names of rules, and the file that says what is
-    signed."""
+    """The faults that catalog auth alone can find: in the names of rules, and in the file that says
+    what is signed."""
     catalog = settings.catalog
     if not catalog.is_on or not (catalog.severities or catalog.signing):
         return

@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 GRACE_S = 5
-"""How long a stop waits for the answers that are under way."""
+"""The longest wait of a stop for the answers that are under way."""
 
 
 class Listener:

@@ -196,7 +196,7 @@ def _parse(entry: _Entry, environ: Mapping[str, str], errors: list[str]) -> list
 
 
 def _implied(values: Mapping[str, object], given: Mapping[str, _Entry]) -> dict[str, _Entry]:
-    """What the settings that were given say about those that were not (part A)."""
+    """The values that follow from the settings that were given, of those that were not (part A)."""
     implied: dict[str, tuple[str, str]] = {}
     if values.get("KVSTORE_URL"):
         implied["BACKEND_TYPE"] = ("kvstore", f"implied by {given['KVSTORE_URL'].spellings[0]}")

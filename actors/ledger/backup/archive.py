@@ -98,7 +98,7 @@ class LedgerArchive:
         database: Database,
         progress: Callable[[int], None],
     ) -> tuple[int, int]:
-        """How many entries, of how many books."""
+        """The numbers of entries and of their books."""
         text, entries, books = SegmentText(), 0, 0
         with open(draft, "wb", opener=_private) as file:
             file.write(text.line(SegmentRecord(header=header)))
@@ -113,7 +113,7 @@ class LedgerArchive:
         return entries, books
 
     def _positions(self) -> dict[BookId, BookPosition]:
-        """Where the segments have got to: their heads stand before everything else."""
+        """The positions that the segments have got to: their heads stand before everything else."""
         positions: dict[BookId, BookPosition] = {}
         for number, file in enumerate(self.segments(), start=1):
             with file.open("rb") as lines:

@@ -34,8 +34,8 @@ BATCH_MAX = 500
 
 @dataclass(slots=True)
 class Restored:
-    """How much was restored. `heads`: where each book must stand, and does. `marks`: of what the
-    books belong to and is kept elsewhere, by its name."""
+    """The amount that was restored. `heads`: where each book must stand, and does. `marks`: of what
+    the books belong to and is kept elsewhere, by its name."""
 
     entries: int = 0
     operations: int = 0
@@ -136,7 +136,7 @@ class _Restoring:
         return self._restored
 
     async def flush(self) -> None:
-        """What has gathered: entries of one book, and operations."""
+        """The entries of one book and the operations that have gathered."""
         entries, self._entries = self._entries, []
         operations, self._operations = self._operations, []
         made = await self._rebuilder.replay(entries[0].book, entries) if entries else []

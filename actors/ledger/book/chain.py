@@ -61,7 +61,7 @@ def entry_of(
 
 
 def _origin_of(order: Order) -> bytes:
-    """Who asked, from where, with which request: the audit's part of an entry (part D)."""
+    """The audit's part of an entry (part D): who asked, from where, with which request."""
     origin = order.origin
     return _encode(
         {

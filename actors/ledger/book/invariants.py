@@ -1,4 +1,4 @@
-"""What must hold after every step, asserted where it is cheap. A broken invariant ends the process
+"""The invariants of every step, asserted where it is cheap. A broken invariant ends the process
 before anything is written.
 
     the entries follow each other in seq, time and id             F13, L4

@@ -58,7 +58,7 @@ def postings_of(event: Event) -> tuple[Posting, ...]:
 
 
 def balance_of(event: Booked) -> int:
-    """What an event does to the merchant's balance: the balance of its line."""
+    """The effect of an event on the merchant's balance: the balance of its line."""
     match event:
         case Captured():
             return event.sum.worth - event.fee.total

@@ -15,7 +15,7 @@ from tollgate.actors.ledger.law.values import Rate
 
 
 class Lot(Struct, frozen=True):
-    """What is left of one capture: `left` in the transaction's currency, worth `left_worth` in the
+    """The rest of one capture: `left` in the transaction's currency, worth `left_worth` in the
     funding currency. `rate` None: these are one."""
 
     left: int

@@ -17,7 +17,7 @@ _PPM = 1_000_000
 
 
 class Fee(Struct, frozen=True):
-    """What the merchant pays for a move, in minor units of the funding currency."""
+    """The fee that the merchant pays for a move, in minor units of the funding currency."""
 
     flat: int = 0
     rate: int = 0

@@ -37,7 +37,7 @@ TRAIL_LENGTH_MAX = 1_000
 
 
 class ActionKind(Enum):
-    """What a trail entry is of."""
+    """The kind of a trail entry."""
 
     CAPTURE = "capture"
     REFUND = "refund"

@@ -48,7 +48,7 @@ class AnchorAudit:
         self._last: Entry | None = None
 
     async def begin(self) -> list[str]:
-        """What is wrong with the files."""
+        """The faults of the files."""
         if self._series is None:
             return []
         self._exported, findings = self._series.read()
@@ -59,7 +59,7 @@ class AnchorAudit:
         return findings
 
     async def check(self, entries: Iterable[Entry]) -> list[str]:
-        """What is wrong with the heads up to these entries."""
+        """The faults of the heads up to these entries."""
         findings = []
         for entry in entries:
             self._trees.add(entry)
@@ -70,7 +70,7 @@ class AnchorAudit:
         return findings
 
     async def end(self) -> list[str]:
-        """What is wrong with the heads behind the last entry, with the roots and the rows."""
+        """The faults of the heads behind the last entry, of the roots and of the rows."""
         findings = []
         while self._next is not None:
             findings += self._fault(self._next, None)

@@ -98,7 +98,7 @@ class AnchorTrees:
         self._last = entry
 
     def differences(self, claimed: Iterable[Anchor], where: str = "") -> list[str]:
-        """What is wrong with anchors of these days; to be asked at the end."""
+        """The faults of anchors of these days; to be asked at the end."""
         if self._last is not None:
             self._end_book()
         trees = dict(zip(self._ends_ms, self._trees, strict=True))

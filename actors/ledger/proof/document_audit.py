@@ -1,4 +1,4 @@
-"""What a book's rows must say together, read off the documents of the wire (M1, M2).
+"""The agreement of a book's rows, read off the documents of the wire (M1, M2).
 
 M1  a line about a transaction is told alike by the newest entry of its trail, and the other way
     round: an entry of the trail that moved money has its line
@@ -50,7 +50,7 @@ class BookAudit:
         self._balance = 0
 
     def check(self, made: Replayed) -> Iterator[str]:
-        """What is wrong with what an entry made."""
+        """The faults of what an entry made."""
         lines = [_decode_line(row.document) for row in _of_kind(made.rows, "line")]
         moves = _moves(made)
         self._balance += sum(line.balance for line in lines)

@@ -1,4 +1,4 @@
-"""What is stored of operations, compared with what the entries say became of them (F5).
+"""Stored operations, compared with what the entries say became of them (F5).
 
     an entry that is young enough   has an operation, with its book, app, key and time
     the operation's reply           is the one that the entry's event and rows make again
@@ -70,7 +70,7 @@ class OperationAudit:
         await self._scratch.connection.run(str(CreateTable(_seen)))
 
     async def check(self, made: Sequence[Replayed]) -> list[str]:
-        """What is wrong with the operations that these entries complete."""
+        """The faults of the operations that these entries complete."""
         whole: list[list[Replayed]] = []
         for each in made:
             if self._open and not _is_of_one_operation(self._open[-1], each):
@@ -80,7 +80,7 @@ class OperationAudit:
         return await self._compare(whole)
 
     async def end(self, broken: set[BookId]) -> AsyncIterator[str]:
-        """What is wrong with the last operation, and with those that no entry knows. Of books whose
+        """The faults of the last operation, and of those that no entry knows. Of books whose
         journal is broken nobody can tell which they are."""
         whole, self._open = [self._open] if self._open else [], []
         for line in await self._compare(whole):

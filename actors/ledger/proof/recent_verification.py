@@ -46,7 +46,7 @@ class _Place:
 async def verify_recent(
     database: Database, progress: Callable[[int, int], None]
 ) -> VerificationReport:
-    """What came since the checkpoints; `progress` gets books. Raises StorageDown."""
+    """Verifies what came since the checkpoints; `progress` gets books. Raises StorageDown."""
     async with database.report() as connection:
         return await _Tails(database.dialect, connection).run(progress)
 

@@ -17,7 +17,7 @@ TableRow = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Where to read, and in which dialect."""
+    """The tables to read, and their dialect."""
 
     dialect: Dialect
     connection: Connection
@@ -48,7 +48,7 @@ class Difference:
 
 
 async def differences(table: Table, found: Tables, expected: Tables) -> AsyncIterator[Difference]:
-    """Where what is found is not what was expected."""
+    """The differences of what is found from what was expected."""
     places = _places(table)
     one, other = found.rows(table), expected.rows(table)
     have, want = await anext(one, None), await anext(other, None)

@@ -27,7 +27,7 @@ ENTITIES_KEPT_MAX = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What an entry made: the head after it, and the rows it wrote."""
+    """The results of an entry: the head after it, and the rows it wrote."""
 
     entry: Entry
     head: Head
@@ -47,7 +47,7 @@ class Rebuilder:
         self._head: Head | None = None
 
     async def replay(self, book: BookId, entries: Sequence[Entry]) -> list[Replayed]:
-        """What these entries make, which come next in their book; nothing is written yet.
+        """The results of these entries, which come next in their book; nothing is written yet.
 
         Raises BrokenJournal, which names the first entry that cannot have been written so.
         """

@@ -140,7 +140,7 @@ class _Verification:
             self._findings.add(line)
 
     async def _check_entries(self, book: BookId, entries: Sequence[Entry]) -> list[Replayed]:
-        """What they make; nothing, where they cannot be replayed."""
+        """The rows that they make; nothing, where they cannot be replayed."""
         if book != self._book:
             self._book, self._audit = book, BookAudit()
             self._books += 1

@@ -41,7 +41,7 @@ class SpeculativeState:
         self._key_rows: dict[str, KeyRow] = {}
 
     def remember(self, operations: Iterable[OperationRow]) -> None:
-        """What is stored of earlier operations."""
+        """Takes in the stored rows of earlier operations."""
         self._operations.remember(operations)
 
     def earlier(self, order: Order) -> Done | Refusal | None:
@@ -52,7 +52,7 @@ class SpeculativeState:
         return None if row is None else replayed(row, order)
 
     def inherit(self, books: Iterable[BookId], entities: Iterable[EntityId]) -> None:
-        """What the batch before has of these is what holds now, not what is stored."""
+        """Takes what the batch before has of these: it holds now, and what is stored does not."""
         if self.before is None:
             return
         heads, made = self.before.heads, self.before.entities

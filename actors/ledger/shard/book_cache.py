@@ -32,8 +32,8 @@ class BookCache:
         return len(self._heads)
 
     async def load(self, orders: Sequence[Order], state: SpeculativeState) -> None:
-        """What deciding these orders takes: one query each for operations, heads and entities, as
-        far as they are not here."""
+        """Loads what deciding these orders takes: one query each for operations, heads and
+        entities, as far as they are not here."""
         keys = {idempotency_key(order): None for order in orders if order.idempotency_key}
         operations = dict.fromkeys(order.operation for order in orders)
         state.remember(await self._store.operations(list(operations), list(keys)))
@@ -51,7 +51,7 @@ class BookCache:
         state.heads.update(found)
 
     async def load_entities(self, orders: Iterable[Order], state: SpeculativeState) -> None:
-        """What the commands need, and what they turn out to need once that is known."""
+        """Loads what the commands need, and what they turn out to need once that is known."""
         known = state.entities
         while wanted := {each for order in orders for each in needs(order.command, known)}:
             state.inherit((), wanted)

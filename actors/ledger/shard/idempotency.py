@@ -1,4 +1,4 @@
-"""Where an order that was done before is replayed (F4, F5).
+"""Replays of orders that were done before (F4, F5).
 
 An order is the same one again when its operation id, or its app's idempotency key for this book,
 was used before: by what is stored, or by an order that is on its way to the disk. Then it is
@@ -19,7 +19,7 @@ def idempotency_key(order: Order) -> IdempotencyKey:
 
 
 class KnownOperations:
-    """What became of the operations that a batch has to know of."""
+    """The outcomes of the operations that a batch has to know of."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, OperationRow] = {}

@@ -81,7 +81,7 @@ class ShardBounds:
 
 @dataclass(slots=True)
 class ShardFigures:
-    """What a shard has done since it began."""
+    """The counts of what a shard has done since it began."""
 
     orders: int = 0
     batches: int = 0
@@ -149,7 +149,7 @@ class Shard:
         return self._book_cache.books
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
-        """What becomes of each order, in order, once that is durable."""
+        """The outcome of each order, in order, once that is durable."""
         admitted = [self._admit(order) for order in orders]
         try:
             return [
@@ -200,7 +200,7 @@ class Shard:
         self._is_writing = False
 
     def _take(self) -> list[_Waiter]:
-        """What fits into the open batch, in the order of arrival."""
+        """The orders that fit into the open batch, in the order of arrival."""
         now_ms = self._now_ms()
         taken: list[_Waiter] = []
         room = self._room()

@@ -1,4 +1,4 @@
-"""Which shard a book belongs to.
+"""The shard that a book belongs to.
 
     book --stable hash--> slot (a fixed number of them) --table--> shard
 
@@ -35,7 +35,7 @@ class ShardMap:
         return slot_of(book) * self.count // SLOTS
 
     def name(self, shard: int) -> str:
-        """What a shard is called, as the owner of its epoch."""
+        """The name of a shard, as the owner of its epoch."""
         assert 0 <= shard < self.count, f"there are shards 0 to {self.count - 1}, not {shard}"
         return f"{NAME_PREFIX}{shard}-of-{self.count}"
 

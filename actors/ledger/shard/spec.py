@@ -1,4 +1,4 @@
-"""What a shard actor is made of, and what it is called.
+"""The parts of a shard actor, and its name.
 
 A shard has two names. Its epoch is kept under that of the map, which every release shares: so a
 newer one fences an older one. Its actor, which outlives whoever started it, bears the release and
@@ -41,7 +41,7 @@ class ShardSpec:
 
 
 def is_shard(actor_name: str) -> bool:
-    """Whether an actor is a ledger shard of any release."""
+    """True if an actor is a ledger shard of any release."""
     return actor_name.startswith(NAME_PREFIX)
 
 

@@ -1,4 +1,4 @@
-"""What storage says when it cannot go on, and what a driver's error means for a commit."""
+"""The errors of storage that cannot go on, and what a driver's error means for a commit."""
 
 import sqlite3
 

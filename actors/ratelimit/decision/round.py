@@ -60,7 +60,7 @@ class Round:
         self._buckets: dict[int, Bucket] = {}
 
     def end_s(self, unit: Unit) -> int:
-        """When the current window of `unit` ends."""
+        """The end of the current window of `unit`."""
         end_s = self._ends_s.get(unit)
         if end_s is None:
             window = window_at(unit, self.now_s, has_calendar_months=self._has_calendar_months)

@@ -301,7 +301,7 @@ def _with_storage(
 
 
 def _series(settings: Settings, folder: Path | None, keys: tuple[str, ...]) -> AnchorSeries | None:
-    """What was kept elsewhere, if the call or the settings say where."""
+    """The anchors that were kept elsewhere, if the call or the settings say where."""
     own = settings.ledger.anchors
     if folder is None and not own:
         if keys:
@@ -325,7 +325,7 @@ def _anchor_key(settings: Settings) -> Ed25519PrivateKey:
 
 @asynccontextmanager
 async def _records(source: Path) -> AsyncIterator[AsyncIterator[SegmentRecord]]:
-    """What there is to restore: of a folder of segments, or of a copy of the tables."""
+    """The records to restore: of a folder of segments, or of a copy of the tables."""
     if source.is_dir():
         archive = LedgerArchive(source)
         if not archive.segments():

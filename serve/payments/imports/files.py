@@ -135,7 +135,7 @@ class ImportedMove(RequestBody):
 
 
 class KeptCard(RequestBody):
-    """What is kept of a card."""
+    """The part of a card that is kept."""
 
     bin: Bin
     last4: Last4

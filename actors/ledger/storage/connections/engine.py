@@ -151,7 +151,7 @@ class Database:
 
     @property
     def begin_writing(self) -> str:
-        """How a transaction on a writer begins."""
+        """The statement that begins a transaction on a writer."""
         return sqlite.BEGIN_WRITING if self.is_sqlite else postgresql.BEGIN_WRITING
 
     async def close(self) -> None:

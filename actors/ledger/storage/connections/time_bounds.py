@@ -1,4 +1,4 @@
-"""How long PostgreSQL and we wait for each other.
+"""The bounds on how long PostgreSQL and we wait for each other.
 
 ordinary statements   60 s here, 50 s there: the server gives up first
 locks                 10 s; longer than the server lets a frozen transaction hold one

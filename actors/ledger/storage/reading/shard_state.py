@@ -1,4 +1,4 @@
-"""What a shard reads to decide: heads, entities and operations, many of each in one query."""
+"""Reads for decisions of a shard: heads, entities and operations, many of each in one query."""
 
 import json
 from collections.abc import Collection, Sequence

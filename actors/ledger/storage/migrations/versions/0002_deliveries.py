@@ -1,4 +1,4 @@
-"""How far webhooks have come, and their dead letters."""
+"""The positions of webhooks, and their dead letters."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""When keys were used last."""
+"""The times of the last use of keys."""
 
 import sqlalchemy as sa
 from alembic import op
