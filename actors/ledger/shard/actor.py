@@ -13,7 +13,6 @@ process ends as well, once the waiters have been told; Ray starts the next incar
 import asyncio
 import logging
 import os
-import pickle
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -25,6 +24,7 @@ from ray.exceptions import ActorDiedError, PendingCallsLimitExceeded, RayError
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
+from tollgate.actors.ledger.shard import call_format
 from tollgate.actors.ledger.shard.client import NotSent, Unanswered
 from tollgate.actors.ledger.shard.pipeline import Shard
 from tollgate.actors.ledger.shard.spec import ShardSpec, is_shard
@@ -46,13 +46,17 @@ class LedgerShard:
         spare_what_is_there()
 
     async def execute(self, call: bytes) -> bytes:
-        """Pickled orders in; their answers out, pickled, in order."""
-        orders: list[Order] = pickle.loads(call)
+        """Orders in, their answers out, in order: see call_format.py."""
+        try:
+            orders = call_format.orders_of(call)
+        except call_format.UnknownCall as unknown:
+            LOG.error("%s: orders of another release are refused: %s", self._spec.name, unknown)
+            return call_format.refusal()
         mine = self._spec.shards
         for order in orders:
             assert mine.shard_of(order.book) == self._spec.number, "an order for another shard"
         shard = await self._shard()
-        return pickle.dumps(await shard.execute(orders), pickle.HIGHEST_PROTOCOL)
+        return call_format.reply_of(await shard.execute(orders))
 
     async def ping(self) -> bool:
         """Says that the process answers, whatever its storage does."""
@@ -146,12 +150,11 @@ class RayShardConnection:
 
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """See ShardConnection."""
-        payload = pickle.dumps(list(orders), pickle.HIGHEST_PROTOCOL)
+        payload = call_format.call_of(orders)
         called = self._handle
         try:
             async with asyncio.timeout(self._timeout_s):
-                answers: list[OrderOutcome] = pickle.loads(await called.execute.remote(payload))
-                return answers
+                return call_format.answers_of(await called.execute.remote(payload))
         except PendingCallsLimitExceeded as error:
             raise NotSent("too many calls are waiting for the shard") from error
         except ActorDiedError as error:

@@ -11,11 +11,13 @@ became of it (F4); its deadline ends that:
     at its deadline: Indefinite if it was ever sent, TurnedAway if it never was
 
 `TurnedAway` promises that nothing was done, and so it never answers an uncertain order: the call
-that got lost may still have done it. After a call without an answer the next one waits a little,
+that got lost may still have done it. A shard of another release takes none of the orders of a call,
+which are turned away at once. After a call without an answer the next one waits a little,
 longer each time, and there is only one of them until the shard answers.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,8 +26,10 @@ from typing import Protocol
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import Indefinite, OrderOutcome, TurnedAway
+from tollgate.actors.ledger.shard.call_format import OrdersRefused
 from tollgate.actors.ledger.shard.routing import ShardMap
 
+LOG = logging.getLogger("tollgate.ledger")
 RETRY_AFTER_S = 1
 _NOT_SENT = TurnedAway(0)
 
@@ -42,7 +46,7 @@ class ShardConnection(Protocol):
     """One shard, as it is reached from here."""
 
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
-        """The answers, in order. Raises Unanswered, NotSent."""
+        """The answers, in order. Raises Unanswered, NotSent, OrdersRefused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,9 @@ class LedgerClient:
             pass  # what the answers say already
         except NotSent:
             answers = [_NOT_SENT] * len(batch)
+        except OrdersRefused as refused:
+            LOG.error("a ledger shard is of another release than this process: %s", refused)
+            answers = [TurnedAway(RETRY_AFTER_S)] * len(batch)
         finally:
             lane.calls -= 1
             self._deliver(lane, batch, answers)

@@ -12,7 +12,6 @@ from typing import Any
 import psutil
 import pytest
 import ray
-from ray.exceptions import RayError
 
 from tests.integration.conftest import kill, pid_of
 from tests.support.ledger.actors import Desk, Ledger, start_ledger
@@ -20,6 +19,7 @@ from tests.support.ledger.books import authorise
 from tests.support.waiting import until
 from tollgate.actors.ledger.law.commands import Capture, Order
 from tollgate.actors.ledger.law.outcomes import Done, Indefinite, OrderOutcome, Refusal
+from tollgate.actors.ledger.shard.call_format import VERSION, OrdersRefused, answers_of, call_of
 from tollgate.actors.ledger.shard.client import Unanswered
 
 CALLERS = 100
@@ -132,6 +132,18 @@ def test_every_incarnation_has_an_epoch_of_its_own(desk: Desk) -> None:
     assert after["pid"] != before["pid"]
 
 
+def test_orders_of_another_release_are_refused_and_the_shard_goes_on(desk: Desk) -> None:
+    before = ray.get(desk.ledger.handle.describe.remote())
+    order = desk.order(authorise(100))
+    call = b"\0\0\0\1" + call_of([order])[4:]
+    reply = ray.get(desk.ledger.handle.execute.remote(call))
+    with pytest.raises(OrdersRefused, match=f"takes orders of version {VERSION.hex()}"):
+        answers_of(reply)
+    after = ray.get(desk.ledger.handle.describe.remote())
+    assert (after["pid"], after["orders"]) == (before["pid"], before["orders"])
+    assert [type(answer) for answer in desk.give(order)] == [Done]
+
+
 def test_a_shard_that_was_removed_is_found_again(desk: Desk) -> None:
     """For good, as an operator would: the clients' handles are of no use any more."""
     client = desk.ledger.client()
@@ -147,6 +159,6 @@ def test_a_shard_that_was_removed_is_found_again(desk: Desk) -> None:
 
 
 def test_a_call_that_is_none_disturbs_nobody(desk: Desk) -> None:
-    with pytest.raises(RayError):
-        ray.get(desk.ledger.handle.execute.remote(b"not orders"))
+    with pytest.raises(OrdersRefused):
+        answers_of(ray.get(desk.ledger.handle.execute.remote(b"not orders")))
     assert isinstance(desk.give(desk.order(authorise(100)))[0], Done)

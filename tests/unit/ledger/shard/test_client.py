@@ -18,6 +18,7 @@ from tollgate.actors.ledger.law.outcomes import (
     TurnedAway,
 )
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, Origin
+from tollgate.actors.ledger.shard.call_format import OrdersRefused
 from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient, NotSent, Unanswered
 from tollgate.actors.ledger.shard.routing import ShardMap
 
@@ -177,6 +178,19 @@ def test_busy_is_the_answer_to_an_order_that_never_left() -> None:
     async def scenario() -> None:
         assert await client(Line(UNSENT)).execute([order()]) == [TurnedAway(1)]
         assert asyncio.get_running_loop().time() == DEADLINE_S
+
+    run(scenario)
+
+
+def test_orders_that_a_shard_of_another_release_refuses_are_turned_away_at_once() -> None:
+    async def scenario() -> None:
+        line = Line(OrdersRefused("this shard takes orders of version 2"))
+        assert await client(line).execute([order()]) == [TurnedAway(1)]
+        assert len(line.calls) == 1
+        # Of an order that may have been done already, that is no answer.
+        line = Line(LOST, OrdersRefused("this shard takes orders of version 2"))
+        (answer,) = await client(line).execute([order()])
+        assert isinstance(answer, Indefinite)
 
     run(scenario)
 
