@@ -45,7 +45,9 @@ class Problem(Exception):  # noqa: N818  (RFC 9457 calls it so)
             "detail": self.detail,
         }
         if self.causes:
-            shown = self.causes[:CAUSES_MAX]
+            shown = [*self.causes[:CAUSES_MAX]]
+            if (more := len(self.causes) - CAUSES_MAX) > 0:
+                shown.append(ProblemCause("", f"and {more:,} more"))
             found["errors"] = [{"where": cause.where, "detail": cause.detail} for cause in shown]
         return found
 

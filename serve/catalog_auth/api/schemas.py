@@ -68,6 +68,9 @@ class Verdict(_Shape):
     declared_versions: list[str] = Field(examples=[["v1.1.0"]])
     counts: Counts
     findings: list[Finding]
+    left_out: list[str] = Field(
+        [], description="What the bounds on work have cut, a sentence each; there when they have."
+    )
 
 
 class Context(_Shape):
@@ -217,6 +220,9 @@ class ResolutionReply(_Shape):
     public: bool
     alternatives: list[AlternativeReply]
     unresolved: list[UnresolvedReply]
+    left_out: list[str] = Field(
+        [], description="What the bounds on work have cut, a sentence each; there when they have."
+    )
 
 
 class RepairReply(_Shape):

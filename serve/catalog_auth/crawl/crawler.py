@@ -128,6 +128,7 @@ class Crawl:
     _waiting: deque[_Stop] = field(default_factory=deque)
     _seen: set[str] = field(default_factory=set)
     _too_deep: set[str] = field(default_factory=set)
+    _unread_links: int = 0
     _collections: dict[str, Mapping[str, object]] = field(default_factory=dict)
 
     async def results(self) -> AsyncGenerator[bytes, None]:
@@ -157,6 +158,8 @@ class Crawl:
         last = summary.members(ended)
         if left_out := len(self._too_deep - self._seen):
             last["summary"] |= {"complete": False, "left_out_by_depth": left_out}
+        if self._unread_links:
+            last["summary"] |= {"complete": False, "links_not_read": self._unread_links}
         yield encode_json(last) + b"\n"
 
     def _add(self, stop: _Stop) -> None:
@@ -172,6 +175,7 @@ class Crawl:
     async def _judged(self, stop: _Stop, budget: _Budget) -> Json:
         fetched, root = await self._document(stop.url, budget)
         links = list(_links(root, fetched.url))
+        self._unread_links += _unread_links(root)
         ancestors = await self._with_collection(root, links, stop.ancestors, budget)
         self._lead_on(stop, root, links, ancestors)
         return await self.threads.run(
@@ -227,6 +231,11 @@ class Crawl:
             # (the next page of a list is no deeper than the page before)
             depth = stop.depth if rel == "next" else stop.depth + 1
             self._add(_Stop(url, depth, inherited))
+
+
+def _unread_links(root: object) -> int:
+    links = root.get("links") if isinstance(root, dict) else None
+    return max(0, len(links) - LINKS_PER_DOCUMENT_MAX) if isinstance(links, list) else 0
 
 
 def _links(root: object, url: str) -> Iterator[tuple[str, str]]:

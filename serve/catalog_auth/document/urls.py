@@ -99,6 +99,11 @@ def query_of(href: str) -> str:
     return href.partition("#")[0].partition("?")[2]
 
 
+def is_cut(query: str) -> bool:
+    """Tells whether a raw query has more parameters than are read of it."""
+    return query.count("&") >= PARAMETERS_MAX
+
+
 def query_items(query: str) -> Iterator[tuple[str, str]]:
     """(decoded name, raw value) of each parameter of a raw query."""
     for part in query.split("&", PARAMETERS_MAX)[:PARAMETERS_MAX]:

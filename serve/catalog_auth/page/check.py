@@ -64,9 +64,10 @@ def _repaired(root: JsonValue, raw: bytes, options: Options, repair: str) -> tup
         made = fix(root, options)
         rules = ", ".join(dict.fromkeys(each.rule for each in made.repairs))
         count = number(len(made.repairs), "repair")
+        more = "" if made.is_complete else " There are more: apply them as well."
         return (
             made.document,
-            f"{count} made ({rules})." if rules else "There was nothing to repair.",
+            f"{count} made ({rules}).{more}" if rules else "There was nothing to repair.",
         )
     findings = judge_value(root, raw, NAME, options).verdict.findings
     for finding in findings:

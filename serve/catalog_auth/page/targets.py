@@ -74,6 +74,7 @@ def _target(holder: Holder, found: Resolution) -> ShownTarget:
         href=found.href or "(no href)",
         told=told_in_short(found),
         ways=ways_of(found),
+        left_out=tuple(_sentence(f"left out: {told}") for told in found.left_out),
     )
 
 
@@ -86,10 +87,8 @@ def told_in_short(found: Resolution) -> str:
 
 
 def ways_of(found: Resolution) -> tuple[ShownAlternative, ...]:
-    """The first WAYS_MAX ways, and the references that lead nowhere."""
-    return tuple(_way(one, found.href) for one in found.alternatives[:WAYS_MAX]) + tuple(
-        _broken(found)
-    )
+    """The ways, and the references that lead nowhere."""
+    return (*(_way(one, found.href) for one in found.alternatives), *_broken(found))
 
 
 def _name(holder: Holder) -> str:

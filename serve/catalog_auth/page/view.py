@@ -59,6 +59,7 @@ class ShownTarget:
     href: str
     told: str
     ways: tuple[ShownAlternative, ...]
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class ShownResult:
     is_schema_valid: bool | None
     schema_told: str
     findings: tuple[ShownFinding, ...]
-    left_out: str
+    left_out: tuple[str, ...]
     has_repairs: bool
     targets: tuple[ShownTarget, ...]
     targets_left_out: str
@@ -124,7 +125,7 @@ def result_of(
         is_schema_valid=verdict.schema_valid,
         schema_told=_schema_told(verdict),
         findings=shown,
-        left_out=_left_out(len(verdict.findings) - len(shown), "finding"),
+        left_out=_cut(verdict, len(shown)),
         has_repairs=any(finding.fix for finding in verdict.findings),
         targets=tuple(targets),
         targets_left_out=_left_out(targets_in_all - len(targets), "asset or link"),
@@ -163,6 +164,13 @@ def _schema_told(verdict: Verdict) -> str:
         return "It declares no version of the extension that exists."
     told = "takes it" if verdict.schema_valid else "refuses it"
     return f"The official schema of {versions or 'its version'} {told}."
+
+
+def _cut(verdict: Verdict, shown: int) -> tuple[str, ...]:
+    """What is not on the page: findings, and what the bounds on work have cut."""
+    told = [f"Left out: {each}." for each in verdict.left_out]
+    more = _left_out(sum(verdict.counts.values()) - shown, "finding")
+    return (more, *told) if more else tuple(told)
 
 
 def _left_out(count: int, what: str) -> str:

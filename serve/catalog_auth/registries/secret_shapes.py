@@ -119,8 +119,8 @@ _PRESIGNED = re.compile(
 
 
 def has_mark(text: str) -> bool:
-    """Tells whether a text may have a well-known secret inside."""
-    return _MARKS.search(text, 0, TEXT_LENGTH_MAX) is not None
+    """Tells whether a text may have a well-known secret inside, or is longer than is searched."""
+    return len(text) > TEXT_LENGTH_MAX or _MARKS.search(text) is not None
 
 
 def find_secrets(text: str) -> list[Secret]:

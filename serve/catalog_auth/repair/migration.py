@@ -47,8 +47,6 @@ _FIRST_RESERVED = ("type", "description", "name", "in", "scheme", "openConnectUr
 # The field as the schema of v1.0.0 spells it by mistake.
 _MISSPELLED = "openConnectUrl"
 _EMPTY: tuple[object, ...] = ({}, [], "", None)
-# So many reasons are given.
-OBSTACLES_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def migrate(
     else:
         answer = _migrated(document, to)
     if isinstance(answer, list):
-        return NotMigrated(to, tuple(answer[:OBSTACLES_MAX]))
+        return NotMigrated(to, tuple(answer))
     moved = patched(root, answer)
     return Migrated(to, moved, answer, validate(moved, Options(), ancestors))
 

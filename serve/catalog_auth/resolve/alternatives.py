@@ -306,5 +306,7 @@ def steps_of(plan: AccessPlan, scheme: Scheme | None) -> tuple[RecipeStep, ...]:
     text = f"Not to be done by a program: {plan.problem}."
     description = scheme.value.get("description") if scheme is not None else None
     if isinstance(description, str) and description.strip():
-        text = f"{text} The publisher says: {description.strip()[:DESCRIPTION_LENGTH_MAX]}"
+        said = description.strip()
+        mark = "…" if len(said) > DESCRIPTION_LENGTH_MAX else ""
+        text = f"{text} The publisher says: {said[:DESCRIPTION_LENGTH_MAX]}{mark}"
     return (*plan.steps, DescribedStep(id=plan.name("describe"), text=text))

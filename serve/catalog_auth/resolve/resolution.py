@@ -16,6 +16,7 @@ from tollgate.serve.catalog_auth.document.document import (
     HolderKind,
     Scheme,
 )
+from tollgate.serve.catalog_auth.objects.storage_schemes import SCHEMES_MAX
 from tollgate.serve.catalog_auth.resolve.alternatives import (
     LOOKS_LIKE_A_PLACEHOLDER,
     AccessPlan,
@@ -29,6 +30,7 @@ from tollgate.serve.catalog_auth.resolve.available_credentials import (
     AvailableCredentials,
 )
 from tollgate.serve.catalog_auth.resolve.chains import (
+    CHAINS_MAX,
     REFS_MAX,
     Chain,
     Link,
@@ -54,6 +56,9 @@ from tollgate.serve.catalog_auth.rules.findings import Finding, Path, pointer
 # The type of the alternative that needs no scheme.
 PUBLIC = "none"
 ALTERNATIVES_MAX = 64
+_REFS_CUT = f"of a list of references, the first {REFS_MAX} are read"
+_CHAINS_CUT = f"of the ways through one scheme, no more than {CHAINS_MAX} are planned"
+_STORES_CUT = f"of storage:schemes, the first {SCHEMES_MAX} are read"
 
 
 def resolve(
@@ -70,6 +75,7 @@ def resolve(
     if isinstance(aimed, NoTarget):
         return aimed
     refs = _refs(aimed)
+    work = _ResolutionWork(aimed, findings, alternatives_max)
     alternatives: list[Alternative] = []
     unresolved: list[Unresolved] = []
     if not refs:
@@ -77,7 +83,6 @@ def resolve(
         plan = planned_public(aimed, store)
         own = _holder_rules(aimed, findings)
         alternatives.append(_finished(plan, None, PUBLIC, own, None))
-    work = _ResolutionWork(aimed, findings)
     for ref in refs:
         scheme = document.scheme(ref)
         if scheme is None:
@@ -85,6 +90,7 @@ def resolve(
             continue
         room = alternatives_max - len(alternatives)
         if room == 0:
+            work.leave_out_alternatives()
             break
         found, broken = _alternatives(document, ref, scheme, work, available, room)
         alternatives += found
@@ -97,6 +103,7 @@ def resolve(
         is_public=not refs,
         alternatives=tuple(alternatives),
         unresolved=tuple(dict.fromkeys(unresolved)),
+        left_out=tuple(work.left_out),
     )
 
 
@@ -118,6 +125,8 @@ def _alternatives(
     """No more alternatives than there is room for: what is planned is told."""
     aimed = work.aimed
     found = _chains(document, scheme, available)
+    if len(found) == CHAINS_MAX:
+        work.left_out[_CHAINS_CUT] = None
     storages: list[tuple[str | None, Store | None]] = [*aimed.stores.items()] or [(None, None)]
     if scheme.type != "s3":
         storages = storages[:1]
@@ -125,9 +134,12 @@ def _alternatives(
     alternatives: list[Alternative] = []
     for chain in found:
         if len(alternatives) >= room:
+            work.leave_out_alternatives()
             break
         rules = work.rules(document, chain, ref)
         cleaned, is_withheld, has_placeholder = work.cleaned(chain)
+        if len(storages) > room - len(alternatives):
+            work.leave_out_alternatives()
         for name, store in storages[: room - len(alternatives)]:
             plan = planned(cleaned, store, aimed, available)
             if is_withheld:
@@ -159,12 +171,24 @@ def _chains(document: Document, scheme: Scheme, available: AvailableCredentials)
 class _ResolutionWork:
     """Work on schemes and findings, done once for a target however many chains there are."""
 
-    def __init__(self, aimed: FoundTarget, findings: Sequence[Finding]) -> None:
+    def __init__(
+        self, aimed: FoundTarget, findings: Sequence[Finding], alternatives_max: int
+    ) -> None:
         self.aimed = aimed
+        # What a bound has cut, each said once.
+        self.left_out: dict[str, None] = {}
+        self._alternatives_max = alternatives_max
+        if isinstance(refs := aimed.holder.refs, list) and len(refs) > REFS_MAX:
+            self.left_out[_REFS_CUT] = None
+        if aimed.has_unread_stores:
+            self.left_out[_STORES_CUT] = None
         self._findings = findings
         self._cleaned: dict[str, tuple[Scheme, bool, bool]] = {}
         self._rules_by_path: dict[Path, list[str]] | None = None
         self._own: dict[str, list[str]] = {}
+
+    def leave_out_alternatives(self) -> None:
+        self.left_out[f"the first {self._alternatives_max} alternatives are told"] = None
 
     def cleaned(self, chain: Chain) -> tuple[Chain, bool, bool]:
         """The chain without secrets; whether it had one; whether something in it looks like a

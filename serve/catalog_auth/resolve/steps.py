@@ -216,10 +216,12 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The ways to get at a target: `alternatives` in the order in which to try them."""
+    """The ways to get at a target: `alternatives` in the order in which to try them. `left_out`
+    says which bounds have cut what, a sentence each."""
 
     pointer: str
     href: str | None
     is_public: bool
     alternatives: tuple[Alternative, ...]
     unresolved: tuple[Unresolved, ...] = ()
+    left_out: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 from tollgate.serve.catalog_auth.document.document import Document, Holder, HolderKind, Kind
 from tollgate.serve.catalog_auth.document.urls import scheme_of
 from tollgate.serve.catalog_auth.objects.storage_schemes import (
+    SCHEMES_MAX,
     described_storages,
     named_storages,
     own_fields,
@@ -59,6 +60,7 @@ class FoundTarget:
     is_withheld: bool
     stores: Mapping[str | None, Store]
     values: Mapping[str, str]
+    has_unread_stores: bool = False
 
     @property
     def is_absolute(self) -> bool:
@@ -81,7 +83,9 @@ def aim(
     written = None if holder.href is None else _absolute(holder.href, base)
     href = None if written is None else without_secrets(written)
     values = {name: without_secrets(value) for name, value in _values(document, holder).items()}
-    return FoundTarget(holder, href, href != written, _stores(document, holder, href), values)
+    stores = _stores(document, holder, href)
+    is_cut = len(described_storages(document)) > SCHEMES_MAX
+    return FoundTarget(holder, href, href != written, stores, values, is_cut)
 
 
 def _stores(document: Document, holder: Holder, href: str | None) -> Mapping[str | None, Store]:

@@ -36,6 +36,7 @@ def resolution_json(resolution: Resolution, has_recipes: bool = False) -> Json:
             {"ref": one.ref, "rule": one.rule, "suggest": one.suggest}
             for one in resolution.unresolved
         ],
+        **_present(left_out=list(resolution.left_out)),
     }
 
 

@@ -111,6 +111,7 @@ class FindingReport:
         "counts",
         "document",
         "findings",
+        "left_out",
         "profile",
         "raw",
         "step",
@@ -125,6 +126,8 @@ class FindingReport:
         # The first FINDINGS_MAX; `counts` has them all.
         self.findings: list[Finding] = []
         self.counts = dict(_NO_FINDINGS)
+        # What a bound has cut, each said once.
+        self.left_out: dict[str, None] = {}
         self._secrets = Redaction()
         self._spent: dict[str, int] = {}
         self._shared: dict[Callable[[Document], object], object] = {}
@@ -155,6 +158,11 @@ class FindingReport:
         self.counts[worst] += 1
         if len(self.findings) < FINDINGS_MAX:
             self.findings.append(Finding(rule.id, worst, path, message, fix, suggestions))
+
+    def leave_out(self, told: str) -> None:
+        """Notes that a bound was reached: `told` says which, and nothing of the document, so that
+        there are few of them."""
+        self.left_out[told] = None
 
     def shared(self, compute: Callable[[Document], T]) -> T:
         """What `compute` makes of the document, made once for all rules that ask."""

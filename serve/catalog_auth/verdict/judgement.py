@@ -75,6 +75,7 @@ def located(name: str, verdict: Verdict, raw: bytes, within: Path = ()) -> Judge
 def reply_of(judged: Judged) -> Json:
     """The judgement as it is answered."""
     verdict = judged.verdict
+    left_out: Json = {"left_out": list(verdict.left_out)} if verdict.left_out else {}
     return {
         "valid": verdict.valid,
         "schema_valid": verdict.schema_valid,
@@ -82,6 +83,7 @@ def reply_of(judged: Judged) -> Json:
         "declared_versions": [f"v{version}" for version in verdict.declared_versions],
         "counts": {severity.value: verdict.counts.get(severity, 0) for severity in Severity},
         "findings": [_finding(judged, finding) for finding in verdict.findings],
+        **left_out,
     }
 
 

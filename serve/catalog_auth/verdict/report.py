@@ -29,6 +29,9 @@ from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_sche
 
 # What the fixes of all features add is no more than this; findings beyond have no fix.
 REPAIR_BYTES_MAX = 1024 * 1024
+_REPAIRS_CUT = (
+    f"of the features' repairs, those are told that add no more than {REPAIR_BYTES_MAX:,} bytes"
+)
 _AS_USUAL: Mapping[str, Severity | None] = MappingProxyType({})
 
 
@@ -48,7 +51,8 @@ class Verdict:
     """`schema_valid` is None when no version is declared: then no official schema is asked. Of an
     item collection that declares none itself, it is that of its features together.
     `declared_versions` are those that exist, as declared. `findings` are at most FINDINGS_MAX, in
-    the order of their places; `counts` has them all."""
+    the order of their places; `counts` has them all. `left_out` says which bounds have cut what, in
+    a sentence each; mostly it is empty."""
 
     valid: bool
     schema_valid: bool | None
@@ -56,6 +60,7 @@ class Verdict:
     declared_versions: tuple[Version, ...]
     findings: tuple[Finding, ...]
     counts: Mapping[Severity, int]
+    left_out: tuple[str, ...] = ()
 
 
 DEFAULT_OPTIONS = Options()
@@ -95,11 +100,14 @@ def validate(
     report = _reported(document, options, raw)
     findings = report.finished()
     counts = report.counts
+    left_out = report.left_out
     schema_valid = is_schema_valid(document, options.version)
     if features:
-        answer = _validate_features(features, options, findings, counts)
+        answer = _validate_features(features, options, findings, counts, left_out)
         if schema_valid is None:
             schema_valid = answer
+    if (in_all := sum(counts.values())) > len(findings):
+        left_out[f"of {in_all:,} findings, the first {len(findings):,} are told"] = None
     return Verdict(
         not any(counts[severity] for severity in _AT_LEAST[options.fail_on]),
         schema_valid,
@@ -107,6 +115,7 @@ def validate(
         document.versions,
         tuple(findings),
         counts,
+        tuple(left_out),
     )
 
 
@@ -123,9 +132,10 @@ def _validate_features(
     options: Options,
     findings: list[Finding],
     counts: dict[Severity, int],
+    left_out: dict[str, None],
 ) -> bool | None:
-    """Adds what is found in the features; whether the official schemas take all that declare a
-    version, None when none does."""
+    """Adds what is found in the features. Tells whether the official schemas take all that declare
+    a version, None when none does."""
     answer: bool | None = None
     left = REPAIR_BYTES_MAX
     for index, document in enumerate(features):
@@ -136,6 +146,8 @@ def _validate_features(
             left -= added
             if added and left < 0:
                 inner[number] = msgspec.structs.replace(finding, fix=None)
+                left_out[_REPAIRS_CUT] = None
+        left_out.update(report.left_out)
         findings += [_moved(finding, ("features", index)) for finding in inner]
         for severity, count in report.counts.items():
             counts[severity] += count

@@ -106,10 +106,11 @@ def _put(file: CatalogFile, made: Fixed, *, is_written: bool) -> None:
             err=True,
         )
     told = verdict_line(Judged(file.name, made.verdict, {}))
+    more = "" if made.is_complete else "; there are more than are made at once: run it again"
     done = "made" if is_written or file.path is None else "to be made"
     open_ = sum(bool(finding.suggestions) for finding in made.verdict.findings)
     hint = f"; {number(open_, 'finding')} to decide on: --interactive" if open_ else ""
-    click.echo(f"{told}; {number(len(made.repairs), 'repair')} {done}{hint}", err=True)
+    click.echo(f"{told}; {number(len(made.repairs), 'repair')} {done}{more}{hint}", err=True)
 
 
 def _difference(before: str, after: str, name: str) -> Iterator[str]:

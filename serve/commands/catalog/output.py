@@ -17,7 +17,13 @@ from tollgate.serve.catalog_auth.rules.rule_description import (
     rule_in_full,
     rule_members,
 )
-from tollgate.serve.catalog_auth.verdict.formats.text import block, number, total_line, verdict_line
+from tollgate.serve.catalog_auth.verdict.formats.text import (
+    block,
+    left_out_lines,
+    number,
+    total_line,
+    verdict_line,
+)
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
@@ -49,6 +55,8 @@ def print_text(
             continue
         for finding in each.verdict.findings:
             _print_finding(each, finding)
+        for line in left_out_lines(each):
+            click.echo(line)
         click.secho(verdict_line(each), fg="green" if each.verdict.valid else "red", bold=True)
         if each.verdict.findings:
             click.echo()

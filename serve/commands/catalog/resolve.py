@@ -107,6 +107,8 @@ def _print(found: Resolution) -> None:
     click.echo(f"  {found.href or '(no href)'}\n")
     for way in ways_of(found):
         _print_way(way)
+    for told in found.left_out:
+        click.echo(f"  left out: {told}\n")
 
 
 def _print_way(way: ShownAlternative) -> None:

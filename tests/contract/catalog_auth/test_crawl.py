@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.catalog_auth.api import IDENTIFIER, CatalogApi, Json, item, problem
+from tollgate.serve.catalog_auth.crawl.crawler import LINKS_PER_DOCUMENT_MAX
 from tollgate.serve.net.guarded_client import CallError, GuardedClient, TargetPolicy
 
 OPEN = {"CATALOG_CRAWL": "true", "CATALOG_CRAWL_ALLOW_HTTP": "true"}
@@ -166,6 +167,14 @@ def test_what_depth_leaves_out_is_told(site: Site) -> None:
     assert last["summary"]["left_out_by_depth"] == 2
     few = crawl(CatalogApi(**OPEN, **PRIVATE, CATALOG_CRAWL_DEPTH_MAX="0"), site.url(), depth=9)
     assert len(few) == 2
+
+
+def test_links_that_are_not_read_are_told(site: Site) -> None:
+    links = [{"rel": "about", "href": "./x"}] * (LINKS_PER_DOCUMENT_MAX + 3)
+    site.put("/", {"type": "Catalog", "links": links})
+    _, last = crawl(CatalogApi(**OPEN, **PRIVATE), site.url())
+    assert last["summary"]["complete"] is False
+    assert last["summary"]["links_not_read"] == 3
 
 
 def test_it_is_off_unless_it_is_switched_on() -> None:

@@ -104,7 +104,7 @@ def _fix(context: CatalogContext, raw: bytes, query: FixQuery) -> Response:
     made = fixed(envelope.root, envelope.options, envelope.ancestors, query.chosen(), choices)
     if made.unmet:
         told = "no finding has such a suggestion"
-        causes = [ProblemCause("/choices", f"{told}: {each}") for each in made.unmet[:10]]
+        causes = [ProblemCause("/choices", f"{told}: {each}") for each in made.unmet]
         raise Unprocessable(f"of the choices, {told}", causes)
     return Response(encode_json(fixed_reply(made)), media_type=JSON)
 

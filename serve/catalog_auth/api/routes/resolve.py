@@ -95,6 +95,11 @@ def _read(rest: Any) -> ResolveBody:
     if len(asked.available) > HELD_MAX:
         told = f"there are more than {HELD_MAX}"
         raise Unprocessable(f"of `available`, {told}", [ProblemCause("/available", told)])
+    for index, held in enumerate(asked.available):
+        if isinstance(held, HeldBody) and len(held.domains) > DOMAINS_MAX:
+            told = f"there are more than {DOMAINS_MAX}"
+            cause = ProblemCause(f"/available/{index}/domains", told)
+            raise Unprocessable(f"of the domains of something in `available`, {told}", [cause])
     return asked
 
 
@@ -110,4 +115,4 @@ def _target(asked: TargetBody) -> AccessTarget:
 def _held(given: str | HeldBody) -> AvailableCredential:
     if isinstance(given, str):
         return AvailableCredential(given)
-    return AvailableCredential(given.name, tuple(given.domains[:DOMAINS_MAX]))
+    return AvailableCredential(given.name, tuple(given.domains))

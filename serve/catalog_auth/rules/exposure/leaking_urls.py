@@ -6,6 +6,8 @@ when nobody wants their findings.
 
 from tollgate.serve.catalog_auth.document.document import AccessGroup, Document
 from tollgate.serve.catalog_auth.document.urls import (
+    PARAMETERS_MAX,
+    is_cut,
     is_placeholder,
     origin_of,
     query_items,
@@ -113,6 +115,8 @@ def _query_has_no_secret(access: AccessGroup, report: FindingReport) -> None:
     if "?" not in access.href:
         return
     query = query_of(access.href)
+    if is_cut(query):
+        report.leave_out(f"of a query, the first {PARAMETERS_MAX} parameters are read")
     if find_presigning(query) is not None:
         return  # (X01 has said so)
     keys = key_parameters(access)  # (K05 speaks of those, if anybody listens)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from tollgate.serve.catalog_auth.document.document import Parameter, Scheme
-from tollgate.serve.catalog_auth.document.urls import query_of
+from tollgate.serve.catalog_auth.document.urls import PARAMETERS_MAX, is_cut, query_of
 from tollgate.serve.catalog_auth.registries.secret_shapes import (
+    TEXT_LENGTH_MAX,
     Secret,
     find_in_query,
     find_secrets,
@@ -30,19 +31,25 @@ _VALUES = ("default", "const", "example", "examples")
 # A document is walked so deep, and so much of a scheme.
 DEPTH_MAX = 32
 TEXTS_MAX = 10_000
+_CUT = (
+    f"of a scheme, {TEXTS_MAX:,} values are searched for secrets, {DEPTH_MAX} levels deep, and "
+    f"{TEXT_LENGTH_MAX:,} characters of each"
+)
 
 _EXAMPLE_JWT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJleGFtcGxlIn0.c2lnbmF0dXJl"
 
 
 def _scheme_has_no_token(scheme: Scheme, report: FindingReport) -> None:
     for path, url in endpoints_of(scheme):
+        if is_cut(url):
+            report.leave_out(f"of a query, the first {PARAMETERS_MAX} parameters are read")
         for name, secret in find_in_query(query_of(url)) if "?" in url else ():
             report.hide(secret.value)
             if not find_secrets(secret.value):  # (those are told below)
                 report.add(path, told(name, secret))
     if not _may_have_secret(scheme.value, DEPTH_MAX):
         return
-    for path, text in _texts(scheme.value, scheme.path):
+    for path, text in _texts(scheme.value, scheme.path, report):
         secrets = find_secrets(text)
         for secret in secrets:
             report.hide(secret.value)
@@ -52,16 +59,17 @@ def _scheme_has_no_token(scheme: Scheme, report: FindingReport) -> None:
 
 
 def _may_have_secret(value: object, depth: int) -> bool:
-    """Whether any text below has the mark of a token: no paths are made to find out."""
+    """Tells whether a text below has the mark of a token, or is out of sight: no paths are made to
+    find out."""
     if isinstance(value, str):
         return has_mark(value)
     if not isinstance(value, dict | list) or not depth:
-        return False
+        return bool(value) and not depth
     inner = value.values() if isinstance(value, dict) else value
     return any(_may_have_secret(each, depth - 1) for each in inner)
 
 
-def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+def _texts(value: object, path: Path, report: FindingReport) -> Iterator[tuple[Path, str]]:
     """All texts below, but for the schemas of parameters, which have a rule of their own."""
     rest: list[tuple[Path, object]] = [(path, value)]
     left = TEXTS_MAX
@@ -69,18 +77,22 @@ def _texts(value: object, path: Path) -> Iterator[tuple[Path, str]]:
         left -= 1
         here, inner = rest.pop()
         if isinstance(inner, str):
+            if len(inner) > TEXT_LENGTH_MAX:
+                report.leave_out(_CUT)
             yield here, inner
+        elif isinstance(inner, dict | list) and len(here) >= DEPTH_MAX:
+            report.leave_out(_CUT)
         elif isinstance(inner, dict):
             is_parameter = len(here) > 2 and here[-2] == "parameters"
             rest += [
                 ((*here, name), each)
                 for name, each in inner.items()
-                if isinstance(each, str | dict | list)
-                and not (is_parameter and name == "schema")
-                and len(here) < DEPTH_MAX
+                if isinstance(each, str | dict | list) and not (is_parameter and name == "schema")
             ]
-        elif isinstance(inner, list) and len(here) < DEPTH_MAX:
+        elif isinstance(inner, list):
             rest += [((*here, index), each) for index, each in enumerate(inner)]
+    if rest:
+        report.leave_out(_CUT)
 
 
 def _parameter_has_no_secret(parameter: Parameter, report: FindingReport) -> None:
@@ -93,7 +105,7 @@ def _parameter_has_no_secret(parameter: Parameter, report: FindingReport) -> Non
             continue
         path = (*parameter.path, "schema", name)
         found: list[Secret] = []
-        for _, text in _texts(schema[name], ()):
+        for _, text in _texts(schema[name], (), report):
             is_named = is_secret and looks_random(text)
             found += find_secrets(text) or ([Secret("a secret", text)] if is_named else [])
         for secret in found:

@@ -9,7 +9,7 @@ from tollgate.serve.catalog_auth.document.document import (
     HolderKind,
     References,
 )
-from tollgate.serve.catalog_auth.document.near_misses import nearest
+from tollgate.serve.catalog_auth.document.near_misses import CANDIDATES_MAX, nearest
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item, scene
 from tollgate.serve.catalog_auth.rules.findings import (
     Operation,
@@ -22,6 +22,12 @@ from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, S
 
 # For so many dangling names it is asked what was meant.
 NAMES_EXPLAINED_MAX = 20
+
+
+_CUT = (
+    f"of names that no scheme has, the first {NAMES_EXPLAINED_MAX} are compared with those of the "
+    f"first {CANDIDATES_MAX} schemes"
+)
 
 
 def _dangling(document: Document) -> Mapping[str, str | None]:
@@ -93,6 +99,8 @@ def _references_are_no_near_misses(references: References, report: FindingReport
     if not references.missing:
         return
     dangling = report.shared(_dangling)
+    if len(dangling) > NAMES_EXPLAINED_MAX or len(report.shared(_known_names)) > CANDIDATES_MAX:
+        report.leave_out(_CUT)
     places = first_places(references.names)
     for name in references.missing:
         if (meant := dangling.get(name)) is not None:

@@ -54,6 +54,11 @@ def _references_are_not_empty(references: References, report: FindingReport) -> 
     if references.names:
         return
     names = [scheme.name for scheme in report.document.schemes[:NAMES_SUGGESTED_MAX]]
+    if len(report.document.schemes) > NAMES_SUGGESTED_MAX:
+        report.leave_out(
+            f"in the place of an empty auth:refs, the first {NAMES_SUGGESTED_MAX} schemes are "
+            "suggested"
+        )
     for holder in references.holders:
         path = (*holder.path, REFS)
         report.add(

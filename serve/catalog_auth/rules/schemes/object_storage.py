@@ -14,6 +14,7 @@ from tollgate.serve.catalog_auth.document.document import (
 from tollgate.serve.catalog_auth.document.urls import host_of, origin_of, scheme_of, shown_url
 from tollgate.serve.catalog_auth.objects.hosts import Provider, known_host
 from tollgate.serve.catalog_auth.objects.storage_schemes import (
+    SCHEMES_MAX,
     STORAGE_REFS,
     STORAGE_SCHEMES,
     described_storages,
@@ -78,6 +79,8 @@ def _is_an_object(access: AccessGroup, report: FindingReport) -> None:
     schemes = _of_type(access, "s3")
     if not schemes:
         return
+    if len(described_storages(report.document)) > SCHEMES_MAX:
+        report.leave_out(f"of storage:schemes, the first {SCHEMES_MAX} are read")
     for holder in access.holders:
         reason = why_no_object(holder, report.document)
         if reason is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from tollgate.serve.catalog_auth.document.document import Parameter
-from tollgate.serve.catalog_auth.document.urls import PARAMETERS_MAX, http_url
+from tollgate.serve.catalog_auth.document.urls import PARAMETERS_MAX, http_url, is_cut
 from tollgate.serve.catalog_auth.registries.http_schemes import is_token
 from tollgate.serve.catalog_auth.registries.secret_shapes import is_secret_name
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item, query_parameter, signed
@@ -123,6 +123,8 @@ def _query_has_it_once(parameter: Parameter, report: FindingReport) -> None:
     url = http_url(api)
     if url is None:
         return
+    if is_cut(url.query):
+        report.leave_out(f"of a query, the first {PARAMETERS_MAX} parameters are read")
     query = "&".join(url.query.split("&", PARAMETERS_MAX)[:PARAMETERS_MAX])
     if any(name == parameter.name for name, _ in parse_qsl(query, keep_blank_values=True)):
         report.add(

@@ -18,6 +18,11 @@ LENGTH_MAX = 2_000
 PARSED_LENGTH_MAX = 4_096
 PARSED_MARKS_MAX = 100
 PARSED_IN_ALL_MAX = 64 * 1024
+_CUT = (
+    f"descriptions of more than {PARSED_LENGTH_MAX:,} characters or {PARSED_MARKS_MAX} marks, and "
+    f"those after the first {PARSED_IN_ALL_MAX:,} characters, are searched for plain HTML and "
+    "links that run, and not parsed"
+)
 _MARKS = re.compile(r"[\[!*_`<&]")
 _OBVIOUS = re.compile(
     r"(?i)<[a-z!/?][^>]{0,100}>|\]\(\s{0,9}(?:javascript|vbscript|data):[^)]{0,100}"
@@ -46,6 +51,7 @@ def _has_no_markup(scheme: Scheme, report: FindingReport) -> None:
             or len(_MARKS.findall(text)) > PARSED_MARKS_MAX
             or not report.spend(len(text), PARSED_IN_ALL_MAX)
         ):
+            report.leave_out(_CUT)
             if found := _OBVIOUS.search(text):
                 report.add(path, f"there is markup in the description: {shown(found[0])}")
             continue

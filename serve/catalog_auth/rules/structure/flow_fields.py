@@ -24,6 +24,7 @@ _SIGNED_URL = frozenset({"signedUrl"})
 _BOTH = _OAUTH2 | _SIGNED_URL
 # Of one schema, so many offences are told.
 OFFENCES_MAX = 20
+_CUT = f"of the mistakes in a parameter's schema, no more than {OFFENCES_MAX} are told"
 # OpenAPI's own words, which draft-07 does not have: they are read by nobody.
 _OPENAPI_WORDS = ("nullable", "example", "discriminator", "xml", "externalDocs", "deprecated")
 
@@ -176,6 +177,7 @@ def _schema_is_one(parameter: Parameter, report: FindingReport) -> None:
         report.add((*path, *inner), message)
         count += 1
         if count == OFFENCES_MAX:
+            report.leave_out(_CUT)
             return
     if count == 0:
         _words_can_be_used(path, schema, report)
@@ -207,6 +209,7 @@ def _words_can_be_used(path: Path, schema: object, report: FindingReport) -> Non
                 )
                 count += 1
         if count >= OFFENCES_MAX:
+            report.leave_out(_CUT)
             return
 
 

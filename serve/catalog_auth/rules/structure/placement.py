@@ -18,8 +18,13 @@ from tollgate.serve.catalog_auth.document.document import (
     inputs_of,
 )
 from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, FLOW_FIELDS, TYPED_FIELDS
+from tollgate.serve.catalog_auth.document.misplaced_fields import MISPLACED_MAX
 from tollgate.serve.catalog_auth.document.near_misses import nearest
-from tollgate.serve.catalog_auth.document.positions import repeated_members, repeats_members
+from tollgate.serve.catalog_auth.document.positions import (
+    REPEATED_MAX,
+    repeated_members,
+    repeats_members,
+)
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
 from tollgate.serve.catalog_auth.rules.findings import (
@@ -54,15 +59,18 @@ def _has_schemes(document: Document, report: FindingReport) -> None:
     relies = document.kind is Kind.ITEM and bool(document.inherited)
     is_strict = report.profile in (Profile.STRICT, Profile.SCHEMA)
     fix: Fix | None = None
+    why_not = ""
     if relies and isinstance(owner, dict):
         copied = _used_from_above(document)
         # (features share their collection's schemes: copied into each, they could fill the memory)
         if copied and len(msgspec.json.encode(copied)) <= COPIED_BYTES_MAX:
             fix = (Operation("add", document.schemes_path, copied),)
+        elif copied:
+            why_not = f" (those from above are more than {COPIED_BYTES_MAX:,} bytes: no repair)"
     report.add(
         document.schemes_path,
         "the extension is declared here, but this document defines no auth:schemes: define here "
-        "what is used here, or do not declare the extension",
+        f"what is used here, or do not declare the extension{why_not}",
         fix,
         Severity.WARNING if relies and not is_strict else None,
     )
@@ -90,6 +98,10 @@ def _schemes_are_an_object(document: Document, report: FindingReport) -> None:
 
 
 def _fields_are_in_place(document: Document, report: FindingReport) -> None:
+    if len(document.misplaced) >= MISPLACED_MAX:
+        report.leave_out(
+            f"of members with the prefix auth: where they mean nothing, {MISPLACED_MAX:,} are told"
+        )
     for misplaced in document.misplaced:
         name = misplaced.path[-1]
         if name not in (SCHEMES, REFS) or misplaced.place is FieldPlace.SUMMARIES:
@@ -237,7 +249,10 @@ def _members_are_not_repeated(document: Document, report: FindingReport) -> None
     raw = report.raw
     if raw is None or not repeats_members(raw, document.root):
         return
-    for path in repeated_members(raw):
+    repeated = repeated_members(raw)
+    if len(repeated) == REPEATED_MAX:
+        report.leave_out(f"of members that stand more than once, {REPEATED_MAX} are told")
+    for path in repeated:
         report.add(
             path,
             f"the member {shown(path[-1])} stands more than once in its object: only the last one "

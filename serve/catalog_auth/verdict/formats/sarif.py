@@ -38,8 +38,10 @@ def sarif_log(
         "rules": [_rule(rule) for rule in rules],
     }
     invocation: Json = {"executionSuccessful": not unusable}
-    if unusable:
-        invocation["toolExecutionNotifications"] = [_notification(each) for each in unusable]
+    notifications = [_notification(each) for each in unusable]
+    notifications += [each for judged in judgements for each in _left_out(judged)]
+    if notifications:
+        invocation["toolExecutionNotifications"] = notifications
     run: Json = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -96,6 +98,16 @@ def _notification(unusable: UnusableDocument) -> Json:
         "message": {"text": unusable.reason},
         "locations": [{"physicalLocation": physical}],
     }
+
+
+def _left_out(judged: Judged) -> Iterator[Json]:
+    """The bounds that have cut something."""
+    for told in judged.verdict.left_out:
+        yield {
+            "level": "note",
+            "message": {"text": f"left out: {told}"},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(judged.name)}}}],
+        }
 
 
 def _uri(name: str) -> str:

@@ -31,7 +31,14 @@ def as_text(judged: Judged) -> Iterator[str]:
     for finding in judged.verdict.findings:
         yield from block(judged, finding)
         yield ""
+    yield from left_out_lines(judged)
     yield verdict_line(judged)
+
+
+def left_out_lines(judged: Judged) -> Iterator[str]:
+    """The bounds that have cut something."""
+    for told in judged.verdict.left_out:
+        yield f"{judged.name}: left out: {told}"
 
 
 def block(judged: Judged, finding: Finding) -> Iterator[str]:
@@ -84,6 +91,8 @@ def as_github(judged: Judged) -> Iterator[str]:
         properties.append(f"title={_property(f'{rule.id} {rule.name}')}")
         told = f"{finding.message}\n{rule.why}\nfix: {rule.repair}"
         yield f"::{_LEVELS[finding.severity]} {','.join(properties)}::{_data(told)}"
+    for told in judged.verdict.left_out:
+        yield f"::notice file={_property(judged.name)},title=left out::{_data(told)}"
 
 
 def unusable_as_github(unusable: UnusableDocument) -> str:
