@@ -25,6 +25,7 @@ from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTrans
 from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.replies import Reply, as_list, under
+from tollgate.serve.payments.api.router import Handler
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.reference.tables import ReferenceData
@@ -112,21 +113,6 @@ class ApiContext:
         app = call.caller.app
         await self.limits.admit(per_app(app, is_test=is_test, is_write=call.is_write))
 
-    async def entity_reply(self, call: Call, kind: str, entity: str) -> Reply:
-        """An entity under the name of its kind, as it is now."""
-        row = await self.access_entity(call, kind, entity)
-        return Reply(200, under(kind, row.document))
-
-    async def list_reply(
-        self, call: Call, kind: str, merchant: str, filters: frozenset[str] = frozenset()
-    ) -> Reply:
-        """A page of a merchant's entities of a kind. Raises BadRequest as well."""
-        facts = await self.access_merchant(call, merchant)
-        query = read_list_query(call.query_fields, filters | {MERCHANT_ID})
-        if query.merchant is not None and query.merchant != EntityId(facts.id):
-            return Reply(200, as_list(()))
-        return await self.page_reply(kind, facts.id, query.page, query.wanted)
-
     async def page_reply(
         self, kind: str, book: BookId, page: PageBounds, wanted: ListFilter
     ) -> Reply:
@@ -152,3 +138,26 @@ class ApiContext:
         if source == target:
             return None
         return self.reference.rates.rate(source, target, self.now_ms)
+
+
+def entity_of(kind: str) -> Handler[ApiContext]:
+    """Answers with the entity of this kind that the path names."""
+
+    async def answer(context: ApiContext, call: Call) -> Reply:
+        row = await context.access_entity(call, kind, call.ids[0])
+        return Reply(200, under(kind, row.document))
+
+    return answer
+
+
+def list_of(kind: str, filters: frozenset[str] = frozenset()) -> Handler[ApiContext]:
+    """Answers with a page of the entities of this kind of the merchant that the path names."""
+
+    async def answer(context: ApiContext, call: Call) -> Reply:
+        merchant = await context.access_merchant(call, call.ids[0])
+        query = read_list_query(call.query_fields, filters | {MERCHANT_ID})
+        if query.merchant is not None and query.merchant != EntityId(merchant.id):
+            return Reply(200, as_list(()))
+        return await context.page_reply(kind, merchant.id, query.page, query.wanted)
+
+    return answer

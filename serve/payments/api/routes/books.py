@@ -11,7 +11,7 @@ from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.context import ApiContext, list_of
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
 from tollgate.serve.payments.api.paging import read_list_query
@@ -31,10 +31,6 @@ EXPORT = """All of them, the oldest first; `before` and `after` bound them. `amo
 `currency`; `balance` and `fee` are in `fundingCurrency`."""
 
 
-async def list_lines(context: ApiContext, call: Call) -> Reply:
-    return await context.list_reply(call, "line", call.ids[0], LINE_FILTERS)
-
-
 async def find_line(context: ApiContext, call: Call) -> Reply:
     row = await context.access_entity(call, "line", call.ids[0])
     return Reply(200, row.document.encode())
@@ -48,10 +44,6 @@ async def export_lines_as_csv(context: ApiContext, call: Call) -> Stream:
 async def export_lines_as_ndjson(context: ApiContext, call: Call) -> Stream:
     merchant, documents = await _exported(context, call)
     return Stream(_ndjson(documents, merchant.currency), NDJSON, _attachment("lines.ndjson"))
-
-
-async def list_events(context: ApiContext, call: Call) -> Reply:
-    return await context.list_reply(call, "event", call.ids[0], EVENT_FILTERS)
 
 
 async def find_balance(context: ApiContext, call: Call) -> Reply:
@@ -155,7 +147,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/lines",
-        list_lines,
+        list_of("line", LINE_FILTERS),
         "lines",
         "Lines of a merchant",
         reply="Line[]",
@@ -207,7 +199,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/events",
-        list_events,
+        list_of("event", EVENT_FILTERS),
         "events",
         "Events of a merchant",
         reply="Event[]",

@@ -27,7 +27,7 @@ from tollgate.serve.payments.api.call_limits import (
     invitations_per_address,
     invitations_per_merchant,
 )
-from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.context import ApiContext, entity_of, list_of
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Route
@@ -77,10 +77,6 @@ def opening(
     )
 
 
-async def find_merchant(context: ApiContext, call: Call) -> Reply:
-    return await context.entity_reply(call, "merchant", call.ids[0])
-
-
 async def change_merchant(context: ApiContext, call: Call) -> Reply:
     """A3."""
     merchant = await context.access_merchant(call, call.ids[0])
@@ -111,10 +107,6 @@ async def _name(context: ApiContext, kind: str, entity: str) -> str:
     return decode((await context.entities.row(kind, entity)).document, type=_Named).name
 
 
-async def list_users(context: ApiContext, call: Call) -> Reply:
-    return await context.list_reply(call, "user", call.ids[0])
-
-
 async def delete_user(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
     user = _existing(call.ids[1], "user")
@@ -131,10 +123,6 @@ async def add_merchant_app(context: ApiContext, call: Call) -> Reply:
         raise BadRequest(FieldError("appId", f"there is no app {wanted}")) from None
     command = AddApp(app.id, app.name, app.created_ms)
     return done_reply(await context.execute(call, merchant.id, command, body))
-
-
-async def list_merchant_apps(context: ApiContext, call: Call) -> Reply:
-    return await context.list_reply(call, "membership", call.ids[0])
 
 
 async def delete_merchant_app(context: ApiContext, call: Call) -> Reply:
@@ -175,7 +163,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}",
-        find_merchant,
+        entity_of("merchant"),
         "merchants",
         "Fetch a merchant",
         reply="MerchantReply",
@@ -205,7 +193,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/users",
-        list_users,
+        list_of("user"),
         "members",
         "Users of a merchant",
         reply="User[]",
@@ -235,7 +223,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/apps",
-        list_merchant_apps,
+        list_of("membership"),
         "members",
         "Apps of a merchant",
         reply="App[]",

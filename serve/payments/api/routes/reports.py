@@ -2,7 +2,7 @@
 
 from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.context import ApiContext, entity_of
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply
@@ -17,16 +17,8 @@ async def list_disputes(context: ApiContext, call: Call) -> Reply:
     return await _page(context, call, "dispute")
 
 
-async def find_dispute(context: ApiContext, call: Call) -> Reply:
-    return await context.entity_reply(call, "dispute", call.ids[0])
-
-
 async def list_frauds(context: ApiContext, call: Call) -> Reply:
     return await _page(context, call, "fraud")
-
-
-async def find_fraud(context: ApiContext, call: Call) -> Reply:
-    return await context.entity_reply(call, "fraud", call.ids[0])
 
 
 async def _page(context: ApiContext, call: Call, kind: str) -> Reply:
@@ -55,7 +47,7 @@ ROUTES = (
     Route(
         "GET",
         "/disputes/{disputeId}",
-        find_dispute,
+        entity_of("dispute"),
         "disputes",
         "Fetch a dispute",
         reply="DisputeReply",
@@ -77,7 +69,7 @@ ROUTES = (
     Route(
         "GET",
         "/frauds/{fraudId}",
-        find_fraud,
+        entity_of("fraud"),
         "frauds",
         "Fetch a fraud report",
         reply="FraudReply",

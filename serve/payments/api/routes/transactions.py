@@ -16,7 +16,7 @@ from tollgate.serve.payments.api.bodies.requests import (
     VoidCreate,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.context import ApiContext, entity_of, list_of
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply, done_reply
@@ -93,14 +93,6 @@ async def _card_of(
     )
 
 
-async def list_transactions(context: ApiContext, call: Call) -> Reply:
-    return await context.list_reply(call, "transaction", call.ids[0], TRANSACTION_FILTERS)
-
-
-async def find_transaction(context: ApiContext, call: Call) -> Reply:
-    return await context.entity_reply(call, "transaction", call.ids[0])
-
-
 async def create_capture(context: ApiContext, call: Call) -> Reply:
     entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
@@ -149,10 +141,6 @@ async def create_card(context: ApiContext, call: Call) -> Reply:
     return done_reply(await context.execute(call, merchant.id, command, body))
 
 
-async def find_card(context: ApiContext, call: Call) -> Reply:
-    return await context.entity_reply(call, "card", call.ids[0])
-
-
 ROUTES = (
     Route(
         "POST",
@@ -171,7 +159,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/transactions",
-        list_transactions,
+        list_of("transaction", TRANSACTION_FILTERS),
         "transactions",
         "Transactions of a merchant",
         reply="Transaction[]",
@@ -182,7 +170,7 @@ ROUTES = (
     Route(
         "GET",
         "/transactions/{transactionId}",
-        find_transaction,
+        entity_of("transaction"),
         "transactions",
         "Fetch a transaction",
         reply="TransactionReply",
@@ -235,7 +223,7 @@ ROUTES = (
     Route(
         "GET",
         "/cards/{cardId}",
-        find_card,
+        entity_of("card"),
         "cards",
         "Fetch a card (deprecated)",
         reply="CardReply",

@@ -12,7 +12,7 @@ from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.payments.api.bodies.requests import ReplayCreate, WebhookCreate
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.context import ApiContext, list_of
 from tollgate.serve.payments.api.orders import RETRY_AFTER_S
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import NotFound, Unavailable
@@ -53,10 +53,6 @@ def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
     reply = decode(done.body, type=dict[str, dict[str, object]])
     reply["webhook"]["secret"] = secret.secret
     return done_reply(done, encode_json(reply))
-
-
-async def list_webhooks(context: ApiContext, call: Call) -> Reply:
-    return await context.list_reply(call, "webhook", call.ids[0])
 
 
 async def delete_webhook(context: ApiContext, call: Call) -> Reply:
@@ -122,7 +118,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/webhooks",
-        list_webhooks,
+        list_of("webhook"),
         "webhooks",
         "Webhooks of a merchant",
         reply="Webhook[]",
