@@ -1,7 +1,8 @@
 """The payments API as a Ray Serve deployment: one replica is one process that answers calls.
 
 Beside the calls it takes events to webhooks, sends letters that wait, writes down when keys were
-used, and hands on what its limits have counted. Several replicas share all of that by leases and
+used, reads exchange rates again when their file has changed, and hands on what its limits have
+counted. Several replicas share all of that by leases and
 by adding up; none of them owns anything.
 """
 
@@ -30,6 +31,7 @@ ONGOING_REQUESTS_MAX = 4_096
 HAND_ON_EVERY_S = 0.5
 WRITE_USES_EVERY_S = 30.0
 SEND_LETTERS_EVERY_S = 60.0
+LOOK_FOR_RATES_EVERY_S = 5.0
 
 
 @ray_serve.deployment(
@@ -58,6 +60,7 @@ class Payments:
             _every(HAND_ON_EVERY_S, self._hand_on),
             _every(WRITE_USES_EVERY_S, self._write_uses),
             _every(SEND_LETTERS_EVERY_S, self._send_letters),
+            _every(LOOK_FOR_RATES_EVERY_S, self._renew_rates),
             _keep_up(self._parts.upkeep, settings.ledger.upkeep_interval_s),
         ):
             self._work.append(loop.create_task(work))
@@ -104,6 +107,9 @@ class Payments:
             await self._parts.key_uses.write_down()
         except StorageError as error:
             LOG.warning("%s", error)
+
+    async def _renew_rates(self) -> None:
+        self._parts.rates.reload()
 
     async def _send_letters(self) -> None:
         if sent := await self._parts.post.send_waiting():

@@ -34,12 +34,13 @@ from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
 from tollgate.serve.payments.api.call import AddressTrust
 from tollgate.serve.payments.api.call_limits import EngineLimits, engine_limits, load_limits
-from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
+from tollgate.serve.payments.reference.exchange_rates import ExchangeRates
 from tollgate.serve.payments.reference.tables import load_reference
 from tollgate.serve.payments.secrets.anchor_key import load_anchor_key
 from tollgate.serve.payments.secrets.generator import SecretGenerator
@@ -70,6 +71,7 @@ class PaymentsParts:
     post: Mailer
     key_uses: KeyUses
     upkeep: Upkeep
+    rates: ExchangeRates
     tallies: Tallies
 
 
@@ -104,6 +106,10 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         deliveries=deliveries,
         secret_sealer=box,
         targets=targets,
+        trade=TradePolicy(
+            approves_live=settings.payments.approves_live,
+            rates_age_max_ms=settings.payments.rates_age_max_ms,
+        ),
         clock=clock,
     )
     trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
@@ -123,6 +129,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         post=post,
         key_uses=uses,
         upkeep=_upkeep(settings, clock),
+        rates=reference.rates,
         tallies=tallies,
     )
 

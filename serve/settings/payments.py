@@ -57,9 +57,27 @@ class PaymentsSettings:
         "a proxy in front says in X-Forwarded-For, last, where calls come from",
     )
 
+    approves_live: bool = setting(
+        "PAYMENTS_APPROVE_LIVE",
+        boolean,
+        "false",
+        "live merchants trade as soon as they are opened, without the operator's approval",
+    )
+    rates_age_max_s: float = setting(
+        "PAYMENTS_RATES_AGE_MAX",
+        duration("1h", "87600h"),
+        "168h",
+        "oldest exchange rates by which live merchants' payments are exchanged",
+    )
+
     def secret_path(self, data: str) -> Path:
         """The file of the secret; `data` is the value of TOLLGATE_DATA."""
         return Path(self.secret_file) if self.secret_file else Path(data) / "payments" / "secret"
+
+    @property
+    def rates_age_max_ms(self) -> int:
+        """The same in milliseconds."""
+        return int(self.rates_age_max_s * 1000)
 
     @property
     def tables(self) -> Path:

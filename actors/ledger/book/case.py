@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tollgate.actors.ledger.book.entities import Dispute, Entity, SavedCard, Webhook
 from tollgate.actors.ledger.book.head import Head, Merchant
 from tollgate.actors.ledger.law.events import Event
-from tollgate.actors.ledger.law.ids import next_id
+from tollgate.actors.ledger.law.ids import next_ids
 from tollgate.actors.ledger.law.outcomes import Refusal
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import EntityId
@@ -18,22 +18,19 @@ BookDecision = tuple[Event, ...] | Refusal
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`at_ms`: the time of the entry that the order would become. `has_key`: the order carries an
-    idempotency key of its sender."""
+    """`at_ms`: the time of the entry that the order would become. `operation`: the order's, from
+    which ids are drawn. `has_key`: the order carries an idempotency key of its sender."""
 
     head: Head
     merchant: Merchant
     entities: Entities
     at_ms: int
+    operation: str
     has_key: bool
 
     def ids(self, count: int) -> list[EntityId]:
         """The next ids of the book; an event's own is the last it takes."""
-        ids, last = [], self.head.last_id
-        for _ in range(count):
-            last = next_id(last, self.at_ms)
-            ids.append(last)
-        return ids
+        return next_ids(self.head.last_id, self.at_ms, self.operation, count)
 
     def transaction(self, transaction: EntityId) -> Transaction | None:
         """A transaction of this book."""

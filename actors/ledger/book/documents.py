@@ -72,7 +72,7 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
         "bank": _present(iban=merchant.iban),
         "created": moment(merchant.created_ms),
         "balance": balance,
-        "claim": _CLAIM,
+        "claim": _claim(merchant),
         "pricing": {
             "rate": _fraction(pricing.rate_ppm),
             "flat": _price(pricing.flat),
@@ -82,15 +82,20 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
     }
 
 
-# What a merchant may do: everything there is. No call transfers money to a card.
-_CLAIM = {
-    "canChargeCard": True,
-    "canSaveCard": True,
-    "canTransferToCard": False,
-    "canCapture": True,
-    "canRefund": True,
-    "canVoid": True,
-}
+def _claim(merchant: Merchant) -> JsonDocument:
+    """What a merchant may do: everything there is, once it may trade. No call transfers money to a
+    card."""
+    may_trade = merchant.may_trade
+    return {
+        "canChargeCard": may_trade,
+        "canSaveCard": may_trade,
+        "canTransferToCard": False,
+        "canCapture": may_trade,
+        "canRefund": True,
+        "canVoid": True,
+    }
+
+
 # 3-D Secure is tried, and a payment whose card does not take part in it is not refused for that.
 _TDS = {"mode": "attempt"}
 

@@ -4,7 +4,7 @@ A command may name what is not there: then the entity is None, which is known as
 What a row keeps is read by every later version: a field that is added needs a default.
 """
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.json import Decoder, Encoder
 
 from tollgate.actors.ledger.book.head import Head
@@ -23,13 +23,15 @@ class AppKey(Struct, frozen=True):
 
 
 class App(Struct, frozen=True):
-    """Of the directory. `keys`: one or two, the older one first."""
+    """Of the directory. `keys`: one or two, the older one first. `recovery`: the digest of the
+    recovery code; not set of an app without one."""
 
     id: EntityId
     book: BookId
     name: str
     created_ms: int
     keys: tuple[AppKey, ...]
+    recovery: str | UnsetType = UNSET
 
 
 class SavedCard(Struct, frozen=True):

@@ -11,6 +11,7 @@ from tollgate.actors.ledger.law.accounts import balance_of
 from tollgate.actors.ledger.law.events import (
     AppAdded,
     AppCreated,
+    AppRecovered,
     AppRevoked,
     Booked,
     Captured,
@@ -22,6 +23,7 @@ from tollgate.actors.ledger.law.events import (
     Event,
     FraudReported,
     KeyRotated,
+    MerchantApproved,
     MerchantChanged,
     MerchantOpened,
     MerchantReserved,
@@ -149,12 +151,14 @@ def _data_of(event: Event) -> JsonDocument:
             return {"merchantId": event.merchant}
         case MerchantOpened():
             return {"currency": event.currency, "test": event.is_test, "appId": event.creator}
+        case MerchantApproved():
+            return {}
         case MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}
         case AppCreated() | AppAdded() | AppRevoked():
             return {"appId": event.app}
-        case KeyRotated():
+        case KeyRotated() | AppRecovered():
             return {"appId": event.app, "keyLast4": event.key_last4}
         case UserInvited():
             return {"userId": event.user, "email": event.email}

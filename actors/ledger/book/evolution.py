@@ -7,6 +7,7 @@ the program could compute otherwise: amounts, conversions and fees are the event
 
 from typing import assert_never
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from tollgate.actors.ledger.book.case import Entities
@@ -23,6 +24,7 @@ from tollgate.actors.ledger.law.accounts import posted
 from tollgate.actors.ledger.law.events import (
     AppAdded,
     AppCreated,
+    AppRecovered,
     AppRevoked,
     Captured,
     CardSaved,
@@ -33,6 +35,7 @@ from tollgate.actors.ledger.law.events import (
     Event,
     FraudReported,
     KeyRotated,
+    MerchantApproved,
     MerchantChanged,
     MerchantOpened,
     MerchantReserved,
@@ -70,6 +73,8 @@ def _merchant_after(merchant: Merchant | None, event: Event, at_ms: int) -> Merc
     if merchant is None:
         return None
     match event:
+        case MerchantApproved():
+            return replace(merchant, is_pending=UNSET)
         case MerchantChanged():
             return replace(
                 merchant,
@@ -118,6 +123,7 @@ def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
         created_ms=at_ms,
         apps=(Member(event.creator, event.creator_name, event.creator_created_ms),),
         exponent=event.exponent,
+        is_pending=event.is_pending,
     )
 
 
@@ -153,15 +159,14 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
             return {event.webhook: None}
         case AppCreated():
             keys = (AppKey(event.key_digest, event.key_last4, at_ms),)
-            return {event.app: App(event.app, head.book, event.name, at_ms, keys)}
-        case KeyRotated():
-            app = entities[event.app]
-            assert isinstance(app, App), "a key is rotated for an app"
-            key = AppKey(event.key_digest, event.key_last4, at_ms)
-            return {app.id: replace(app, keys=rotated(app.keys, key))}
+            app = App(event.app, head.book, event.name, at_ms, keys, event.recovery_digest)
+            return {app.id: app}
+        case KeyRotated() | AppRecovered():
+            return _with_key(entities, event, at_ms)
         case (
             MerchantReserved()
             | MerchantOpened()
+            | MerchantApproved()
             | MerchantChanged()
             | AppAdded()
             | AppRevoked()
@@ -174,3 +179,13 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
             return {}
         case _:
             assert_never(event)
+
+
+def _with_key(entities: Entities, event: KeyRotated | AppRecovered, at_ms: int) -> Changed:
+    app = entities[event.app]
+    assert isinstance(app, App), "a key is an app's"
+    key = AppKey(event.key_digest, event.key_last4, at_ms)
+    if isinstance(event, KeyRotated):
+        return {app.id: replace(app, keys=rotated(app.keys, key))}
+    recovery = app.recovery if event.recovery_digest is UNSET else event.recovery_digest
+    return {app.id: replace(app, keys=(key,), recovery=recovery)}

@@ -53,6 +53,13 @@ class Merchant(Struct, frozen=True):
     users: tuple[User, ...] = ()
     webhooks: tuple[EntityId, ...] = ()
     exponent: int | UnsetType = UNSET
+    is_pending: bool | UnsetType = UNSET
+
+    @property
+    def may_trade(self) -> bool:
+        """Test merchants always, live ones once they are approved; those that are older than
+        approvals are (part B, Approval)."""
+        return self.is_test or self.is_pending is UNSET
 
     @property
     def funding_exponent(self) -> int:

@@ -32,6 +32,7 @@ from tollgate.actors.ledger.law.commands import (
     Import,
     OpenDispute,
     Order,
+    RecoverApp,
     Refund,
     ReplaceWebhookSecret,
     ReportFraud,
@@ -76,7 +77,7 @@ def _wanted(command: Command, known: Entities) -> Sequence[EntityId]:
             if isinstance(dispute, Dispute):
                 return (command.dispute, dispute.transaction)
             return (command.dispute,)
-        case RotateKey():
+        case RotateKey() | RecoverApp():
             return (command.app,)
         case ReplaceWebhookSecret():
             return (command.webhook,)

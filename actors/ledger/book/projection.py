@@ -44,6 +44,7 @@ from tollgate.actors.ledger.law.events import (
     DisputeWon,
     Event,
     FraudReported,
+    MerchantApproved,
     MerchantChanged,
     MerchantOpened,
     PaidOut,
@@ -122,7 +123,7 @@ def _merchant_rows(head: Head, merchant: Merchant, event: Event, entry: Entry) -
             return [EntityRow("fraud", event.fraud, book, fraud, "", event.transaction, is_test)]
         case MerchantOpened():
             return [_merchant_row(head, merchant), _membership_row(book, merchant, event.creator)]
-        case MerchantChanged():
+        case MerchantChanged() | MerchantApproved():
             return [_merchant_row(head, merchant)]
         case AppAdded():
             return [_membership_row(book, merchant, event.app)]

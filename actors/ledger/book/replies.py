@@ -11,10 +11,17 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from tollgate.actors.ledger.book.documents import JsonDocument, processing_document, text_of
-from tollgate.actors.ledger.law.commands import AddApp, ChangeMerchant, Command, InviteUser
+from tollgate.actors.ledger.law.commands import (
+    AddApp,
+    ApproveMerchant,
+    ChangeMerchant,
+    Command,
+    InviteUser,
+)
 from tollgate.actors.ledger.law.events import (
     AppAdded,
     AppCreated,
+    AppRecovered,
     AppRevoked,
     Captured,
     CardSaved,
@@ -25,6 +32,7 @@ from tollgate.actors.ledger.law.events import (
     Event,
     FraudReported,
     KeyRotated,
+    MerchantApproved,
     MerchantChanged,
     MerchantOpened,
     MerchantReserved,
@@ -51,7 +59,7 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
     match command:
         case InviteUser():
             return _MEMBER_ALREADY
-        case ChangeMerchant():
+        case ApproveMerchant() | ChangeMerchant():
             return _CHANGED
     assert isinstance(command, AddApp), "every other command changes something, or is refused"
     return _MADE
@@ -67,7 +75,7 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return Done(DoneKind.MADE, _document_in(rows, "transaction"))
         case TransactionCreated() as event:
             return _authorised(event)
-        case AppCreated() | KeyRotated():
+        case AppCreated() | KeyRotated() | AppRecovered():
             return Done(DoneKind.MADE, _document_in(rows, "app"))
         case MerchantOpened():
             return Done(DoneKind.MADE, _document_in(rows, "merchant"))
@@ -87,7 +95,9 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return Done(DoneKind.MADE, _body({"isMember": False}))
         case AppAdded():
             return _MADE
-        case MerchantChanged() | AppRevoked() | UserRevoked() | WebhookRemoved():
+        case (
+            MerchantApproved() | MerchantChanged() | AppRevoked() | UserRevoked() | WebhookRemoved()
+        ):
             return _CHANGED
         case event:
             assert_never(event)

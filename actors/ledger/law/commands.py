@@ -18,16 +18,19 @@ from tollgate.actors.ledger.law.values import (
     Pricing,
     ProcessingError,
     Rate,
+    RateTable,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CreateApp:
-    """Into the directory. `key_digest` is HMAC-SHA-256 of the key (part G); never the key."""
+    """Into the directory. `key_digest` is HMAC-SHA-256 of the key (part G), `recovery_digest` that
+    of the recovery code, or empty; never the key or the code."""
 
     name: str
     key_digest: str
     key_last4: str
+    recovery_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,21 @@ class RotateKey:
 
 
 @dataclass(frozen=True, slots=True)
+class RecoverApp:
+    """Into the directory: a new key in place of all that there are (part D, Recovery).
+
+    `presented`: the digest of the recovery code that was presented; the operator needs none.
+    `recovery_digest`: of a new recovery code, or empty, when the one that there is stays.
+    """
+
+    app: EntityId
+    presented: str
+    key_digest: str
+    key_last4: str
+    recovery_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReserveMerchant:
     """Into the directory: the id, and so the book, of a merchant that is about to be opened. Asking
     again with the same operation gives the same one; one that is never opened is no harm."""
@@ -48,7 +66,8 @@ class ReserveMerchant:
 @dataclass(frozen=True, slots=True)
 class OpenMerchant:
     """The first command of a merchant's book. Optional texts are empty when absent. `exponent`: of
-    the currency, stamped on the merchant (M9)."""
+    the currency, stamped on the merchant (M9). `needs_approval`: a live merchant waits for the
+    operator; a test merchant never does."""
 
     public_key: str
     name: str
@@ -65,6 +84,12 @@ class OpenMerchant:
     creator_name: str
     creator_created_ms: int
     exponent: int | UnsetType = UNSET
+    needs_approval: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveMerchant:
+    """By the operator. Approving one that waits no more succeeds and changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +149,8 @@ class Authorise:
 @dataclass(frozen=True, slots=True)
 class Capture:
     """`rate` None when the transaction is in the funding currency; `flat_rate` likewise for the
-    merchant's flat fee; both are looked up before the command is made, and kept with the entry."""
+    merchant's flat fee; both are looked up before the command is made, and kept with the entry.
+    `table`: where; None for rates that are never too old."""
 
     transaction: EntityId
     amount: int
@@ -132,6 +158,7 @@ class Capture:
     descriptor: str
     rate: Rate | None
     flat_rate: Rate | None
+    table: RateTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +182,8 @@ class SaveCard:
 
 @dataclass(frozen=True, slots=True)
 class OpenDispute:
-    """`dispute_rate`: for the dispute fee, None when it is in the funding currency."""
+    """`dispute_rate`: for the dispute fee, None when it is in the funding currency. `table`: as of
+    a capture."""
 
     transaction: EntityId
     amount: int
@@ -163,6 +191,7 @@ class OpenDispute:
     reason_title: str
     due_ms: int
     dispute_rate: Rate | None
+    table: RateTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +248,8 @@ class Import:
 
 
 MerchantCommand = (
-    ChangeMerchant
+    ApproveMerchant
+    | ChangeMerchant
     | AddApp
     | RevokeApp
     | InviteUser
@@ -239,7 +269,7 @@ MerchantCommand = (
 )
 """On a merchant's book that is open."""
 
-DirectoryCommand = CreateApp | RotateKey | ReserveMerchant
+DirectoryCommand = CreateApp | RotateKey | RecoverApp | ReserveMerchant
 Command = DirectoryCommand | OpenMerchant | MerchantCommand | Import
 
 

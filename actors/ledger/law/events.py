@@ -42,10 +42,13 @@ class Happening(Struct, frozen=True, tag_field="event"):
 
 
 class AppCreated(Happening, frozen=True, tag="app.created/1"):
+    """`recovery_digest`: not set of an app without a recovery code."""
+
     app: EntityId
     name: str
     key_digest: str
     key_last4: str
+    recovery_digest: str | UnsetType = UNSET
 
 
 class KeyRotated(Happening, frozen=True, tag="app.key_rotated/1"):
@@ -54,11 +57,23 @@ class KeyRotated(Happening, frozen=True, tag="app.key_rotated/1"):
     key_last4: str
 
 
+class AppRecovered(Happening, frozen=True, tag="app.recovered/1"):
+    """The key is the app's only one from now on. `recovery_digest`: not set when the recovery code
+    is the one before."""
+
+    app: EntityId
+    key_digest: str
+    key_last4: str
+    recovery_digest: str | UnsetType = UNSET
+
+
 class MerchantReserved(Happening, frozen=True, tag="merchant.reserved/1"):
     merchant: BookId
 
 
 class MerchantOpened(Happening, frozen=True, tag="merchant.opened/1"):
+    """`is_pending`: set, and true, of a merchant that waits for the operator's approval."""
+
     public_key: str
     name: str
     currency: Currency
@@ -74,6 +89,11 @@ class MerchantOpened(Happening, frozen=True, tag="merchant.opened/1"):
     creator_name: str
     creator_created_ms: int
     exponent: int | UnsetType = UNSET
+    is_pending: bool | UnsetType = UNSET
+
+
+class MerchantApproved(Happening, frozen=True, tag="merchant.approved/1"):
+    """By the operator: it waits no more."""
 
 
 class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):
@@ -229,8 +249,10 @@ Booked = Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost | PaidOu
 Event = (
     AppCreated
     | KeyRotated
+    | AppRecovered
     | MerchantReserved
     | MerchantOpened
+    | MerchantApproved
     | MerchantChanged
     | AppAdded
     | AppRevoked

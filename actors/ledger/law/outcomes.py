@@ -20,6 +20,8 @@ class RefusalReason(Enum):
     KEY_REUSED = "the idempotency key was used for another request"
     BROKEN = "the command breaks a rule of the books, which is our mistake"
     PROCESSING = "a processing error of part C, before anything was stored"
+    UNAPPROVED = "the merchant waits for the operator's approval"
+    UNCONVERTIBLE = "there is no exchange rate that may be used"
 
 
 class DoneKind(IntEnum):
@@ -71,6 +73,8 @@ class ErrorCode(IntEnum):
     CARD_EXPIRED = 6
     INVALID_AMOUNT = 14
     AMOUNT_TOO_HIGH = 22
+    MAY_NOT_PAY = 27
+    MAY_NOT_SAVE_CARDS = 28
 
 
 def constraint(message: str, field: str = "", code: ErrorCode = ErrorCode.NONE) -> Refusal:

@@ -1,7 +1,7 @@
 """The words of the books. Amounts are integers in minor units; times are milliseconds of the epoch.
 
-Ids are 24 lowercase hex digits: 8 of seconds, 10 of the book's number, 6 of a counter. The single
-writer of a book allocates them, so within a book they rise in the order of commits (L4, F13).
+Ids are 24 lowercase hex digits: 8 of seconds, 16 of a number. The single writer of a book
+allocates them, so within a book they rise in the order of commits (L4, F13; ids.py).
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,8 @@ class Pricing:
 @dataclass(frozen=True, slots=True)
 class Rate:
     """An exchange rate: 1 minor unit of `source` is `numerator / denominator` minor units of
-    `target`, whose exponents were these, as dated in the table it was read from."""
+    `target`, whose exponents were these, as dated in the table it was read from. `provider`: who
+    says so, as far as the table tells."""
 
     source: Currency
     target: Currency
@@ -79,6 +80,17 @@ class Rate:
     dated: str
     source_exponent: int | UnsetType = UNSET
     target_exponent: int | UnsetType = UNSET
+    provider: str | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class RateTable:
+    """The table that rates were looked up in: the name of its file, the day it is dated, and the
+    time until which live merchants may exchange by it."""
+
+    file: str
+    dated: str
+    until_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,9 @@ class ReadStore(Protocol):
     async def merchants_of(self, app: EntityId, page: PageBounds, wanted: ListFilter) -> list[str]:
         """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
 
+    async def waiting_merchants(self, page: PageBounds) -> list[str]:
+        """Documents of the live merchants, of all books, that wait for the operator's approval."""
+
     async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:
         """The balance after the last entry at or before that time; None: no such book."""
 

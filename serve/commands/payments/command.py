@@ -1,8 +1,9 @@
-"""`tollgate payments`: a demo, test data to start from, and the operator's key."""
+"""`tollgate payments`: a demo, test data to start from, and what the operator decides."""
 
 import json
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import quote
 
 import click
 import httpx
@@ -20,6 +21,7 @@ from tollgate.serve.payments.secrets.operator_key import (
 from tollgate.serve.settings import Settings, process_environment
 
 IMPORT_TIMEOUT_S = 120.0
+PAGE = 1_000
 PREFIX = "/payments"
 
 _url = click.option(
@@ -30,9 +32,17 @@ _url = click.option(
 )
 
 
+_operator_url = click.option(
+    "--url",
+    default="",
+    metavar="URL",
+    help="Where the operator's calls are; without it, where PAYMENTS_OPERATOR_HOST and _PORT say.",
+)
+
+
 @click.group()
 def payments() -> None:
-    """Payments: a demo, test data, the operator's key."""
+    """Payments: a demo, test data, live merchants' approval, apps' recovery."""
 
 
 @payments.command()
@@ -50,12 +60,7 @@ def demo(url: str) -> None:
 
 @payments.command("import")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option(
-    "--url",
-    default="",
-    metavar="URL",
-    help="Where the operator's calls are; without it, where PAYMENTS_OPERATOR_HOST and _PORT say.",
-)
+@_operator_url
 def import_(file: Path, url: str) -> None:
     """Load apps and test merchants with ids and keys of their own from FILE (YAML or JSON).
 
@@ -71,15 +76,68 @@ def import_(file: Path, url: str) -> None:
         _fail(str(error))
     body = {"name": str(file), "file": file.read_text(encoding="utf-8")}
     key, base = _operator_key(settings), _operator_base(url, settings)
-    made = _post(base, "/operator/imports", body, key)
+    made = _answer(base, "POST", "/operator/imports", key, body)
     counts = ", ".join(f"{count} {kind}" for kind, count in made["imported"].items())
     click.echo(f"imported: {counts}")
+
+
+@payments.command()
+@_operator_url
+def waiting(url: str) -> None:
+    """List the live merchants that wait for approval, the newest first.
+
+    A line is a merchant's id, when it was opened, its country, its website and its name. It takes
+    the key in PAYMENTS_OPERATOR_KEY_FILE.
+    """
+    settings = _settings()
+    key, base = _operator_key(settings), _operator_base(url, settings)
+    before = ""
+    while True:
+        path = f"/operator/waiting-merchants?limit={PAGE}&before={before}"
+        found = _answer(base, "GET", path, key)
+        for each in found:
+            named = (each["company"]["country"], each["website"], each.get("name", ""))
+            click.echo("  ".join((each["id"], each["created"], *named)).rstrip())
+        if len(found) < PAGE:
+            return
+        before = found[-1]["id"]
+
+
+@payments.command()
+@click.argument("merchant", metavar="MERCHANT")
+@_operator_url
+def approve(merchant: str, url: str) -> None:
+    """Let the live merchant with the id MERCHANT trade, for good.
+
+    It takes the key in PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when there is no such
+    merchant.
+    """
+    settings = _settings()
+    key, base = _operator_key(settings), _operator_base(url, settings)
+    _answer(base, "PUT", f"/operator/merchants/{quote(merchant, safe='')}/approval", key)
+    click.echo(f"{merchant}: approved")
+
+
+@payments.command("recover-app")
+@click.argument("app", metavar="APP")
+@_operator_url
+def recover_app(app: str, url: str) -> None:
+    """End all keys of the app with the id APP, and show a new key and a new recovery code.
+
+    For an owner who has neither a key nor the recovery code any more: make sure that it is the
+    owner who asks. It takes the key in PAYMENTS_OPERATOR_KEY_FILE.
+    """
+    settings = _settings()
+    key, base = _operator_key(settings), _operator_base(url, settings)
+    made = _answer(base, "POST", f"/operator/apps/{quote(app, safe='')}/keys", key)["app"]
+    click.echo(f"key            {made['key']}")
+    click.echo(f"recovery code  {made['recoveryCode']}")
 
 
 @payments.command("make-operator-key")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 def make_key(file: Path) -> None:
-    """Write a new key for the operator's calls (payouts, trial balance, imports) to FILE.
+    """Write a new key for the operator's calls (approvals, payouts, imports and more) to FILE.
 
     With PAYMENTS_OPERATOR_KEY_FILE set to it, Tollgate answers these calls, on
     PAYMENTS_OPERATOR_HOST and PAYMENTS_OPERATOR_PORT; without, they are nowhere.
@@ -127,16 +185,18 @@ def _base(url: str, settings: Settings) -> str:
     return f"http://127.0.0.1:{port}{PREFIX}"
 
 
-def _post(base: str, path: str, body: dict[str, Any], key: str) -> Any:
+def _answer(base: str, method: str, path: str, key: str, body: dict[str, Any] | None = None) -> Any:
+    """What a call of the operator's gives; None when it gives nothing."""
     try:
-        response = httpx.post(
+        response = httpx.request(
+            method,
             f"{base}{path}",
             json=body,
             headers={"Accept": "application/json"},
             auth=httpx.BasicAuth("", key),
             timeout=IMPORT_TIMEOUT_S,
         )
-        answer = response.json()
+        answer = response.json() if response.content else None
     except httpx.HTTPError as error:
         _fail(f"{base}{path}: {' '.join(str(error).split())}")
     except json.JSONDecodeError:
@@ -144,7 +204,8 @@ def _post(base: str, path: str, body: dict[str, Any], key: str) -> Any:
     if isinstance(answer, list) and not response.is_success:
         _fail("; ".join(f"{each['field']}: {each['message']}" for each in answer))
     if not response.is_success:
-        _fail(f"{base}{path}: {response.status_code} {answer.get('message', '')}")
+        why = answer.get("message", "") if isinstance(answer, dict) else response.reason_phrase
+        _fail(f"{base}{path}: {response.status_code} {why}")
     return answer
 
 

@@ -12,8 +12,10 @@ from typing import Generic, TypeVar
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.book.documents import moment
+from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.storage.store import ReadStore
+from tollgate.actors.ledger.storage.store import KeyOwner, ReadStore
 from tollgate.serve.payments.api.call import Caller
 from tollgate.serve.payments.api.rejections import Forbidden, Unauthorised
 from tollgate.serve.payments.secrets.key_uses import KeyUses
@@ -75,9 +77,19 @@ class Authentication:
         owner = await self._store.key_owner(digest)
         if owner is None or not is_same_digest(owner.digest, digest):
             raise Unauthorised
-        caller = Caller(owner.app, owner.last4)
+        caller = Caller(owner.app, owner.last4, await self._newer_key(owner))
         self._callers.put(digest, caller)
         return caller
+
+    async def _newer_key(self, owner: KeyOwner) -> str:
+        """Of the app's newest key, when this one is not it: its last characters and its age."""
+        row = await self._store.entity("app", owner.app)
+        app = None if row is None else entity_of_row(row)
+        assert isinstance(app, App), "a live key is an app's"
+        newest = app.keys[-1]
+        if newest.digest == owner.digest:
+            return ""
+        return f"{newest.last4}; created={moment(newest.created_ms)}"
 
     async def require_member(self, book: BookId, app: EntityId) -> None:
         """Checks that the app has access to the merchant. Raises Forbidden."""

@@ -6,7 +6,7 @@ Only what nobody foresaw leaves as an exception; the application around it answe
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.types import Receive, Scope, Send
 
@@ -39,6 +39,7 @@ from tollgate.serve.payments.api.routes import (
     imports,
     merchants,
     operator,
+    recovery,
     reports,
     sandbox,
 )
@@ -48,6 +49,7 @@ from tollgate.serve.payments.secrets.keys import is_same_digest
 
 ROUTES: Sequence[Route[ApiContext]] = (
     *apps.ROUTES,
+    *recovery.ROUTES,
     *merchants.ROUTES,
     *transaction_routes.ROUTES,
     *reports.ROUTES,
@@ -56,9 +58,15 @@ ROUTES: Sequence[Route[ApiContext]] = (
     *sandbox.ROUTES,
 )
 # These have a port and a credential of their own (part G, Operations).
-OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (*operator.ROUTES, *imports.ROUTES)
+OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (
+    *operator.ROUTES,
+    *recovery.OPERATOR_ROUTES,
+    *imports.ROUTES,
+)
 
 
+# Tells whoever uses the older of two keys that there is another, whoever made that.
+NEWER_KEY_HEADER = b"tollgate-newer-key"
 REQUEST_ID = "tollgate.request_id"
 NOBODY_ELSE = AddressTrust()
 
@@ -137,12 +145,16 @@ class Dispatcher:
             body_bytes_max=route.body_bytes_max,
         )
         try:
-            return await route.answer(self._context, call)
+            reply = await route.answer(self._context, call)
         except (NotFound, Forbidden):
             # Ids cannot be tried out for nothing.
             if route.access is Access.APP:
                 await self._context.count_call(call)
             raise
+        if call.caller.newer_key:
+            told = (NEWER_KEY_HEADER, call.caller.newer_key.encode("latin-1", "replace"))
+            reply = replace(reply, headers=(*reply.headers, told))
+        return reply
 
     async def _caller(self, route: Route[ApiContext], headers: Headers) -> Caller:
         if route.access is Access.APP:

@@ -71,10 +71,12 @@ def read_headers(scope: Scope) -> Headers:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The app that calls, and the last characters of the key it uses."""
+    """The app that calls, and the last characters of the key it uses. `newer_key`: what is told of
+    a key that was added after it; empty without one."""
 
     app: EntityId
     key_last4: str
+    newer_key: str = ""
 
 
 ANYBODY = Caller(NOBODY, "")

@@ -6,13 +6,17 @@
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from msgspec import Struct
+from msgspec.json import decode
+
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.book.decisions.approval import WAITS
 from tollgate.actors.ledger.delivery.schedule import DeliveryStore
 from tollgate.actors.ledger.law.commands import Command
-from tollgate.actors.ledger.law.outcomes import Done
+from tollgate.actors.ledger.law.outcomes import Done, ErrorCode
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
-from tollgate.actors.ledger.law.values import BookId, Currency, EntityId, Rate
+from tollgate.actors.ledger.law.values import BookId, Currency, EntityId, Rate, RateTable
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadStore
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
@@ -22,7 +26,7 @@ from tollgate.serve.payments.api.bodies.wire_types import Reading
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import CallLimits, per_app, per_merchant
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction, EntityCache
-from tollgate.serve.payments.api.orders import CommandGateway
+from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.replies import Reply, as_list, under
 from tollgate.serve.payments.api.router import Handler
@@ -38,11 +42,28 @@ MERCHANT_ID = "merchantId"
 M = TypeVar("M", bound=RequestBody)
 
 
+class _Claim(Struct):
+    canChargeCard: bool  # noqa: N815 - the wire's name
+
+
+class _Trading(Struct):
+    claim: _Claim
+
+
 class Invitations(Protocol):
     """Tells people that they were invited."""
 
     def send(self, invitation: Invitation) -> None:
         """Sees to it that an e-mail goes out; does not wait for that, and does not fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradePolicy:
+    """The operator's terms for live merchants. `approves_live`: they trade as soon as they are
+    opened. `rates_age_max_ms`: how old the exchange rates may be by which they exchange."""
+
+    approves_live: bool
+    rates_age_max_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +93,7 @@ class ApiContext:
     deliveries: DeliveryStore
     secret_sealer: WebhookSecretSealer
     targets: TargetPolicy
+    trade: TradePolicy
     clock: Clock
 
     @property
@@ -132,6 +154,19 @@ class ApiContext:
         return await self.commands.give(
             call, book, command, body, is_checked=is_checked, idempotency_key=idempotency_key
         )
+
+    async def require_approval(self, merchant: CachedMerchant) -> None:
+        """Checks that the merchant may take payments, before a card network hears of one. Raises
+        AttemptFailed."""
+        if merchant.is_test:
+            return
+        row = await self.entities.row("merchant", merchant.id)
+        if not decode(row.document, type=_Trading).claim.canChargeCard:
+            raise attempt_failed(self.reference.errors, int(ErrorCode.MAY_NOT_PAY), WAITS)
+
+    def rate_table(self) -> RateTable:
+        """The table that `exchange_rate` looks into now."""
+        return self.reference.rates.table(self.now_ms, self.trade.rates_age_max_ms)
 
     def exchange_rate(self, source: Currency, target: Currency) -> Rate | None:
         """The exchange rate of now; None when none is needed, or none is known."""

@@ -99,8 +99,12 @@ class CommandGateway:
 
     def _refusal(self, refused: Refusal) -> Rejection:
         match refused.kind:
-            case RefusalReason.CONSTRAINT:
+            case RefusalReason.CONSTRAINT | RefusalReason.UNCONVERTIBLE:
                 return BadRequest(FieldError(refused.field, refused.message))
+            case RefusalReason.UNAPPROVED if not refused.code:
+                return BadRequest(FieldError(refused.field, refused.message))
+            case RefusalReason.UNAPPROVED:
+                return attempt_failed(self.errors, refused.code, refused.message)
             case RefusalReason.PROCESSING:
                 return attempt_failed(self.errors, refused.code)
             case RefusalReason.LOST_RACE:
@@ -115,12 +119,12 @@ class CommandGateway:
                 return Rejection(refused.message)
 
 
-def attempt_failed(errors: ProcessingErrors, code: int) -> AttemptFailed:
-    """A processing error of which nothing was stored."""
+def attempt_failed(errors: ProcessingErrors, code: int, why: str = "") -> AttemptFailed:
+    """A processing error of which nothing was stored. `why`: more than its message says."""
     error = errors.error(code)
     return AttemptFailed(
         code,
-        error.message,
+        f"{error.message}: {why}" if why else error.message,
         error.text or error.message,
         is_client=error.is_client,
         is_merchant=error.is_merchant,

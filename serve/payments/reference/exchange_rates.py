@@ -7,19 +7,32 @@ minor unit of S, with its exponent e(S), is worth
 
 which is kept as a fraction in lowest terms, of numbers up to 2^53-1; a longer one is the nearest of
 these. Nothing is a float, and no amount is rounded here: the ledger does that, once.
+
+The file is read again when it has changed (`reload`), in every process for itself. No two of them
+have to agree: the rate of an exchange is looked up once, goes to the book with the command, and is
+kept with the entry.
 """
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Protocol
 
-from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, Rate
-from tollgate.serve.payments.reference.currencies import Currencies
-from tollgate.serve.payments.reference.data_file import DataNode
+from msgspec import UNSET, UnsetType
 
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, Rate, RateTable
+from tollgate.serve.payments.reference.currencies import Currencies
+from tollgate.serve.payments.reference.data_file import (
+    DataFileError,
+    DataNode,
+    read_data_file,
+)
+
+LOG = logging.getLogger("tollgate.payments")
 _RATE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -29,6 +42,12 @@ class ExchangeRates(Protocol):
 
     def rate(self, source: Currency, target: Currency, at_ms: int) -> Rate | None:
         """The rate that holds at that time; None when there is none. A currency is worth itself."""
+
+    def table(self, at_ms: int, age_max_ms: int) -> RateTable:
+        """The table that `rate` looks into at that time, and until when it is young enough."""
+
+    def reload(self) -> None:
+        """Takes over what has changed at the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +65,24 @@ class TableOfRates:
 
     currencies: Currencies
     tables: Sequence[DatedRates]
+    file: str = ""
+    provider: str | UnsetType = UNSET
     # Of each table and pair of currencies once: fractions are slow.
     _found: dict[tuple[str, Currency, Currency], Rate | None] = field(
         default_factory=dict, repr=False, compare=False
     )
 
+    def table(self, at_ms: int, age_max_ms: int) -> RateTable:
+        found = self._table(at_ms)
+        if found is None:
+            return RateTable(self.file, "", 0)
+        return RateTable(self.file, found.dated, found.from_ms + age_max_ms)
+
+    def _table(self, at_ms: int) -> DatedRates | None:
+        return next((each for each in self.tables if each.from_ms <= at_ms), None)
+
     def rate(self, source: Currency, target: Currency, at_ms: int) -> Rate | None:
-        table = next((each for each in self.tables if each.from_ms <= at_ms), None)
+        table = self._table(at_ms)
         if source == target:
             return Rate(source, target, 1, 1, table.dated if table else "")
         if table is None or not (source in table.per_base and target in table.per_base):
@@ -77,6 +107,7 @@ class TableOfRates:
             table.dated,
             self.currencies.exponent(source),
             self.currencies.exponent(target),
+            self.provider,
         )
 
     def _minor_per_major(self, code: Currency) -> int:
@@ -85,7 +116,7 @@ class TableOfRates:
 
 def read_exchange_rates(root: DataNode, currencies: Currencies) -> TableOfRates:
     """The tables of `exchange-rates.yaml`. Raises DataFileError."""
-    fields = root.fields(("version", "base", "tables"))
+    fields = root.fields(("version", "base", "tables"), ("provider",))
     fields["version"].integer()
     base = _known(fields["base"].text(), fields["base"], currencies)
     tables: dict[str, DatedRates] = {}
@@ -96,7 +127,51 @@ def read_exchange_rates(root: DataNode, currencies: Currencies) -> TableOfRates:
         tables[table.dated] = table
     if not tables:
         fields["tables"].refuse("holds no table")
-    return TableOfRates(currencies, [tables[dated] for dated in sorted(tables, reverse=True)])
+    newest_first = [tables[dated] for dated in sorted(tables, reverse=True)]
+    name = root.file.rpartition("/")[2]
+    return TableOfRates(currencies, newest_first, name, fields.text("provider") or UNSET)
+
+
+class RateFile:
+    """ExchangeRates from a file, as it is now or, while it cannot be read, as it was."""
+
+    def __init__(self, path: Path, currencies: Currencies) -> None:
+        """Raises DataFileError."""
+        self._path = path
+        self._currencies = currencies
+        self._mark = self._marked()
+        self._rates = self._read()
+
+    def rate(self, source: Currency, target: Currency, at_ms: int) -> Rate | None:
+        return self._rates.rate(source, target, at_ms)
+
+    def table(self, at_ms: int, age_max_ms: int) -> RateTable:
+        return self._rates.table(at_ms, age_max_ms)
+
+    def reload(self) -> None:
+        """Reads the file if it has changed. One that cannot be read is a line in the log, and
+        changes nothing."""
+        mark = self._marked()
+        if mark == self._mark:
+            return
+        self._mark = mark
+        try:
+            self._rates = self._read()
+        except DataFileError as error:
+            LOG.error("%s; the exchange rates stay as they were", error)
+            return
+        LOG.info("%s: read again", self._path)
+
+    def _read(self) -> TableOfRates:
+        return read_exchange_rates(read_data_file(self._path), self._currencies)
+
+    def _marked(self) -> tuple[int, int, int] | None:
+        """Differs when the file does; None without one."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _table(node: DataNode, base: str, currencies: Currencies) -> DatedRates:

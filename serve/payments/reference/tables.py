@@ -7,12 +7,14 @@ from pathlib import Path
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, Price, Pricing
 from tollgate.serve.payments.reference.currencies import Currencies, read_currencies
 from tollgate.serve.payments.reference.data_file import DataNode, read_data_file
-from tollgate.serve.payments.reference.exchange_rates import ExchangeRates, read_exchange_rates
+from tollgate.serve.payments.reference.exchange_rates import ExchangeRates, RateFile
 from tollgate.serve.payments.reference.processing_errors import (
     ProcessingErrors,
     read_processing_errors,
 )
 
+CURRENCIES_FILE = "currencies.yaml"
+RATES_FILE = "exchange-rates.yaml"
 IBAN_LENGTH_MIN = 5
 IBAN_LENGTH_MAX = 34  # ISO 13616
 PPM = 1_000_000
@@ -35,12 +37,11 @@ class ReferenceData:
 def load_reference(folder: Path) -> ReferenceData:
     """The tables of the folder `configs/payments`. Raises DataFileError: one line, with file and
     line, for the first thing that is wrong."""
-    currencies = read_currencies(read_data_file(folder / "currencies.yaml"))
-    rates = read_data_file(folder / "exchange-rates.yaml")
+    currencies = read_currencies(read_data_file(folder / CURRENCIES_FILE))
     errors = read_data_file(folder / "processing-errors.yaml")
     return ReferenceData(
         currencies=currencies,
-        rates=read_exchange_rates(rates, currencies),
+        rates=RateFile(folder / RATES_FILE, currencies),
         errors=read_processing_errors(errors, ERROR_CODES),
         countries=read_countries(read_data_file(folder / "countries.yaml")),
         iban_lengths=read_iban_lengths(read_data_file(folder / "iban-lengths.yaml")),

@@ -9,7 +9,13 @@ import hmac
 import secrets
 from typing import final
 
-from tollgate.serve.payments.secrets.keys import derived_app_key, new_app_key, new_public_key
+from tollgate.serve.payments.secrets.keys import (
+    derived_app_key,
+    derived_recovery_code,
+    new_app_key,
+    new_public_key,
+    new_recovery_code,
+)
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
 from tollgate.serve.payments.webhooks.calls import (
     WebhookSecret,
@@ -41,6 +47,12 @@ class SecretGenerator:
     def app_key(self, *scope: str) -> str:
         """An app's key; with a scope, always the same one."""
         return derived_app_key(self._seed("app key", scope)) if scope else new_app_key()
+
+    def recovery_code(self, *scope: str) -> str:
+        """An app's recovery code; with a scope, always the same one."""
+        if not scope:
+            return new_recovery_code()
+        return derived_recovery_code(self._seed("recovery code", scope))
 
     def webhook_secret(self, *scope: str) -> WebhookSecret:
         """A webhook's secret; with a scope, always the same one."""

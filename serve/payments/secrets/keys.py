@@ -3,6 +3,8 @@
 - An app's key is `sk_`, 30 random characters (178 bits) and a checksum of 6, by which scanners for
   leaked keys tell it from noise. It is shown once; what is stored is its HMAC-SHA-256 under a key
   that is not in the database. Keys of imports are whatever they are.
+- A recovery code is made and stored as a key is, and begins with `rc_`. It opens nothing but the
+  recovery of its app.
 - A merchant's public key is no secret; it looks like a UUID, because clients expect one.
 - A key is presented by HTTP Basic with an empty user name. What is malformed is looked up all the
   same, as a digest that no key has, so that neither time nor answer tells it from an unknown key.
@@ -24,36 +26,57 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_LENGTH = 30
 _CHECKSUM_LENGTH = 6
 _PREFIX = "sk_"
+_RECOVERY_PREFIX = "rc_"
 _KEY = re.compile(r"[\x21-\x7e]{1,256}")
 _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+={0,2}) *")
 
 
 def new_app_key() -> str:
     """A new secret key."""
-    random = "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_LENGTH))
-    return _PREFIX + random + _checksum(random)
+    return _PREFIX + _checked(_random())
 
 
 def derived_app_key(seed: bytes) -> str:
     """The key that follows from a secret seed of 32 bytes: the same one at every repetition."""
-    number, random = int.from_bytes(seed, "big"), ""
-    for _ in range(_RANDOM_LENGTH):
-        number, digit = divmod(number, len(_DIGITS))
-        random += _DIGITS[digit]
-    return _PREFIX + random + _checksum(random)
+    return _PREFIX + _checked(_derived(seed))
+
+
+def new_recovery_code() -> str:
+    """A new recovery code of an app."""
+    return _RECOVERY_PREFIX + _checked(_random())
+
+
+def derived_recovery_code(seed: bytes) -> str:
+    """The code that follows from a secret seed of 32 bytes."""
+    return _RECOVERY_PREFIX + _checked(_derived(seed))
 
 
 def has_checksum(key: str) -> bool:
     """True if a text has the form and checksum of a key of `new_app_key`."""
-    random, checksum = key[len(_PREFIX) : -_CHECKSUM_LENGTH], key[-_CHECKSUM_LENGTH:]
-    is_long_enough = len(random) == _RANDOM_LENGTH
-    return key.startswith(_PREFIX) and is_long_enough and _checksum(random) == checksum
+    random = key[len(_PREFIX) : -_CHECKSUM_LENGTH]
+    return len(random) == _RANDOM_LENGTH and key == _PREFIX + _checked(random)
 
 
 def new_public_key() -> str:
     """A new public key of a merchant."""
     text = secrets.token_hex(16)
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _random() -> str:
+    return "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_LENGTH))
+
+
+def _derived(seed: bytes) -> str:
+    number, text = int.from_bytes(seed, "big"), ""
+    for _ in range(_RANDOM_LENGTH):
+        number, digit = divmod(number, len(_DIGITS))
+        text += _DIGITS[digit]
+    return text
+
+
+def _checked(text: str) -> str:
+    return text + _checksum(text)
 
 
 def _checksum(text: str) -> str:

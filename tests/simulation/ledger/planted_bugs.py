@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.ledger import memory_store
 from tollgate.actors.kernel.bounded_cache import Key, LruCache, Value
-from tollgate.actors.ledger.book import evolution, machine
+from tollgate.actors.ledger.book import machine
 from tollgate.actors.ledger.book.decisions import transactions as payments
 from tollgate.actors.ledger.law import lots
 from tollgate.actors.ledger.law.commands import Order
@@ -150,12 +150,16 @@ def fees_rounded_up(patch: pytest.MonkeyPatch) -> None:
 def ids_from_the_clock(patch: pytest.MonkeyPatch) -> None:
     """An id is when it was made, as the clock has it, and some of that time's digits."""
 
-    def next_id(last: str, at_ms: int) -> EntityId:
-        return EntityId(f"{at_ms // 1000:08x}{last[8:18]}{at_ms % 1000 * 7919:06x}")
+    def next_ids(last: str, at_ms: int, operation: str, count: int) -> list[EntityId]:
+        del operation
+        start = at_ms % 1000 * 7919
+        return [
+            EntityId(f"{at_ms // 1000:08x}{last[8:18]}{start + number:06x}")
+            for number in range(count)
+        ]
 
-    for module in (machine, payments, evolution):
-        patch.setattr(module, "next_id", next_id, raising=False)
-    patch.setattr("tollgate.actors.ledger.book.case.next_id", next_id)
+    for module in ("case", "decisions.directory", "decisions.membership"):
+        patch.setattr(f"tollgate.actors.ledger.book.{module}.next_ids", next_ids)
     patch.setattr(machine, "check_invariants", lambda *_: None)
 
 

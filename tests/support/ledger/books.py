@@ -222,7 +222,14 @@ def authorise(
     )
 
 
-def opening(app: EntityId, currency: Currency, pricing: Pricing, *, is_test: bool) -> OpenMerchant:
+def opening(
+    app: EntityId,
+    currency: Currency,
+    pricing: Pricing,
+    *,
+    is_test: bool,
+    needs_approval: bool = False,
+) -> OpenMerchant:
     return OpenMerchant(
         public_key="key-of-the-shop",
         name="",
@@ -238,6 +245,7 @@ def opening(app: EntityId, currency: Currency, pricing: Pricing, *, is_test: boo
         creator=app,
         creator_name="Till",
         creator_created_ms=NOW_MS,
+        needs_approval=needs_approval,
     )
 
 
@@ -246,13 +254,18 @@ def open_shop(
     pricing: Pricing = PRICING,
     *,
     is_test: bool = True,
+    needs_approval: bool = False,
     books: Books | None = None,
 ) -> Shop:
-    """A merchant, opened by an app that was created for it."""
+    """A merchant, opened by an app that was created for it, with the recovery code's digest
+    `recovery`."""
     books = Books() if books is None else books
-    created = books.do(DIRECTORY, CreateApp("Till", f"digest-{books.operations}", "ab12"))
+    created = books.do(
+        DIRECTORY, CreateApp("Till", f"digest-{books.operations}", "ab12", "recovery")
+    )
     (app,) = created.entities
     reserved = books.do(DIRECTORY, ReserveMerchant(), app)
     book = BookId(json.loads(reserved.reply.body)["merchant"]["id"])
-    books.do(book, opening(app, currency, pricing, is_test=is_test), app)
+    command = opening(app, currency, pricing, is_test=is_test, needs_approval=needs_approval)
+    books.do(book, command, app)
     return Shop(books, app, book)

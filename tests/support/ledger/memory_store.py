@@ -68,6 +68,9 @@ class MemoryTables:
         operations = [operation.operation for operation in commit.operations]
         assert len(set(operations)) == len(operations), "an operation is done once"
         assert self.operations.keys().isdisjoint(operations), "an operation is done once"
+        for row in commit.entities:
+            if row.kind != MEMBERSHIP and (known := self.entities.get(row.id)) is not None:
+                assert known.book == row.book, "an id is one entity's, in whatever book"
 
     def _write_entity(self, row: EntityRow) -> None:
         if row.kind == MEMBERSHIP:

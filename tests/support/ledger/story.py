@@ -8,7 +8,7 @@ Journals that are kept are never written again: whatever was once stored must be
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from tollgate.actors.ledger.book.entities import head_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
+    ApproveMerchant,
     Authorise,
     Capture,
     ChangeMerchant,
@@ -37,6 +38,7 @@ from tollgate.actors.ledger.law.commands import (
     InviteUser,
     OpenDispute,
     PayOut,
+    RecoverApp,
     Refund,
     RemoveWebhook,
     ReplaceWebhookSecret,
@@ -62,7 +64,7 @@ from tollgate.actors.ledger.law.values import (
 )
 
 LATER = ProcessingError(7, "Insufficient funds", True, False, "Try later.", Advice(24, 5, "Wait."))
-EUR_IN_DKK = rate(EUR, DKK, 746, 100)
+EUR_IN_DKK = replace(rate(EUR, DKK, 746, 100), provider="A bank")
 
 
 def tell() -> Books:
@@ -71,7 +73,8 @@ def tell() -> Books:
     shop = open_shop(DKK, pricing)
     _trade(shop)
     _administer(shop)
-    live = open_shop(EUR, pricing, is_test=False, books=shop.books)
+    live = open_shop(EUR, pricing, is_test=False, needs_approval=True, books=shop.books)
+    live.do(ApproveMerchant(), OPERATOR)
     shop.books.now_ms -= 60_000  # the clock goes back
     _dispute(live)
     return shop.books
@@ -118,6 +121,9 @@ def _administer(shop: Shop) -> None:
     shop.do(ReplaceWebhookSecret(other, "sealed again", replaces="sealed"))
     for number in (2, 3):
         shop.books.do(DIRECTORY, RotateKey(shop.app, f"rotated-{number}", "cd34"), shop.app)
+    shop.books.do(DIRECTORY, RecoverApp(shop.app, "recovery", "recovered", "ef56"))
+    again = RecoverApp(shop.app, "", "reissued", "gh78", "another recovery")
+    shop.books.do(DIRECTORY, again, OPERATOR)
 
 
 def _field(event: object, name: str) -> str:

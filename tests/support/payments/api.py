@@ -27,7 +27,7 @@ from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
 from tollgate.serve.payments.api.call_limits import CallLimits
-from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.mail.mailer import Invitation
@@ -41,6 +41,7 @@ from tollgate.serve.payments.secrets.master_secret import MasterSecret
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 TABLES = Path(__file__).parents[3] / "configs" / "payments"
+RATES_AGE_MAX_MS = 7 * 86_400_000
 NOW_S = 1_767_225_600  # 2026-01-01T00:00:00Z
 OPERATOR_KEY = "operator-key-of-the-tests"
 GOOD_CARD = {"number": "4100000000000000", "expiry": {"month": 8, "year": 2066}, "code": "123"}
@@ -124,6 +125,7 @@ class PaymentsApi:
         self.clock = ManualClock(NOW_S)
         self.runner = asyncio.Runner()
         self.prefix = prefix
+        self.trade = TradePolicy(approves_live=False, rates_age_max_ms=RATES_AGE_MAX_MS)
         self.invitations = RecordedInvitations()
         self.limits = limits or NoCallLimits()
         self.secret = MasterSecret(b"0123456789abcdef0123456789abcdef")
@@ -143,6 +145,12 @@ class PaymentsApi:
         self.operator_key = OperatorKey(stored.digest, stored.last4)
         operator_app = payments_application(Dispatcher(self.context, self.operator_key), "0.0")
         self.operator_client = self.client_of(operator_app)
+
+    def use_trade(self, trade: TradePolicy) -> None:
+        """Other terms of the operator from now on, as after a restart."""
+        self.trade = trade
+        self.context = self._context()
+        self.client = self.client_of(payments_application(Dispatcher(self.context), "0.0"))
 
     def another_process(self) -> httpx.AsyncClient:
         """A client of a process that has heard of nothing yet, before the same books."""
@@ -167,6 +175,7 @@ class PaymentsApi:
             deliveries=SqlDeliveryStore(self.database),
             secret_sealer=WebhookSecretSealer(self.secret),
             targets=TargetPolicy(),
+            trade=self.trade,
             clock=self.clock,
         )
 
@@ -230,6 +239,11 @@ class PaymentsApi:
         body = MERCHANT | changes
         merchant: dict[str, Any] = done(self.call("POST", "/merchants", app, json=body))["merchant"]
         return merchant
+
+    def approve(self, merchant: Mapping[str, Any]) -> None:
+        """The operator lets a live merchant trade."""
+        path = f"/operator/merchants/{merchant['id']}/approval"
+        done(self.call("PUT", path, OPERATOR_KEY))
 
     def pay(self, merchant: Mapping[str, Any], amount: int = 1_000, **changes: Any) -> str:
         """A customer's transaction; its id."""

@@ -3,9 +3,11 @@ effect with the very next order (A2).
 
     create an app                             anybody, without credentials
     rotate an app's key                       the app
+    recover an app                            whoever presents its recovery code
     reserve a merchant's id                   any app
     open a merchant                           its creator
     authorise a customer's payment            whoever pays, by the merchant's public key; its apps
+    approve a live merchant                   the operator
     dispute, decide it, report fraud, pay out the operator; of a test merchant, its apps too
     everything else                           the merchant's apps
 
@@ -15,6 +17,7 @@ live never meet here: a book is one or the other, and so is everything in it.
 
 from tollgate.actors.ledger.book.head import Merchant
 from tollgate.actors.ledger.law.commands import (
+    ApproveMerchant,
     Authorise,
     Command,
     CreateApp,
@@ -22,6 +25,7 @@ from tollgate.actors.ledger.law.commands import (
     OpenDispute,
     OpenMerchant,
     PayOut,
+    RecoverApp,
     ReportFraud,
     ReserveMerchant,
     RotateKey,
@@ -36,8 +40,10 @@ def refuse_access(merchant: Merchant | None, command: Command, app: EntityId) ->
     if app == OPERATOR:
         return None
     match command:
-        case CreateApp():
+        case CreateApp() | RecoverApp():
             return None
+        case ApproveMerchant():
+            return forbidden("only the operator approves a merchant")
         case RotateKey():
             return None if app == command.app else forbidden("an app rotates its own key only")
         case ReserveMerchant():

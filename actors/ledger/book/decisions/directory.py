@@ -1,35 +1,62 @@
 """Decisions of the directory: apps, their keys, and the ids of merchants to come."""
 
+from msgspec import UNSET
+
 from tollgate.actors.ledger.book.case import BookDecision, Entities
 from tollgate.actors.ledger.book.entities import App, AppKey
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law.commands import (
     CreateApp,
     DirectoryCommand,
+    Order,
+    RecoverApp,
     ReserveMerchant,
     RotateKey,
 )
-from tollgate.actors.ledger.law.events import AppCreated, KeyRotated, MerchantReserved
-from tollgate.actors.ledger.law.ids import merchant_id, next_id
-from tollgate.actors.ledger.law.outcomes import absent
+from tollgate.actors.ledger.law.events import AppCreated, AppRecovered, KeyRotated, MerchantReserved
+from tollgate.actors.ledger.law.ids import next_ids
+from tollgate.actors.ledger.law.outcomes import absent, forbidden
+from tollgate.actors.ledger.law.values import OPERATOR, BookId, EntityId
 
 KEYS_MAX = 2  # live ones of an app: during a rotation both work (part D)
 
 
 def decide_in_directory(
-    head: Head, entities: Entities, command: DirectoryCommand, at_ms: int
+    head: Head, entities: Entities, command: DirectoryCommand, order: Order, at_ms: int
 ) -> BookDecision:
-    own = next_id(head.last_id, at_ms)
+    made, own = next_ids(head.last_id, at_ms, order.operation, 2)
     match command:
         case CreateApp():
-            app, own = own, next_id(own, at_ms)
-            return (AppCreated(own, app, command.name, command.key_digest, command.key_last4),)
+            recovery = command.recovery_digest or UNSET
+            return (
+                AppCreated(
+                    own, made, command.name, command.key_digest, command.key_last4, recovery
+                ),
+            )
         case RotateKey():
             if not isinstance(entities.get(command.app), App):
                 return absent(f"there is no app {command.app}")
             return (KeyRotated(own, command.app, command.key_digest, command.key_last4),)
+        case RecoverApp():
+            return _decide_recovery(
+                entities, command, own, by_operator=order.origin.app == OPERATOR
+            )
         case ReserveMerchant():
-            return (MerchantReserved(own, merchant_id(head.books + 1, at_ms)),)
+            return (MerchantReserved(own, BookId(made)),)
+
+
+def _decide_recovery(
+    entities: Entities, command: RecoverApp, own: EntityId, *, by_operator: bool
+) -> BookDecision:
+    """Whoever presents a code is not told whether the app or the code is wrong."""
+    app = entities.get(command.app)
+    if by_operator:
+        if not isinstance(app, App):
+            return absent(f"there is no app {command.app}")
+    elif not isinstance(app, App) or app.recovery is UNSET or app.recovery != command.presented:
+        return forbidden("this is not the recovery code of an app with this id")
+    recovery = command.recovery_digest or UNSET
+    return (AppRecovered(own, command.app, command.key_digest, command.key_last4, recovery),)
 
 
 def rotated(keys: tuple[AppKey, ...], key: AppKey) -> tuple[AppKey, ...]:

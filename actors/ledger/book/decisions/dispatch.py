@@ -5,6 +5,7 @@ from typing import assert_never
 
 from tollgate.actors.ledger.book.case import BookDecision, Case, Entities
 from tollgate.actors.ledger.book.decisions.access import refuse_access
+from tollgate.actors.ledger.book.decisions.approval import decide_approval, refuse_unapproved
 from tollgate.actors.ledger.book.decisions.directory import decide_in_directory
 from tollgate.actors.ledger.book.decisions.disputes import (
     decide_dispute_end,
@@ -35,6 +36,7 @@ from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
+    ApproveMerchant,
     Authorise,
     Capture,
     ChangeMerchant,
@@ -75,12 +77,12 @@ def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> BookDeci
     if refused := refuse_access(head.merchant, command, order.origin.app):
         return refused
     if isinstance(command, DirectoryCommand):
-        return decide_in_directory(head, entities, command, at_ms)
+        return decide_in_directory(head, entities, command, order, at_ms)
     if isinstance(command, OpenMerchant):
-        return decide_merchant_opening(head, command, at_ms)
+        return decide_merchant_opening(head, command, order, at_ms)
     assert head.merchant is not None
-    case = Case(head, head.merchant, entities, at_ms, bool(order.idempotency_key))
-    return _decide_in_book(case, command)
+    case = Case(head, head.merchant, entities, at_ms, order.operation, bool(order.idempotency_key))
+    return refuse_unapproved(case.merchant, command) or _decide_in_book(case, command)
 
 
 def _decide_in_book(case: Case, command: MerchantCommand) -> BookDecision:
@@ -103,6 +105,8 @@ def _decide_in_book(case: Case, command: MerchantCommand) -> BookDecision:
             return decide_dispute_end(case, command)
         case ReportFraud():
             return decide_fraud_report(case, command)
+        case ApproveMerchant():
+            return decide_approval(case)
         case ChangeMerchant():
             return decide_merchant_change(case, command)
         case AddApp():

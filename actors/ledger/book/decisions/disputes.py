@@ -29,7 +29,8 @@ def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
     if refused := transaction.refuse_dispute(command.amount):
         return refused
     funding = case.merchant.currency
-    fee = in_funding(case.merchant.pricing.dispute, command.dispute_rate, case.merchant, "dispute")
+    price = case.merchant.pricing.dispute
+    fee = in_funding(case, price, command.dispute_rate, command.table, "dispute")
     if isinstance(fee, Refusal):
         return fee
     takings = lots.take_from_lots(transaction.lots, command.amount)

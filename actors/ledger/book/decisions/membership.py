@@ -3,6 +3,8 @@
 Adding what is there already, and changing nothing, succeeds without an event.
 """
 
+from msgspec import UNSET
+
 from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
 from tollgate.actors.ledger.law.commands import (
@@ -11,6 +13,7 @@ from tollgate.actors.ledger.law.commands import (
     ChangeMerchant,
     InviteUser,
     OpenMerchant,
+    Order,
     RemoveWebhook,
     ReplaceWebhookSecret,
     RevokeApp,
@@ -27,11 +30,13 @@ from tollgate.actors.ledger.law.events import (
     WebhookRemoved,
     WebhookSecretReplaced,
 )
-from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_id
+from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_ids
 from tollgate.actors.ledger.law.outcomes import absent, constraint
 
 
-def decide_merchant_opening(head: Head, command: OpenMerchant, at_ms: int) -> BookDecision:
+def decide_merchant_opening(
+    head: Head, command: OpenMerchant, order: Order, at_ms: int
+) -> BookDecision:
     """The first entry of a book; its creator is the first with access."""
     if not is_merchant_id(head.book):
         return constraint(f"{head.book} is no merchant's id: reserve one")
@@ -39,9 +44,10 @@ def decide_merchant_opening(head: Head, command: OpenMerchant, at_ms: int) -> Bo
         return constraint(f"the merchant {head.book} is open already")
     if not is_id(command.creator):
         return constraint("a merchant is opened for an app: name its id", "creator")
+    (own,) = next_ids(head.last_id, at_ms, order.operation, 1)
     return (
         MerchantOpened(
-            id=next_id(head.last_id, at_ms),
+            id=own,
             public_key=command.public_key,
             name=command.name,
             currency=command.currency,
@@ -57,6 +63,7 @@ def decide_merchant_opening(head: Head, command: OpenMerchant, at_ms: int) -> Bo
             creator_name=command.creator_name,
             creator_created_ms=command.creator_created_ms,
             exponent=command.exponent,
+            is_pending=True if command.needs_approval and not command.is_test else UNSET,
         ),
     )
 

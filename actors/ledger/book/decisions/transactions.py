@@ -6,7 +6,6 @@ sources of recurring transactions (T12) and the suspicion of a capture sent twic
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.entities import SavedCard
-from tollgate.actors.ledger.book.head import Merchant
 from tollgate.actors.ledger.law import accounts, lots
 from tollgate.actors.ledger.law.commands import Authorise, Capture, PayOut, Refund, SaveCard, Void
 from tollgate.actors.ledger.law.events import (
@@ -20,7 +19,6 @@ from tollgate.actors.ledger.law.events import (
     Voided,
 )
 from tollgate.actors.ledger.law.exponents import restated, same_currency, stamped_exponent
-from tollgate.actors.ledger.law.ids import next_id
 from tollgate.actors.ledger.law.money import Exchange, Fee, convert, is_rate_of, rate_fee
 from tollgate.actors.ledger.law.outcomes import (
     ErrorCode,
@@ -31,7 +29,7 @@ from tollgate.actors.ledger.law.outcomes import (
     constraint,
 )
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
-from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId, Price, Rate
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId, Price, Rate, RateTable
 
 DUPLICATE_WINDOW_MS = 60_000
 
@@ -100,15 +98,15 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
         return refused
     funding = case.merchant.currency
     price = Price(transaction.currency, command.amount, transaction.exponent)
-    exchanged = in_funding(price, command.rate, case.merchant, "currency")
+    exchanged = in_funding(case, price, command.rate, command.table, "currency")
     if isinstance(exchanged, Refusal):
         return exchanged
     worth, how = exchanged
     pricing = case.merchant.pricing
-    flat = in_funding(pricing.flat, command.flat_rate, case.merchant, "pricing.flat")
+    flat = in_funding(case, pricing.flat, command.flat_rate, command.table, "pricing.flat")
     if isinstance(flat, Refusal):
         return flat
-    line, own = case.ids(2)
+    line, own, later = case.ids(3)
     captured = Captured(
         id=own,
         transaction=transaction.id,
@@ -123,7 +121,7 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
     if earlier is None or earlier.line is None:
         return (captured,)
     suspicion = DuplicateSuspected(
-        id=next_id(own, case.at_ms),
+        id=later,
         transaction=transaction.id,
         line=line,
         earlier_line=earlier.line,
@@ -205,23 +203,33 @@ def decide_payout(case: Case, command: PayOut) -> BookDecision:
 
 
 def in_funding(
-    price: Price, rate: Rate | None, merchant: Merchant, field: str
+    case: Case, price: Price, rate: Rate | None, table: RateTable | None, field: str
 ) -> tuple[int, Exchange | None] | Refusal:
     """A price in the merchant's funding currency, and how it was converted, if it had to be: from
-    the exponent that is stamped on it to the one that is stamped on the merchant (M9)."""
-    funding, to_exponent = merchant.currency, merchant.funding_exponent
+    the exponent that is stamped on it to the one that is stamped on the merchant (M9). A live
+    merchant's is not by rates that are too old (part C, Foreign exchange)."""
+    funding, to_exponent = case.merchant.currency, case.merchant.funding_exponent
     exponent = stamped_exponent(price.currency, price.exponent)
     if price.amount == 0 or (price.currency, exponent) == (funding, to_exponent):
         return price.amount, None
     if price.currency == funding:
         rate = same_currency(funding, exponent, to_exponent)
     elif rate is not None:
+        if table is not None and case.at_ms >= table.until_ms and not case.merchant.is_test:
+            return _unconvertible(
+                f"the exchange rates in {table.file} are dated {table.dated}, which is too old to "
+                f"exchange {price.currency} for {funding}: the operator has to renew them",
+                field,
+            )
         rate = restated(rate, exponent, to_exponent)
     if rate is None or not is_rate_of(rate, price.currency, funding):
-        return constraint(
-            f"there is no exchange rate from {price.currency} to {funding}",
-            field,
-            ErrorCode.INVALID_CURRENCY,
+        return _unconvertible(
+            f"there is no exchange rate from {price.currency} to {funding}", field
         )
     how = convert(price.amount, rate)
     return how.amount, how
+
+
+def _unconvertible(message: str, field: str) -> Refusal:
+    code = int(ErrorCode.INVALID_CURRENCY)
+    return Refusal(RefusalReason.UNCONVERTIBLE, message, field, code)

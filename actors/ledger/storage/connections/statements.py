@@ -12,6 +12,7 @@ from sqlalchemy import (
     Text,
     any_,
     bindparam,
+    case,
     delete,
     func,
     select,
@@ -63,14 +64,19 @@ def insert(dialect: Dialect, table: Table) -> BatchStatement:
     return _batch(dialect, _insert(dialect, table))
 
 
-def upsert(dialect: Dialect, table: Table, *changed: str) -> BatchStatement:
-    """As `insert`; where the primary key is there already, these columns become the new row's."""
+def upsert(dialect: Dialect, table: Table, *changed: str, owner: str = "") -> BatchStatement:
+    """As `insert`; where the primary key is there already, these columns become the new row's.
+    `owner`: a column without nulls in which the row that is there must agree, or the statement
+    fails as one that breaks a rule of the table."""
     statement = _insert(dialect, table)
+    new = statement.excluded
+    values: dict[str, ColumnElement[Any]] = {name: new[name] for name in changed}
+    if owner:
+        values[owner] = case((table.c[owner] == new[owner], new[owner]))
     return _batch(
         dialect,
         statement.on_conflict_do_update(
-            index_elements=list(table.primary_key.columns),
-            set_={name: statement.excluded[name] for name in changed},
+            index_elements=list(table.primary_key.columns), set_=values
         ),
     )
 

@@ -23,6 +23,7 @@ from tollgate.actors.ledger.storage.tables import (
 
 # More shapes than there are.
 SHAPES_MAX = 512
+MAY_NOT_CHARGE = '"canChargeCard":false'
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,21 @@ def merchants_of(dialect: Dialect, shape: Shape) -> QueryStatement:
     if shape.is_test is not None:
         theirs = theirs.where(entities.c.is_test.is_(shape.is_test))
     return query(dialect, _page(theirs, memberships.c.book, shape))
+
+
+@lru_cache(SHAPES_MAX)
+def waiting_merchants(dialect: Dialect, shape: Shape) -> QueryStatement:
+    """Documents of the live merchants that wait for approval. Values: before, after, limit.
+
+    Merchants alone have a public key, and an index of those. What a merchant may do is in its
+    document, where no text of the merchant's own can be taken for it: quotes in texts are escaped.
+    """
+    waiting = select(entities.c.document).where(
+        entities.c.public_key.is_not(None),
+        entities.c.is_test.is_(False),
+        entities.c.document.contains(MAY_NOT_CHARGE, autoescape=True),
+    )
+    return query(dialect, _page(waiting, entities.c.id, shape))
 
 
 def _along(index: Any, shape: Shape, *where: ColumnElement[bool]) -> Select[str, str]:

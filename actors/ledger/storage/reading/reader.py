@@ -93,6 +93,11 @@ class SqlReadStore:
             transaction=wanted.transaction,
         )
 
+    async def waiting_merchants(self, page: PageBounds) -> list[str]:
+        """Documents of the live merchants, of all books, that wait for the operator's approval."""
+        shape = paging.Shape.of(page, ListFilter())
+        return await self._documents(paging.waiting_merchants(self._dialect, shape), page)
+
     async def merchants_of(self, app: EntityId, page: PageBounds, wanted: ListFilter) -> list[str]:
         """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
         shape = paging.Shape.of(page, ListFilter(is_test=wanted.is_test))

@@ -28,6 +28,7 @@ from tollgate.serve.payments.api.bodies.wire_types import (
     KnownCurrency,
     Name,
     OptionalId,
+    RecoveryCode,
     TestBehaviour,
     Text,
     WebhookUrl,
@@ -39,6 +40,10 @@ CHANGEABLE = ("name", "email", "descriptor")
 
 class AppCreate(RequestBody):
     name: Name = ""
+
+
+class AppRecover(RequestBody):
+    recoveryCode: RecoveryCode
 
 
 class CompanyCreate(RequestBody):

@@ -21,6 +21,7 @@ from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, r
 from tollgate.serve.payments.reference.currencies import CurrencyEntry
 from tollgate.serve.payments.reference.data_file import DATA_FILE_BYTES_MAX
 from tollgate.serve.payments.reference.tables import ReferenceData
+from tollgate.serve.payments.secrets.keys import is_key
 from tollgate.serve.payments.webhooks.calls import webhook_url
 
 ID_PATTERN = "^[0-9a-f]{24}$"
@@ -238,6 +239,20 @@ def _file(value: object, reading: Reading) -> str | FieldError:
 
 ImportFile = Annotated[
     str, checked(_file), schema("string", description="The text of the file, YAML or JSON.")
+]
+
+
+def _recovery_code(value: object, reading: Reading) -> str | FieldError:
+    del reading
+    if isinstance(value, str) and is_key(value):
+        return value
+    return FieldError("", "must be the recovery code of the app, as it was shown")
+
+
+RecoveryCode = Annotated[
+    str,
+    checked(_recovery_code),
+    schema("string", description="as it was shown with the app's first key", maxLength=256),
 ]
 
 # The parts of a payment are judged by the handler: their refusals have codes of part C.

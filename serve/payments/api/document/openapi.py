@@ -78,6 +78,7 @@ _MEANINGS: Mapping[int, tuple[type[Rejection], str]] = {
 _BOOLEAN: Json = {"type": "string", "enum": ["yes", "no"]}
 _REQUEST_ID = {"X-Request-ID": {"$ref": "#/components/headers/X-Request-ID"}}
 _RETRY_AFTER = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+_NEWER_KEY = {"Tollgate-Newer-Key": {"$ref": "#/components/headers/Tollgate-Newer-Key"}}
 _REPLAYED = {"Idempotency-Replayed": {"$ref": "#/components/headers/Idempotency-Replayed"}}
 
 
@@ -116,6 +117,11 @@ _HEADERS: Json = {
         "description": "Seconds",
         "required": True,
         "schema": {"type": "integer", "minimum": 1},
+    },
+    "Tollgate-Newer-Key": {
+        "description": "The app has a newer key than the one that was used: its last four "
+        "characters, and when it was made. If you did not make it, recover the app",
+        "schema": {"type": "string"},
     },
     "Idempotency-Replayed": {
         "description": "The reply of an earlier request with the same Idempotency-Key",
@@ -263,6 +269,8 @@ def _can_be_bad(route: Route[Any]) -> bool:
 
 def _success(route: Route[Any]) -> Json:
     response: Json = {"description": route.summary, "headers": dict(_REQUEST_ID)}
+    if route.access is Access.APP:
+        response["headers"] |= _NEWER_KEY
     if _is_write(route) and route.takes_key:
         response["headers"] |= _REPLAYED
     if route.reply:

@@ -82,6 +82,7 @@ class AppSchema(ReplyBody):
 
 class AppWithKeySchema(AppSchema):
     key: str
+    recoveryCode: str | None = None
 
 
 class KeySchema(ReplyBody):

@@ -41,12 +41,12 @@ async def create_app(context: ApiContext, call: Call) -> Reply:
             )
         )
     scope = (call.address, given) if given else ()
-    key = context.secrets.app_key(*scope)
-    stored = context.digests.stored(key)
-    command = CreateApp(wanted.name, stored.digest, stored.last4)
+    key, code = context.secrets.app_key(*scope), context.secrets.recovery_code(*scope)
+    stored, recovery = context.digests.stored(key), context.digests.stored(code).digest
+    command = CreateApp(wanted.name, stored.digest, stored.last4, recovery)
     idempotency_key = sha256("\n".join(scope).encode()).hexdigest() if scope else ""
     done = await context.execute(call, DIRECTORY, command, body, idempotency_key=idempotency_key)
-    return _with_key(done, key)
+    return with_key(done, key, code)
 
 
 async def rotate_app_key(context: ApiContext, call: Call) -> Reply:
@@ -58,7 +58,7 @@ async def rotate_app_key(context: ApiContext, call: Call) -> Reply:
         call, DIRECTORY, RotateKey(app.id, stored.digest, stored.last4), await call.body()
     )
     context.authentication.forget()
-    return _with_key(done, key)
+    return with_key(done, key)
 
 
 async def list_app_keys(context: ApiContext, call: Call) -> Reply:
@@ -95,10 +95,13 @@ async def _own(context: ApiContext, call: Call) -> App:
     return app
 
 
-def _with_key(done: Done, key: str) -> Reply:
-    """The books never see a key, so it is put into the reply here, for the only time."""
+def with_key(done: Done, key: str, code: str = "") -> Reply:
+    """The books never see a key or a recovery code, so they are put into the reply here, for the
+    only time."""
     body = decode(done.body, type=dict[str, dict[str, str]])
     body["app"]["key"] = key
+    if code:
+        body["app"]["recoveryCode"] = code
     return done_reply(done, encode_json(body))
 
 
@@ -112,7 +115,8 @@ ROUTES = (
         request="AppCreate",
         reply="AppCreated",
         status=201,
-        description="Takes no credentials. The key is shown here and nowhere else. An "
+        description="Takes no credentials. The key and the recovery code, which makes a new key "
+        "when this one is lost or stolen, are shown here and nowhere else. An "
         f"Idempotency-Key must have at least {ANONYMOUS_KEY_LENGTH_MIN} characters.",
         access=Access.NOBODY,
         body_bytes_max=APP_BODY_BYTES_MAX,
@@ -149,6 +153,7 @@ ROUTES = (
         status=201,
         statuses=frozenset({403, 404}),
         description="An app has one or two live keys. The new one is shown here and nowhere "
-        "else; the key before it goes on working until the next is added.",
+        "else; the key before it goes on working until the next is added, and replies to it say "
+        "in `Tollgate-Newer-Key` that there is one.",
     ),
 )

@@ -1,5 +1,7 @@
 """Merchants: opening, changing, reading; their users and apps; cards saved at them (part A)."""
 
+from dataclasses import replace
+
 from msgspec import Struct
 from msgspec.json import decode
 
@@ -48,7 +50,10 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
     await context.count_call(call, is_test=is_test)
     creator = await _app(context, call.caller.app)
     wanted = context.read(body, MerchantCreate)
-    command = opening(wanted, context.reference, creator, context.secrets.public_key())
+    command = replace(
+        opening(wanted, context.reference, creator, context.secrets.public_key()),
+        needs_approval=not context.trade.approves_live,
+    )
     reserved = await context.execute(call, DIRECTORY, ReserveMerchant(), body)
     merchant = decode(reserved.body, type=dict[str, dict[str, str]])["merchant"]["id"]
     return done_reply(await context.execute(call, BookId(merchant), command, body))
@@ -158,7 +163,8 @@ ROUTES = (
         request="MerchantCreate",
         reply="MerchantReply",
         status=201,
-        description="The calling app becomes its first member.",
+        description="The calling app becomes its first member. A live merchant can be read and "
+        "configured at once, and may trade when the operator has approved it: `claim` tells.",
     ),
     Route(
         "GET",

@@ -144,6 +144,7 @@ async def create_sandbox_dispute(context: ApiContext, call: Call) -> Reply:
         reason_title=wanted.reason.title or "Disputed in the sandbox",
         due_ms=context.now_ms + DISPUTE_DAYS * DAY_MS,
         dispute_rate=context.exchange_rate(merchant.pricing.dispute.currency, merchant.currency),
+        table=context.rate_table(),
     )
     return done_reply(await context.execute(call, merchant.id, command, body))
 

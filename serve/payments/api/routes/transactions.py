@@ -33,6 +33,7 @@ async def create_transaction(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
     wanted = context.read(body, TransactionCreate)
+    await context.require_approval(merchant)
     source, is_card = _source(wanted)
     currency, amount = wanted.currency, wanted.amount
     card = await _card_of(context, merchant, source, is_card=is_card)
@@ -105,6 +106,7 @@ async def create_capture(context: ApiContext, call: Call) -> Reply:
         descriptor=wanted.descriptor,
         rate=context.exchange_rate(entered.transaction.currency, funding),
         flat_rate=context.exchange_rate(entered.merchant.pricing.flat.currency, funding),
+        table=context.rate_table(),
     )
     state = entered.state
     is_checked = state is not None and state.refuse_capture(wanted.amount, wanted.currency) is None

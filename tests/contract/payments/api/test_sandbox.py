@@ -206,6 +206,7 @@ def test_a_payout_in_the_sandbox(api: PaymentsApi, shop: App, merchant: Merchant
 
 def test_the_operator_pays_out_to_live_merchants_too(api: PaymentsApi, shop: App) -> None:
     live = api.new_merchant(shop, test=False)
+    api.approve(live)
     body = {"merchantId": live["id"], "amount": 1}
     response = api.call("POST", "/operator/payouts", OPERATOR_KEY, json=body)
     assert fields_of(response) == ["amount"]  # (nothing is on the balance)
@@ -257,4 +258,7 @@ def test_the_apps_calls_are_not_at_the_door_of_the_operator(api: PaymentsApi, sh
         "/operator/payouts",
         "/operator/trial-balance",
         "/operator/imports",
+        "/operator/apps/{appId}/keys",
+        "/operator/merchants/{merchantId}/approval",
+        "/operator/waiting-merchants",
     }

@@ -281,6 +281,7 @@ def test_a_failed_attempt_is_answered_stored_and_of_no_use(
 
 def test_a_live_merchant_without_a_network_says_so(api: PaymentsApi, shop: App) -> None:
     live = api.new_merchant(shop, test=False)
+    api.approve(live)
     path = f"/merchants/{live['id']}/transactions"
     response = api.call("POST", path, shop, json={"transactionId": ABSENT} | EUR_ENOUGH)
     assert fields_of(response) == ["transactionId"]

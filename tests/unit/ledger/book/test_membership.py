@@ -32,6 +32,7 @@ from tollgate.actors.ledger.law.commands import (
     RevokeUser,
     RotateKey,
 )
+from tollgate.actors.ledger.law.ids import is_merchant_id
 from tollgate.actors.ledger.law.outcomes import DoneKind, RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
 
@@ -58,7 +59,7 @@ def test_a_merchant_is_opened_for_an_app(creator: EntityId) -> None:
     assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "creator")
 
 
-@pytest.mark.parametrize("book", ["", "b" * 23, "B" * 24, "b" * 8 + "0" * 16])
+@pytest.mark.parametrize("book", ["", "b" * 23, "B" * 24])
 def test_a_merchant_has_a_merchants_id(book: str) -> None:
     command = opening(SECOND, EUR, PRICING, is_test=True)
     refused = Books().attempt(BookId(book), command, SECOND)
@@ -73,7 +74,7 @@ def test_merchants_ids_rise_and_are_reserved_once() -> None:
         step = books.do(DIRECTORY, ReserveMerchant(), SECOND)
         ids.append(json.loads(step.reply.body)["merchant"]["id"])
     assert ids == sorted(set(ids))
-    assert [book[8:] for book in ids] == [f"{number:010x}000000" for number in (1, 2, 3)]
+    assert all(is_merchant_id(book) for book in ids)
 
 
 def test_name_email_and_descriptor_can_change(shop: Shop) -> None:

@@ -126,7 +126,7 @@ def test_a_void_moves_no_money() -> None:
 def test_without_its_rate_nothing_is_converted(wrong: Rate | None) -> None:
     shop = open_shop()
     refused = shop.refusal(Capture(shop.authorised(10, USD), 10, None, "", wrong, None))
-    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "currency")
+    assert (refused.kind, refused.field) == (RefusalReason.UNCONVERTIBLE, "currency")
     assert refused.code == ErrorCode.INVALID_CURRENCY
     assert refused.message == "there is no exchange rate from USD to EUR"
 

@@ -1,0 +1,91 @@
+"""Recovery of an app whose key was lost or stolen (part D, Recovery).
+
+Whoever holds a key can add others until the owner's is gone. So there is a way back that no key
+opens or closes: the recovery code, which is shown once with the app's first key; and the operator,
+for apps without a code and owners without theirs. Both end every key that there is.
+"""
+
+from hashlib import sha256
+
+from tollgate.actors.ledger.law.commands import RecoverApp
+from tollgate.actors.ledger.law.ids import is_id
+from tollgate.actors.ledger.law.values import DIRECTORY, EntityId
+from tollgate.serve.payments.api.bodies.requests import AppRecover
+from tollgate.serve.payments.api.call import Call
+from tollgate.serve.payments.api.call_limits import per_address
+from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.rejections import NotFound
+from tollgate.serve.payments.api.replies import Reply
+from tollgate.serve.payments.api.router import Access, Route
+from tollgate.serve.payments.api.routes.apps import with_key
+
+
+async def recover_app(context: ApiContext, call: Call) -> Reply:
+    """Without credentials; the code stays what it is, so that a lost reply locks nobody out."""
+    await context.limits.admit(per_address(call.address))
+    app = _app(call)
+    body = await call.body()
+    presented = context.digests.stored(context.read(body, AppRecover).recoveryCode).digest
+    # Nobody's idempotency keys are everybody's: the code tells one caller's from another's.
+    given = call.idempotency_key
+    scope = (app, presented, given) if given else ()
+    key = context.secrets.app_key(*scope)
+    stored = context.digests.stored(key)
+    command = RecoverApp(app, presented, stored.digest, stored.last4)
+    own = sha256("\n".join(scope).encode()).hexdigest() if scope else ""
+    done = await context.execute(call, DIRECTORY, command, body, idempotency_key=own)
+    context.authentication.forget()
+    return with_key(done, key)
+
+
+async def reissue_app_key(context: ApiContext, call: Call) -> Reply:
+    """By the operator, who has made sure of the owner in another way. The recovery code is new as
+    well: whoever had the key may have had that."""
+    app, given = _app(call), call.idempotency_key
+    scope = (app, given) if given else ()
+    key, code = context.secrets.app_key(*scope), context.secrets.recovery_code(*scope)
+    stored, recovery = context.digests.stored(key), context.digests.stored(code).digest
+    command = RecoverApp(app, "", stored.digest, stored.last4, recovery)
+    done = await context.execute(call, DIRECTORY, command, await call.body())
+    context.authentication.forget()
+    return with_key(done, key, code)
+
+
+def _app(call: Call) -> EntityId:
+    if not is_id(call.ids[0]):
+        raise NotFound(f"there is no app {call.ids[0][:24]}")
+    return EntityId(call.ids[0])
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/apps/{appId}/recoveries",
+        recover_app,
+        "apps",
+        "End all keys of an app and make a new one, by its recovery code",
+        request="AppRecover",
+        reply="AppCreated",
+        status=201,
+        statuses=frozenset({403, 404}),
+        description="Takes no credentials. The key is shown here and nowhere else; the recovery "
+        "code stays what it is.",
+        access=Access.NOBODY,
+        body_bytes_max=1024 * 4,
+    ),
+)
+OPERATOR_ROUTES = (
+    Route(
+        "POST",
+        "/operator/apps/{appId}/keys",
+        reissue_app_key,
+        "operator",
+        "End all keys of an app and make a new one, with a new recovery code",
+        reply="AppCreated",
+        status=201,
+        statuses=frozenset({404}),
+        description="For the owner of an app who has neither key nor recovery code. Both are "
+        "shown here and nowhere else.",
+        access=Access.OPERATOR,
+    ),
+)

@@ -1,0 +1,155 @@
+"""Live merchants wait for the operator's approval, and exchange by rates that are not too old."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support.payments.api import (
+    ABSENT,
+    NOW_S,
+    OPERATOR_KEY,
+    App,
+    PaymentsApi,
+    done,
+    fields_of,
+    lines_of,
+)
+from tollgate.actors.ledger.law.commands import Authorise, Order
+from tollgate.actors.ledger.law.outcomes import Done
+from tollgate.actors.ledger.law.values import (
+    OPERATOR,
+    BookId,
+    CardBrand,
+    CardSummary,
+    Currency,
+    Origin,
+)
+
+WAITS = "the merchant is live and waits for the operator's approval"
+CARD = CardSummary("410000", "0000", 3_042_000_000_000, CardBrand.VISA, has_code=True)
+PAYMENT = {"transactionId": ABSENT, "currency": "EUR", "amount": 5}
+
+
+def waiting(api: PaymentsApi) -> list[str]:
+    path = "/operator/waiting-merchants?limit=10"
+    return [each["id"] for each in lines_of(api.call("GET", path, OPERATOR_KEY))]
+
+
+def found(api: PaymentsApi, shop: App, merchant: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = done(api.call("GET", f"/merchants/{merchant['id']}", shop))
+    return answer["merchant"]
+
+
+def test_a_live_merchant_waits_and_is_approved(api: PaymentsApi, shop: App) -> None:
+    live = api.new_merchant(shop, test=False)
+    api.new_merchant(shop)
+    assert not live["claim"]["canChargeCard"]
+    assert waiting(api) == [live["id"]]
+    response = api.call("POST", f"/merchants/{live['id']}/transactions", shop, json=PAYMENT)
+    assert response.status_code == 400
+    assert response.json() == {
+        "code": 27,
+        "message": f"Merchant may not create transactions: {WAITS}",
+        "text": "The shop may not take payments at the moment.",
+        "client": False,
+        "merchant": True,
+    }
+    body = {"merchantId": live["id"], "amount": 1}
+    response = api.call("POST", "/operator/payouts", OPERATOR_KEY, json=body)
+    assert response.json() == [{"field": "", "message": WAITS}]
+    body = {"transactionId": ABSENT}
+    response = api.call("POST", f"/merchants/{live['id']}/cards", shop, json=body)
+    assert (response.status_code, response.json()["code"]) == (400, 28)
+    done(api.call("PUT", f"/merchants/{live['id']}", shop, json={"name": "Coffee"}))
+    for _ in range(2):
+        response = api.call("PUT", f"/operator/merchants/{live['id']}/approval", OPERATOR_KEY)
+        assert (response.status_code, response.content) == (204, b"")
+    assert waiting(api) == []
+    assert all(
+        value is (name != "canTransferToCard")
+        for name, value in found(api, shop, live)["claim"].items()
+    )
+    events = api.listed(f"/merchants/{live['id']}/events", shop)
+    assert [each["type"] for each in events].count("merchant.approved") == 1
+    (audit,) = (
+        each
+        for each in api.listed(f"/merchants/{live['id']}/audit", shop)
+        if each["type"] == "merchant.approved"
+    )
+    assert (audit["appId"], audit["keyLast4"]) == (OPERATOR, OPERATOR_KEY[-4:])
+    response = api.call("POST", f"/merchants/{live['id']}/transactions", shop, json=PAYMENT)
+    assert fields_of(response) == ["transactionId"]
+
+
+def test_the_document_cannot_be_made_to_look_as_if_it_waited(api: PaymentsApi, shop: App) -> None:
+    live = api.new_merchant(shop, test=False, name='"canChargeCard":false')
+    api.approve(live)
+    assert waiting(api) == []
+
+
+def test_those_that_wait_are_paged(api: PaymentsApi, shop: App) -> None:
+    ids = [api.new_merchant(shop, test=False)["id"] for _ in range(3)]
+    assert waiting(api) == ids[::-1]
+    path = f"/operator/waiting-merchants?limit=1&before={ids[2]}"
+    (page,) = lines_of(api.call("GET", path, OPERATOR_KEY))
+    assert page["id"] == ids[1]
+    assert fields_of(api.call("GET", "/operator/waiting-merchants", OPERATOR_KEY)) == ["limit"]
+
+
+@pytest.mark.parametrize("merchant", [ABSENT, "x"])
+def test_only_what_is_there_is_approved(api: PaymentsApi, merchant: str) -> None:
+    path = f"/operator/merchants/{merchant}/approval"
+    assert api.call("PUT", path, OPERATOR_KEY).status_code == 404
+
+
+def test_the_operator_may_do_without(api: PaymentsApi, shop: App) -> None:
+    api.use_trade(replace(api.trade, approves_live=True))
+    live = api.new_merchant(shop, test=False)
+    assert live["claim"]["canChargeCard"]
+    assert waiting(api) == []
+
+
+def authorised(api: PaymentsApi, merchant: dict[str, Any], currency: str) -> str:
+    """A payment that some card network took for a live merchant."""
+    command = Authorise(Currency(currency), 2, 10_000, CARD, "", "", None)
+    order = Order(
+        operation=f"network-{currency}",
+        book=BookId(merchant["id"]),
+        command=command,
+        origin=Origin(OPERATOR, "", "", ""),
+        deadline_ms=api.context.now_ms + 1_000,
+    )
+    (answer,) = api.runner.run(api.ledger.execute([order]))
+    assert isinstance(answer, Done)
+    return answer.body.decode().split('"')[5]
+
+
+def test_live_merchants_exchange_by_young_rates_alone(api: PaymentsApi, shop: App) -> None:
+    """The shipped table is of a year ago by the clock of these tests."""
+    live = api.new_merchant(shop, test=False, currency="EUR")
+    api.approve(live)
+    path = f"/transactions/{authorised(api, live, 'USD')}/captures"
+    for client in (None, api.another_process()):  # (where it is read first, and where it is known)
+        response = api.call("POST", path, shop, json={"amount": 100}, client=client)
+        assert fields_of(response) == ["currency"]
+        message = response.json()[0]["message"]
+        assert message.startswith("the exchange rates in exchange-rates.yaml are dated 2025-01-01")
+    own = authorised(api, live, "EUR")
+    done(api.call("POST", f"/transactions/{own}/captures", shop, json={"amount": 100}))
+    # What was done by young rates is told again when they have become too old.
+    age_ms = NOW_S * 1000 - 1_735_689_600_000
+    api.use_trade(replace(api.trade, rates_age_max_ms=age_ms + 60_000))
+    headers = {"Idempotency-Key": "invoice-1"}
+    captured = api.call("POST", path, shop, json={"amount": 100}, headers=headers)
+    assert captured.status_code == 201
+    api.clock.advance(3_600)
+    assert fields_of(api.call("POST", path, shop, json={"amount": 100})) == ["currency"]
+    again = api.call("POST", path, shop, json={"amount": 100}, headers=headers)
+    assert (again.status_code, again.content) == (201, captured.content)
+
+
+def test_test_merchants_exchange_out_of_the_box(api: PaymentsApi, shop: App) -> None:
+    merchant = api.new_merchant(shop)
+    paid = api.pay(merchant, currency="USD")
+    api.act(shop, paid, "captures", amount=100)

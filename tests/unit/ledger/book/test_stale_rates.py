@@ -1,0 +1,66 @@
+"""Live merchants do not exchange by rates that are too old (part C, Foreign exchange)."""
+
+import pytest
+
+from tests.support.ledger.books import (
+    DKK,
+    EUR,
+    NOW_MS,
+    USD,
+    Shop,
+    open_shop,
+    rate,
+)
+from tollgate.actors.ledger.book.machine import OrderEffect
+from tollgate.actors.ledger.law.commands import Capture, OpenDispute
+from tollgate.actors.ledger.law.outcomes import Refusal, RefusalReason
+from tollgate.actors.ledger.law.values import OPERATOR, Currency, RateTable
+
+DAY_MS = 86_400_000
+TABLE = RateTable("exchange-rates.yaml", "2025-01-01", NOW_MS + DAY_MS)
+RATE = rate(USD, EUR, 9, 10)
+
+
+def captured(shop: Shop, currency: Currency, **options: object) -> OrderEffect | Refusal:
+    transaction = shop.authorised(100, currency)
+    command = Capture(transaction, 100, None, "", RATE if currency == USD else None, None, TABLE)
+    return shop.books.attempt(shop.book, command, shop.app, **options)
+
+
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_a_live_capture_waits_for_new_rates(is_checked: bool) -> None:
+    shop = open_shop(is_test=False)
+    assert isinstance(captured(shop, USD), OrderEffect)
+    shop.books.now_ms = TABLE.until_ms
+    refused = captured(shop, USD, is_checked=is_checked)
+    assert isinstance(refused, Refusal)
+    assert (refused.kind, refused.field) == (RefusalReason.UNCONVERTIBLE, "currency")
+    assert refused.message == (
+        "the exchange rates in exchange-rates.yaml are dated 2025-01-01, which is too old to "
+        "exchange USD for EUR: the operator has to renew them"
+    )
+    assert isinstance(captured(shop, EUR), OrderEffect), "where nothing is exchanged, they may"
+
+
+def test_test_merchants_exchange_by_any_rates() -> None:
+    shop = open_shop()
+    shop.books.now_ms = TABLE.until_ms + DAY_MS
+    assert isinstance(captured(shop, USD), OrderEffect)
+
+
+def test_fees_are_exchanged_by_the_same_law() -> None:
+    shop = open_shop(DKK, is_test=False)
+    shop.books.now_ms = TABLE.until_ms
+    transaction = shop.authorised(10_000, DKK)
+    eur = rate(EUR, DKK, 746, 100)
+    refused = shop.refusal(Capture(transaction, 10_000, None, "", None, eur, TABLE))
+    assert (refused.kind, refused.field) == (RefusalReason.UNCONVERTIBLE, "pricing.flat")
+    shop.do(Capture(transaction, 10_000, None, "", None, eur))
+    dispute = OpenDispute(transaction, 1, 1, "", NOW_MS, eur, TABLE)
+    assert shop.refusal(dispute, OPERATOR).kind is RefusalReason.UNCONVERTIBLE
+
+
+def test_who_says_so_is_kept_with_the_exchange() -> None:
+    shop = open_shop(is_test=False)
+    captured(shop, USD)
+    assert '"dated":"2026-01-01"}' in shop.books.log[-1].event, "nothing of a table that says not"
