@@ -202,3 +202,31 @@ def test_every_command_has_a_help_text(tmp_path: Path, command: str) -> None:
     result = tollgate(tmp_path, command, "--help")
     assert result.returncode == 0
     assert "Usage:" in result.stdout
+
+
+def test_live_merchants_are_listed_and_approved(api: PaymentsApi, tmp_path: Path) -> None:
+    shop = api.new_app()
+    first = api.new_merchant(shop, test=False)["id"]
+    second = api.new_merchant(shop, test=False, name="Tea")["id"]
+    listed = ran(api, tmp_path, "waiting")
+    assert listed.stdout.splitlines() == [
+        f"{second}  2026-01-01T00:00:00.000Z  DK  https://example.com  Tea",
+        f"{first}  2026-01-01T00:00:00.000Z  DK  https://example.com",
+    ]
+    approved = ran(api, tmp_path, "approve", first)
+    assert (approved.returncode, approved.stdout) == (0, f"{first}: approved\n")
+    assert ran(api, tmp_path, "waiting").stdout.startswith(second)
+    assert "404 there is no merchant" in one_line(ran(api, tmp_path, "approve", "f" * 24))
+
+
+def test_an_app_is_recovered(api: PaymentsApi, tmp_path: Path) -> None:
+    shop = api.new_app()
+    result = ran(api, tmp_path, "recover-app", shop.id)
+    assert result.returncode == 0, result
+    said = dict(line.rsplit(maxsplit=1) for line in result.stdout.splitlines())
+    assert api.call("GET", "/me", said["key"]).status_code == 200
+    assert api.call("GET", "/me", shop).status_code == 401
+    path = f"/apps/{shop.id}/recoveries"
+    response = api.call("POST", path, json={"recoveryCode": said["recovery code"]})
+    assert response.status_code == 201
+    assert "404 there is no app" in one_line(ran(api, tmp_path, "recover-app", "f" * 24))

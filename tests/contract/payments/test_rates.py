@@ -1,0 +1,115 @@
+"""The file of exchange rates: read again when it changes, and its age is told."""
+
+import json
+import logging
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.payments.api import REFERENCE, TABLES
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ledger.law.values import Currency, Rate
+from tollgate.serve.commands.status import status
+from tollgate.serve.payments.reference.exchange_rates import RateFile
+
+EUR, USD = Currency("EUR"), Currency("USD")
+TABLE = """\
+version: 1
+base: EUR
+provider: The bank of the town
+tables:
+  - dated: {dated}
+    rates: {{USD: "{rate}"}}
+"""
+# 2026-06-01T00:00:00Z
+NOW_MS = 1_780_272_000_000
+DAY_MS = 86_400_000
+
+
+@dataclass
+class Rates:
+    path: Path
+    file: RateFile
+
+    def write(self, text: str) -> None:
+        """As an operator does: beside, and then in its place."""
+        beside = self.path.with_suffix(".new")
+        beside.write_text(text)
+        os.replace(beside, self.path)
+        self.file.reload()
+
+    @property
+    def found(self) -> Rate:
+        rate = self.file.rate(USD, EUR, NOW_MS)
+        assert rate is not None
+        return rate
+
+
+@pytest.fixture
+def rates(tmp_path: Path) -> Rates:
+    path = tmp_path / "exchange-rates.yaml"
+    path.write_text(TABLE.format(dated="2026-01-01", rate="2"))
+    return Rates(path, RateFile(path, REFERENCE.currencies))
+
+
+def test_a_file_that_changed_is_read_again(rates: Rates) -> None:
+    assert (rates.found.numerator, rates.found.denominator) == (1, 2)
+    assert (rates.found.dated, rates.found.provider) == ("2026-01-01", "The bank of the town")
+    table = rates.file.table(NOW_MS, 7 * DAY_MS)
+    assert (table.file, table.dated) == ("exchange-rates.yaml", "2026-01-01")
+    assert table.until_ms < NOW_MS
+    rates.write(TABLE.format(dated="2026-05-31", rate="4"))
+    assert (rates.found.numerator, rates.found.denominator) == (1, 4)
+    assert rates.file.table(NOW_MS, 7 * DAY_MS).until_ms == NOW_MS + 6 * DAY_MS
+
+
+def test_a_bad_file_changes_nothing_but_the_log(
+    rates: Rates, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = rates.found
+    for text in ("version: 1", "base: [", TABLE.format(dated="2026-05-31", rate="0")):
+        caplog.clear()
+        with caplog.at_level(logging.ERROR):
+            rates.write(text)
+            rates.file.reload()
+        assert rates.found is before
+        (record,) = caplog.records
+        assert "exchange-rates.yaml" in record.message
+        assert "stay as they were" in record.message
+    rates.path.unlink()
+    rates.file.reload()
+    assert rates.found is before
+
+
+def test_a_table_to_come_is_not_looked_into(rates: Rates) -> None:
+    rates.write(TABLE.format(dated="2026-06-02", rate="4"))
+    assert rates.file.rate(USD, EUR, NOW_MS) is None
+    assert rates.file.table(NOW_MS, DAY_MS).until_ms == 0
+
+
+def told(folder: Path, **settings: str) -> dict[str, Any]:
+    environment = {
+        "TOLLGATE_DATA": str(folder / "data"),
+        "PAYMENTS_CONFIG": str(folder / "payments"),
+        **settings,
+    }
+    result = CliRunner().invoke(status, ["--json"], env=environment)
+    answer: dict[str, Any] = json.loads(result.output)
+    return answer
+
+
+def test_status_tells_how_old_the_rates_are(tmp_path: Path) -> None:
+    file = tmp_path / "payments" / "exchange-rates.yaml"
+    shutil.copytree(TABLES, file.parent)
+    found = told(tmp_path)["exchangeRates"]
+    assert (found["file"], found["dated"], found["isTooOld"]) == (str(file), "2025-01-01", True)
+    assert found["ageDays"] == (int(SystemClock().now_s() * 1000) - 1_735_689_600_000) // DAY_MS
+    assert told(tmp_path, PAYMENTS_RATES_AGE_MAX="87600h")["exchangeRates"]["isTooOld"] is False
+    file.write_text("version: 1")
+    assert "base is missing" in told(tmp_path)["exchangeRates"]["problem"]
+    assert "exchangeRates" not in told(tmp_path, PAYMENTS_ENABLED="false")
