@@ -47,8 +47,8 @@ def _recorded() -> Iterator[list[Commit]]:
         commits.append(commit)
         keep(books, commit)
 
-    def opened(app: EntityId, currency: Currency, pricing: Pricing, *, is_test: bool) -> Command:
-        command = opening(app, currency, pricing, is_test=is_test)
+    def opened(app: EntityId, currency: Currency, pricing: Pricing, **options: bool) -> Command:
+        command = opening(app, currency, pricing, **options)
         return replace(command, public_key=f"key-{next(keys)}")
 
     # (the story gives two shops one public key, which the tables do not let pass)
