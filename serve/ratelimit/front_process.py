@@ -13,8 +13,7 @@ from threading import Event, Lock, Thread
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
-from tollgate.actors.ratelimit.statistics.reporter import StatisticsReporter
-from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
 from tollgate.serve.ratelimit.fronts.front import Front, Service
 from tollgate.serve.ratelimit.health import Component
 

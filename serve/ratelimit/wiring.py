@@ -16,8 +16,11 @@ from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
-from tollgate.actors.ratelimit.statistics.reporter import StatisticsReporter
-from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
+from tollgate.actors.ratelimit.statistics.tallies import (
+    StatisticsDelta,
+    StatisticsReporter,
+    Tallies,
+)
 from tollgate.actors.ratelimit.watching.actor import rule_sets, start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.net.listener import Listener, listen

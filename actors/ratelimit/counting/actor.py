@@ -21,8 +21,7 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
-from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits
-from tollgate.actors.ratelimit.counting.store import Unreachable
+from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits, Unreachable
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000

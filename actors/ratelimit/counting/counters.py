@@ -12,7 +12,7 @@ over calls, because dropping a million counters at once would stall the decision
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 COUNTERS_MAX = 1_000_000
 EXPIRY_GRACE_S = 2  # fronts' clocks may lag behind the fastest one by this much
@@ -156,6 +156,30 @@ class CounterTable:
             del window[key]
         self._size -= len(oldest)
         self.evicted += len(oldest)
+
+
+class Unreachable(Exception):  # noqa: N818 - it is a state of a partition, handed around as a value
+    """A partition did not answer in time, or at all. The text is the caller's error message."""
+
+
+class CounterStore(Protocol):
+    """The way of a decision to counters, wherever they live. Both calls answer per partition, in the
+    shape of what was asked.
+
+    They block, no longer than the store's deadline, and never raise: a partition that cannot be
+    reached stands in the answer as `Unreachable`.
+    """
+
+    @property
+    def partitions(self) -> int: ...
+
+    def hit(
+        self, batches: Mapping[int, Sequence[Hits]], now_s: int
+    ) -> Mapping[int, list[list[int]] | Unreachable]: ...
+
+    def hit_conditionally(
+        self, batches: Mapping[int, Sequence[Conditional]], now_s: int
+    ) -> Mapping[int, list[list[int]] | Unreachable]: ...
 
 
 class LocalCounters:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.counting.counters import CounterStore, Unreachable
 from tollgate.actors.ratelimit.counting.overlimit_cache import OverLimitCache
-from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.accounting import judge_count, shadowed_hits
 from tollgate.actors.ratelimit.decision.increment_stop import count_conditionally

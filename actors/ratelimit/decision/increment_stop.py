@@ -11,8 +11,13 @@ A batch costs each partition one call, or two when any of its requests is apart.
 
 from collections.abc import Sequence
 
-from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, conditional_addends
-from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
+from tollgate.actors.ratelimit.counting.counters import (
+    Conditional,
+    CounterStore,
+    Hits,
+    Unreachable,
+    conditional_addends,
+)
 from tollgate.actors.ratelimit.decision.plan import PlannedHit
 from tollgate.actors.ratelimit.decision.round import Round
 

@@ -5,8 +5,7 @@ each of them would have seen one by one follows from the count before. A refund 
 because it may stop at zero.
 """
 
-from tollgate.actors.ratelimit.counting.counters import Hits
-from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
+from tollgate.actors.ratelimit.counting.counters import CounterStore, Hits, Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit
 

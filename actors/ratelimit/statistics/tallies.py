@@ -16,7 +16,8 @@ tally back on the list. Nothing is counted twice and nothing is left behind.
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from operator import sub
 from threading import Lock
@@ -220,3 +221,23 @@ class Tallies:
             )
             self._unknown_domains, self._counts, self._latencies = {}, {}, {}
             return delta
+
+
+class StatisticsReporter:
+    """Hands a process's statistics on, one report at a time.
+
+    While a report is under way nothing is drained: what is counted meanwhile goes with the next
+    one, so a receiver that is slow, or away, costs neither memory nor counts. A report that failed
+    may have arrived, so it is not sent again. `send` may give None: it could not be sent at all."""
+
+    def __init__(
+        self, tallies: Tallies, send: Callable[[StatisticsDelta], "Future[object] | None"]
+    ) -> None:
+        self._tallies = tallies
+        self._send = send
+        self._under_way: Future[object] | None = None
+
+    def report(self) -> None:
+        """Sends what was counted since the last report, unless that one is still under way."""
+        if self._under_way is None or self._under_way.done():
+            self._under_way = self._send(self._tallies.drain())

@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec.msgpack import Decoder, Encoder
 
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ratelimit.counting.store import CounterStore
+from tollgate.actors.ratelimit.counting.counters import CounterStore
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy

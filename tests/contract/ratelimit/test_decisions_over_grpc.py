@@ -17,8 +17,7 @@ from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.engine import RecordedCounters, rules_from
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ratelimit.counting.counters import LocalCounters
-from tollgate.actors.ratelimit.counting.store import CounterStore
+from tollgate.actors.ratelimit.counting.counters import CounterStore, LocalCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest

@@ -10,7 +10,7 @@ from tests.support.ratelimit.engine import Engine, rules_from
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, World, caller
 from tests.support.waiting import until
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
-from tollgate.actors.ratelimit.statistics.reporter import StatisticsReporter
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter
 from tollgate.serve.ratelimit.front_process import EndedThreads, FrontProcess
 from tollgate.serve.settings.choices import GrpcFront
 

@@ -14,8 +14,7 @@ from tests.support.ratelimit.engine import Engine, entries
 from tests.support.waiting import until
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.counting.actor import PENDING_CALLS_MAX, PartitionedCounters
-from tollgate.actors.ratelimit.counting.counters import Hits, LocalCounters
-from tollgate.actors.ratelimit.counting.store import Unreachable
+from tollgate.actors.ratelimit.counting.counters import Hits, LocalCounters, Unreachable
 from tollgate.actors.ratelimit.decision.plan import Refusal, RefusalReason
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
 from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT, RateLimitDecision

@@ -7,8 +7,13 @@ from threading import Lock
 from typing import TypeVar
 
 from tests.support.manual_clock import ManualClock
-from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, LocalCounters
-from tollgate.actors.ratelimit.counting.store import CounterStore, Unreachable
+from tollgate.actors.ratelimit.counting.counters import (
+    Conditional,
+    CounterStore,
+    Hits,
+    LocalCounters,
+    Unreachable,
+)
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit, Refusal

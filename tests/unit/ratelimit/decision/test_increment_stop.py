@@ -1,8 +1,11 @@
 """Which calls a batch costs under STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT, and what they count."""
 
 from tests.support.ratelimit.engine import RecordedCounters, planned_hit
-from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
-from tollgate.actors.ratelimit.counting.store import Unreachable
+from tollgate.actors.ratelimit.counting.counters import (
+    Conditional,
+    Unreachable,
+    conditional_addends,
+)
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.increment_stop import ConditionalCounts, count_conditionally
 from tollgate.actors.ratelimit.decision.plan import PlannedHit

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.ratelimit.engine import RecordedCounters, planned_hit
-from tollgate.actors.ratelimit.counting.store import Unreachable
+from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.round import Bucket, Round
 

@@ -2,8 +2,11 @@
 
 from concurrent.futures import Future
 
-from tollgate.actors.ratelimit.statistics.reporter import StatisticsReporter
-from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
+from tollgate.actors.ratelimit.statistics.tallies import (
+    StatisticsDelta,
+    StatisticsReporter,
+    Tallies,
+)
 
 CALLS = "ratelimit_server.ShouldRateLimit.total_requests"
 
