@@ -163,8 +163,8 @@ class Unreachable(Exception):  # noqa: N818 - it is a state of a partition, hand
 
 
 class CounterStore(Protocol):
-    """The way of a decision to counters, wherever they live. Both calls answer per partition, in the
-    shape of what was asked.
+    """The way of a decision to counters, wherever they live. Both calls answer per partition, in
+    the shape of what was asked.
 
     They block, no longer than the store's deadline, and never raise: a partition that cannot be
     reached stands in the answer as `Unreachable`.
