@@ -1,4 +1,4 @@
-"""How many values a JSON text holds, told before anything is made of it.
+"""The number of values that a JSON text holds, told before anything is made of it.
 
 A text of a megabyte may hold half a million values. To read them takes a hundred times as long as
 to count the marks between them, and whoever reads them holds everybody else up meanwhile.
@@ -14,7 +14,7 @@ def values_at_most(text: bytes) -> int:
 
 
 def holds_more_values(text: bytes, values_max: int) -> bool:
-    """Whether a JSON text may hold more than so many values."""
+    """True if a JSON text may hold more than so many values."""
     if len(text) <= values_max:  # (a value takes a byte, and a mark does)
         return False
     return values_at_most(text) > values_max

@@ -154,7 +154,7 @@ class Supervisor:
             node.wait()
 
     def _may_start_again(self) -> bool:
-        """Whether the losses are few enough; waits longer from one to the next."""
+        """True if the losses are few enough; waits longer from one to the next."""
         now_s = self._clock.monotonic_s()
         self._losses = [at_s for at_s in self._losses if at_s > now_s - LOSSES_WITHIN_S]
         self._losses.append(now_s)

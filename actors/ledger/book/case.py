@@ -13,7 +13,7 @@ from tollgate.actors.ledger.law.values import EntityId
 
 Entities = Mapping[EntityId, Entity | None]
 BookDecision = tuple[Event, ...] | Refusal
-"""What is to happen, which is nothing when all is so already; or why it must not."""
+"""The events that are to happen, none when all is so already; or the reason why they must not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
 
 
 def _claim(merchant: Merchant) -> JsonDocument:
-    """What a merchant may do: everything there is, once it may trade. No call transfers money to a
+    """The calls that a merchant may make: everything there is, once it may trade. No call transfers money to a
     card."""
     may_trade = merchant.may_trade
     return {

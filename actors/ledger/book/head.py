@@ -71,7 +71,7 @@ class Merchant(Struct, frozen=True):
 
 
 class Head(Struct, frozen=True):
-    """Where a book stands after the entry `seq`, whose hash is `hash` and whose time is `at_ms`.
+    """The state of a book after the entry `seq`, whose hash is `hash` and whose time is `at_ms`.
 
     `last_id`: the last that was allocated. `merchant`: None in the directory, and before the book
     is opened. `accounts`: balances in minor units by `<account>:<currency>`. `books`: how many

@@ -135,7 +135,7 @@ def _next_ms(head: Head, now_ms: int) -> int:
 
 
 def _lost_race(refused: Refusal) -> Refusal:
-    """The door saw that it was allowed: so another order came first (C1)."""
+    """The API saw that it was allowed: so another order came first (C1)."""
     if refused.kind is not RefusalReason.CONSTRAINT:
         return refused
     return replace(refused, kind=RefusalReason.LOST_RACE)

@@ -279,7 +279,7 @@ class Order:
 
     `operation`: unique per request, kept over re-sends. `idempotency_key`: the caller's, or empty;
     `fingerprint` then tells whether the request is the same one (method, path, body).
-    `deadline_ms`: expired orders are dropped before they are decided (F11). `is_checked`: the door
+    `deadline_ms`: expired orders are dropped before they are decided (F11). `is_checked`: the API
     saw that the book allowed it, so that a refusal means that another came first (C1).
     """
 

@@ -11,7 +11,7 @@ from enum import Enum, IntEnum
 
 
 class RefusalReason(Enum):
-    """Why a valid command is refused; the API makes statuses of it (part A)."""
+    """The reason why a valid command is refused; the API makes statuses of it (part A)."""
 
     CONSTRAINT = "the state of the book does not allow it"
     LOST_RACE = "it was allowed when it was checked, and another command came first"
@@ -83,12 +83,12 @@ def constraint(message: str, field: str = "", code: ErrorCode = ErrorCode.NONE) 
 
 
 def absent(message: str) -> Refusal:
-    """What the command is about is not in this book."""
+    """Refuses a command about something that is not in this book."""
     return Refusal(RefusalReason.NOT_FOUND, message)
 
 
 def forbidden(message: str) -> Refusal:
-    """Whoever asks has no access."""
+    """Refuses a command of somebody without access."""
     return Refusal(RefusalReason.FORBIDDEN, message)
 
 

@@ -34,7 +34,7 @@ class CardBrand(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CardSummary:
-    """What may be kept of a card (part G, PCI): never its number, never its security code.
+    """The part of a card that may be kept (part G, PCI): never its number, never its security code.
 
     `expiry_ms`: the last millisecond of the expiry month, UTC. `network_token`: how the card
     network knows the card again for recurring payments; opaque, useless to anybody else.
@@ -95,8 +95,8 @@ class RateTable:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Whether a server should try again after an error: not before so many hours, up to so many
-    attempts. Both are 0 when that is pointless (part C)."""
+    """Advice whether a server should try again after an error: not before so many hours, up to so
+    many attempts. Both are 0 when that is pointless (part C)."""
 
     retry_after_hours: int
     attempts_max: int
@@ -105,8 +105,8 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingError:
-    """Why an authorisation failed (part C). `is_client`, `is_merchant`: who may be at fault.
-    `text`: what a customer may be told, if it is not the message."""
+    """The reason why an authorisation failed (part C). `is_client`, `is_merchant`: who may be at
+    fault. `text`: what a customer may be told, if it is not the message."""
 
     code: int
     message: str
@@ -118,7 +118,7 @@ class ProcessingError:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who asked for a change, for the audit (part D): the app, its key's last four characters."""
+    """The author of a change, for the audit (part D): the app, its key's last four characters."""
 
     app: EntityId
     key_last4: str

@@ -76,7 +76,7 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Lane:
-    """What waits for one shard. `backoff_s`: 0 while the shard answers."""
+    """The orders that wait for one shard. `backoff_s`: 0 while the shard answers."""
 
     connection: ShardConnection
     waiting: deque[_Waiter] = field(default_factory=deque)
@@ -101,7 +101,7 @@ class LedgerClient:
         self._bounds = bounds
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
-        """What becomes of each order, in order; at the latest at its deadline."""
+        """The outcome of each order, in order; at the latest at its deadline."""
         admitted = [self._admit(order) for order in orders]
         try:
             return [

@@ -55,7 +55,7 @@ class JournalStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PageBounds:
-    """Which part of a list: see part A, Lists. `is_ascending` when only `after` was given, or by
+    """A part of a list: see part A, Lists. `is_ascending` when only `after` was given, or by
     `sort`. Bounds are exclusive and need not exist."""
 
     limit: int
@@ -75,7 +75,7 @@ class ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class KeyOwner:
-    """Who a key belongs to."""
+    """The owner of a key."""
 
     app: EntityId
     last4: str
@@ -83,7 +83,7 @@ class KeyOwner:
 
 
 class ReadStore(Protocol):
-    """What doors read. Never older than the last reply of a shard. All may raise StorageDown."""
+    """Reads for the API, never older than the last reply of a shard. All may raise StorageDown."""
 
     async def key_owner(self, digest: str) -> KeyOwner | None: ...
 

@@ -101,7 +101,7 @@ class SqlJournalStore:
     async def operations(
         self, operations: Sequence[str], keys: Sequence[tuple[EntityId, BookId, str]]
     ) -> list[OperationRow]:
-        """What became of these operations, and of these (app, book, idempotency key)."""
+        """The outcomes of these operations, and of these (app, book, idempotency key)."""
         async with self._database.reading() as connection:
             return await self._state.operations(connection, operations, keys)
 

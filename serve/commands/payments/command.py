@@ -186,7 +186,7 @@ def _base(url: str, settings: Settings) -> str:
 
 
 def _answer(base: str, method: str, path: str, key: str, body: dict[str, Any] | None = None) -> Any:
-    """What a call of the operator's gives; None when it gives nothing."""
+    """The answer to a call of the operator's; None when it gives nothing."""
     try:
         response = httpx.request(
             method,

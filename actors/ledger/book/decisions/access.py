@@ -1,4 +1,4 @@
-"""Who may give which order (A1, T11, part D), decided in the book so that revoking an app takes
+"""The access of apps to orders (A1, T11, part D), decided in the book so that revoking an app takes
 effect with the very next order (A2).
 
     create an app                             anybody, without credentials

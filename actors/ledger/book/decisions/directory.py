@@ -48,7 +48,7 @@ def decide_in_directory(
 def _decide_recovery(
     entities: Entities, command: RecoverApp, own: EntityId, *, by_operator: bool
 ) -> BookDecision:
-    """Whoever presents a code is not told whether the app or the code is wrong."""
+    """Refuses a code, and does not tell whether the app or the code is wrong."""
     app = entities.get(command.app)
     if by_operator:
         if not isinstance(app, App):

@@ -28,7 +28,7 @@ MAY_NOT_CHARGE = '"canChargeCard":false'
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a list's query looks like, whatever the values in it."""
+    """The form of a list's query, whatever the values in it."""
 
     has_before: bool
     has_after: bool
