@@ -83,8 +83,8 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
 
 
 def _claim(merchant: Merchant) -> JsonDocument:
-    """The calls that a merchant may make: everything there is, once it may trade. No call transfers money to a
-    card."""
+    """The calls that a merchant may make: all there are, once it may trade. No call transfers money
+    to a card."""
     may_trade = merchant.may_trade
     return {
         "canChargeCard": may_trade,
