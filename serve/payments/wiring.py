@@ -182,9 +182,10 @@ async def _ledger(settings: Settings, clock: Clock) -> LedgerClient:
     check_cluster(url, sum(1 for node in nodes if node["Alive"]))
     await upgrade(url)
     shards = ShardMap(settings.ledger.shards)
-    release = await asyncio.to_thread(release_of, url)
+    bounds = ShardBounds(cache_bytes_max=settings.ledger.cache_bytes_max)
+    release = await asyncio.to_thread(release_of, url, str(bounds))
     specs = [
-        ShardSpec(shards, number, partial(_open_journal, url), clock, ShardBounds(), release)
+        ShardSpec(shards, number, partial(_open_journal, url), clock, bounds, release)
         for number in range(shards.count)
     ]
     handles = await asyncio.to_thread(start_shards, specs, NAMESPACE)

@@ -10,6 +10,7 @@ from tollgate.serve.settings.values import BadValueError, duration, text, whole_
 DEFAULT_FILE = Path("payments") / "ledger.sqlite"
 SQLITE_PREFIX = "sqlite:///"
 SHARDS_MAX = 256
+CACHE_BYTES_MIN, CACHE_BYTES_MAX = 2**20, 2**40
 PREFIXES = (SQLITE_PREFIX, "postgresql://")
 
 
@@ -37,6 +38,13 @@ class LedgerSettings:
 
     shards: int = setting(
         "LEDGER_SHARDS", whole_number(1, SHARDS_MAX), "1", "actors that share the ledger's books"
+    )
+
+    cache_bytes_max: int = setting(
+        "LEDGER_CACHE_BYTES_MAX",
+        whole_number(CACHE_BYTES_MIN, CACHE_BYTES_MAX),
+        "134217728",
+        "memory of each shard for books and transactions that were used last",
     )
 
     backup: str = setting(

@@ -72,6 +72,7 @@ class LedgerShard:
             "epoch": self._epoch,
             "waiting": shard.depth,
             "books": shard.books,
+            "cached_bytes": shard.cached_bytes,
             **asdict(shard.figures),
         }
 

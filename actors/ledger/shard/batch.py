@@ -27,12 +27,14 @@ from tollgate.actors.ledger.shard.idempotency import KnownOperations, replayed
 
 class SpeculativeState:
     """The books as one batch sees them. `heads`, `entities`: None for what is known not to exist.
+    `sizes`: of those that do exist, the length of what is stored of them.
     `before`: the state of the batch before, closed; None when all it made can be read elsewhere."""
 
     def __init__(self, before: "SpeculativeState | None" = None) -> None:
         self.before = before
         self.heads: dict[BookId, Head | None] = {}
         self.entities: dict[EntityId, Entity | None] = {}
+        self.sizes: dict[str, int] = {}
         self._operations = KnownOperations()
         self._entries: list[Entry] = []
         self._new_operations: list[OperationRow] = []
@@ -55,19 +57,27 @@ class SpeculativeState:
         """Takes what the batch before has of these: it holds now, and what is stored does not."""
         if self.before is None:
             return
+        books, entities = tuple(books), tuple(entities)
         heads, made = self.before.heads, self.before.entities
         self.heads.update((book, heads[book]) for book in books if book in heads)
         self.entities.update((each, made[each]) for each in entities if each in made)
+        sizes = self.before.sizes
+        self.sizes.update((each, sizes[each]) for each in (*books, *entities) if each in sizes)
 
     def decide(self, order: Order, now_ms: int) -> Done | Refusal:
         """Decide an order that is new, whose head and entities are here; its effect stays here."""
         step = execute(self.heads[order.book], self.entities, order, now_ms)
         if isinstance(step, Refusal):
             return step
-        self._add(rows(order, step))
+        written = rows(order, step)
+        self._add(written)
         if step.entries:
             self.heads[order.book] = step.head
         self.entities.update(step.entities)
+        self.sizes.update((head.book, len(head.state)) for head in written.heads)
+        self.sizes.update(
+            (row.id, len(row.state)) for row in written.entities if row.id in step.entities
+        )
         return step.reply
 
     def _add(self, part: Commit) -> None:

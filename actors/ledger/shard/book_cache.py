@@ -1,11 +1,14 @@
 """The books in memory: heads and entities, fetched when an order needs them.
 
-Both caches are bounded: a book that nobody asks for makes room, and is fetched again when somebody
-does. They hold only what is durable. The shard is the only writer of its books, so what it holds is
-what is stored, as long as its epoch is the newest.
+Both caches are bounded, in entries and in bytes, half of the budget each: what nobody asks for
+makes room, and is fetched again when somebody does. What is stored of a thing as text takes twice
+as much as values, as measured, and its place in a cache some more; what is larger than the budget
+is fetched each time. They hold only what is durable. The shard is the only writer of its books, so
+what it holds is what is stored, as long as its epoch is the newest.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
@@ -17,19 +20,42 @@ from tollgate.actors.ledger.shard.batch import SpeculativeState
 from tollgate.actors.ledger.shard.idempotency import idempotency_key
 from tollgate.actors.ledger.storage.store import JournalStore
 
+Value = TypeVar("Value", covariant=True)
+PLACE_BYTES = 256
+BYTES_PER_CHARACTER = 2
+
+
+class _Kept(NamedTuple, Generic[Value]):
+    """`size`: the length of what is stored of it."""
+
+    value: Value
+    size: int
+
+
+def _weight(kept: _Kept[Any]) -> int:
+    return PLACE_BYTES + BYTES_PER_CHARACTER * kept.size
+
 
 class BookCache:
     """Loads what a batch needs into its speculative state, and keeps what is durable of it."""
 
-    def __init__(self, store: JournalStore, books_max: int, entities_max: int) -> None:
+    def __init__(
+        self, store: JournalStore, books_max: int, entities_max: int, bytes_max: int
+    ) -> None:
+        half = bytes_max // 2
         self._store = store
-        self._heads: LruCache[BookId, Head] = LruCache(books_max)
-        self._entities: LruCache[EntityId, Entity] = LruCache(entities_max)
+        self._heads: LruCache[BookId, _Kept[Head]] = LruCache(books_max, half, _weight)
+        self._entities: LruCache[EntityId, _Kept[Entity]] = LruCache(entities_max, half, _weight)
 
     @property
     def books(self) -> int:
         """Books whose heads are in memory."""
         return len(self._heads)
+
+    @property
+    def bytes(self) -> int:
+        """What heads and entities in memory weigh."""
+        return self._heads.weight + self._entities.weight
 
     async def load(self, orders: Sequence[Order], state: SpeculativeState) -> None:
         """Loads what deciding these orders takes: one query each for operations, heads and
@@ -43,32 +69,43 @@ class BookCache:
 
     async def _load_heads(self, books: set[BookId], state: SpeculativeState) -> None:
         state.inherit(books - state.heads.keys(), ())
-        found = {book: self._heads.get(book) for book in sorted(books - state.heads.keys())}
-        if absent := [book for book, head in found.items() if head is None]:
+        wanted = sorted(books - state.heads.keys())
+        found = {book: self._heads.get(book) for book in wanted}
+        if absent := [book for book, kept in found.items() if kept is None]:
             stored = await self._store.heads(absent)
-            found.update((book, head_of_row(row)) for book, row in stored.items())
+            found.update(
+                (book, _Kept(head_of_row(row), len(row.state))) for book, row in stored.items()
+            )
         # (only now: what cannot be read is not known to be absent)
-        state.heads.update(found)
+        state.heads.update((book, kept and kept.value) for book, kept in found.items())
+        state.sizes.update((book, kept.size) for book, kept in found.items() if kept)
 
     async def load_entities(self, orders: Iterable[Order], state: SpeculativeState) -> None:
-        """Loads what the commands need, and what they turn out to need once that is known."""
+        """What the commands need, and what they turn out to need once that is known."""
         known = state.entities
         while wanted := {each for order in orders for each in needs(order.command, known)}:
             state.inherit((), wanted)
             found = {each: self._entities.get(each) for each in sorted(wanted - known.keys())}
-            if absent := [each for each, entity in found.items() if entity is None]:
-                stored = await self._store.entities(absent)
-                found.update((each, entity_of_row(row)) for each, row in stored.items())
-            known.update(found)
+            if absent := [each for each, kept in found.items() if kept is None]:
+                found.update(await self._stored(absent))
+            known.update((each, kept and kept.value) for each, kept in found.items())
+            state.sizes.update((each, kept.size) for each, kept in found.items() if kept)
+
+    async def _stored(self, absent: Sequence[EntityId]) -> dict[EntityId, _Kept[Entity] | None]:
+        found: dict[EntityId, _Kept[Entity] | None] = {}
+        for each, row in (await self._store.entities(absent)).items():
+            entity = entity_of_row(row)
+            found[each] = None if entity is None else _Kept(entity, len(row.state))
+        return found
 
     def apply(self, state: SpeculativeState) -> None:
         """The speculative state is durable now. What was only read is kept as well, if it is of the
         books at hand: of others this shard is not the writer."""
         for book, head in state.heads.items():
             if head is not None:
-                self._heads.put(book, head)
+                self._heads.put(book, _Kept(head, state.sizes[book]))
         for each, entity in state.entities.items():
             if entity is None:
                 self._entities.discard(each)
             elif entity.book in state.heads:
-                self._entities.put(each, entity)
+                self._entities.put(each, _Kept(entity, state.sizes[each]))

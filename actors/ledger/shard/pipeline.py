@@ -69,13 +69,15 @@ _DECIDED = Indefinite("it is being done, or was: ask again for its answer")
 
 @dataclass(frozen=True, slots=True)
 class ShardBounds:
-    """The named ends of everything that grows. `recent_outcomes_max`: operations whose outcome is
-    remembered, so that a late copy hears the same."""
+    """The named ends of everything that grows. `cache_bytes_max`: of heads and entities together.
+    `recent_outcomes_max`: operations whose outcome is remembered, so that a late copy hears the
+    same."""
 
     mailbox_max: int = 4_096
     batch_max: int = 256
     books_max: int = 4_096
     entities_max: int = 65_536
+    cache_bytes_max: int = 128 * 2**20
     recent_outcomes_max: int = 16_384
 
 
@@ -134,7 +136,9 @@ class Shard:
         self._alone = 0
         self._refused_commit: BrokenCommit | None = None
         self._end: BaseException | None = None
-        self._book_cache = BookCache(store, bounds.books_max, bounds.entities_max)
+        self._book_cache = BookCache(
+            store, bounds.books_max, bounds.entities_max, bounds.cache_bytes_max
+        )
         self._recent_outcomes: LruCache[str, OrderOutcome] = LruCache(bounds.recent_outcomes_max)
         self.figures = ShardFigures()
 
@@ -147,6 +151,11 @@ class Shard:
     def books(self) -> int:
         """Books whose heads are in memory."""
         return self._book_cache.books
+
+    @property
+    def cached_bytes(self) -> int:
+        """What heads and entities in memory weigh."""
+        return self._book_cache.bytes
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """The outcome of each order, in order, once that is durable."""

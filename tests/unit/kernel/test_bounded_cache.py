@@ -35,3 +35,19 @@ def test_a_value_is_taken_out() -> None:
 def test_it_holds_something() -> None:
     with pytest.raises(AssertionError, match="at least one"):
         LruCache(0)
+
+
+def test_values_have_a_weight() -> None:
+    cache: LruCache[str, str] = LruCache(9, 5, len)
+    cache.put("a", "aa")
+    cache.put("b", "bb")
+    cache.put("a", "aaa")
+    assert cache.weight == 5
+    cache.put("c", "cc")
+    assert [cache.get(key) for key in "abc"] == ["aaa", None, "cc"]
+    cache.discard("a")
+    cache.discard("a")
+    assert cache.weight == 2
+    cache.put("d", "dddddd")
+    # What is too heavy by itself drives nobody out.
+    assert (cache.get("c"), cache.get("d"), cache.weight) == ("cc", None, 2)

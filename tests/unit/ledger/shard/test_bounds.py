@@ -8,7 +8,14 @@ import pytest
 
 from tests.support.ledger.books import ABSENT, Books, authorise, open_shop
 from tests.support.ledger.shard import Writer, authorised, quiet, run, void
-from tollgate.actors.ledger.law.commands import AddWebhook, Order, Refund, RemoveWebhook
+from tollgate.actors.ledger.law.commands import (
+    AddWebhook,
+    Authorise,
+    Order,
+    Refund,
+    RemoveWebhook,
+    Void,
+)
 from tollgate.actors.ledger.law.outcomes import Done, Indefinite, Refusal, RefusalReason, TurnedAway
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
@@ -88,6 +95,53 @@ def test_books_make_room_and_come_back() -> None:
         assert writer.store.calls["heads"] == 4
 
     run(scenario, shop, ShardBounds(books_max=1))
+
+
+def large(amount: int) -> Authorise:
+    """A payment with 50 kB of the merchant's own."""
+    return replace(authorise(amount), custom=f'"{"x" * 50_000}"')
+
+
+def test_large_books_stay_in_the_bytes_that_they_have_and_come_back_whole() -> None:
+    budget = 1_000_000
+
+    async def scenario(writer: Writer) -> None:
+        transactions = []
+        for number in range(12):
+            done = await writer.do(large(100 + number))
+            assert isinstance(done, Done)
+            transactions.append(EntityId(json.loads(done.body)["transaction"]["id"]))
+            assert 0 < writer.shard.cached_bytes <= budget
+        writer.store.calls.clear()
+        # Those that came last are here, ...
+        for transaction in transactions[-4:]:
+            await writer.do(Void(transaction, 50))
+        assert writer.store.calls["entities"] == 0
+        # ... the others made room, and are what they were.
+        for number, transaction in enumerate(transactions):
+            done = await writer.do(Void(transaction, 10))
+            assert isinstance(done, Done)
+            left = 90 + number - (50 if transaction in transactions[-4:] else 0)
+            assert json.loads(done.body)["transaction"]["pendingAmount"] == left
+            assert writer.shard.cached_bytes <= budget
+        assert writer.store.calls["entities"] == 12
+
+    run(scenario, bounds=ShardBounds(cache_bytes_max=budget))
+
+
+def test_what_is_larger_than_the_cache_is_fetched_each_time() -> None:
+    async def scenario(writer: Writer) -> None:
+        done = await writer.do(large(100))
+        assert isinstance(done, Done)
+        transaction = EntityId(json.loads(done.body)["transaction"]["id"])
+        small = await authorised(writer)
+        for _ in range(2):
+            assert isinstance(await writer.do(Void(transaction, 10)), Done)
+            assert isinstance(await writer.do(Void(small, 1)), Done)
+        assert writer.store.calls["entities"] == 2
+        assert writer.shard.cached_bytes <= 100_000
+
+    run(scenario, bounds=ShardBounds(cache_bytes_max=100_000))
 
 
 def test_what_is_gone_is_gone_from_memory_too() -> None:
