@@ -236,6 +236,14 @@ FORBIDDEN = [
         "tollgate.serve.wiring.new_run",
     ),
     ("actors/ratelimit/actor.py", "from ...serve import wiring", "tollgate.serve.wiring"),
+    *(
+        (
+            f"serve/catalog_auth/{room}/walk.py",
+            f"from tollgate.serve.catalog_auth import {asking}",
+            f"tollgate.serve.catalog_auth.{asking}",
+        )
+        for room, asking in (("document", "rules"), ("rules", "verdict"), ("verdict", "api"))
+    ),
     (
         "actors/ratelimit/actor.py",
         "from tollgate.actors.ledger import money",

@@ -20,10 +20,12 @@ from msgspec import Raw, Struct
 from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.api.problems import NotJson, ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
-from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
+from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Document
+from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import Path, Severity
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options
 
@@ -67,6 +69,10 @@ class Envelope:
     ancestors: Ancestors
     options: Options
     rest: Mapping[str, Any]
+
+    def located(self) -> Document:
+        """The document as the rules look at it."""
+        return locate(self.root, self.ancestors, self.options.version, self.text)
 
 
 @dataclass(frozen=True, slots=True)

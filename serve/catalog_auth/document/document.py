@@ -15,8 +15,8 @@ from enum import Enum, StrEnum
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.findings import Path
 
 # What a holder's `refs` is when it has no such member.
 MISSING: UnsetType = UNSET

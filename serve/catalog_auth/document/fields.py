@@ -41,3 +41,8 @@ def lost_fields(type_: str, flows: Mapping[str, object]) -> list[str]:
         and isinstance(value, dict if name in ("scopes", "parameters") else str)
     ]
     return found if any(isinstance(flows[name], str) for name in found) else []
+
+
+def is_string_list(value: object) -> bool:
+    """An array of strings; it may be empty."""
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -10,8 +10,7 @@ from tollgate.serve.catalog_auth.document.document import (
     Kind,
     MisplacedField,
 )
-from tollgate.serve.catalog_auth.document.reverse_path import ReversePath, forward_path
-from tollgate.serve.catalog_auth.rules.findings import Path
+from tollgate.serve.catalog_auth.document.paths import Path, ReversePath, forward_path
 
 # Of those in places without meaning, which do no harm, so many are told.
 MISPLACED_MAX = 1_000

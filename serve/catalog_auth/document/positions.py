@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from msgspec.json import encode
 
-from tollgate.serve.catalog_auth.rules.findings import Path
+from tollgate.serve.catalog_auth.document.paths import Path
 
 # What is quoted by a backslash, and so is no end of a text.
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)

@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from tollgate.serve.catalog_auth.rules.findings import REDACTED_LENGTH, redacted
+from tollgate.serve.catalog_auth.document.shown_values import REDACTED_LENGTH, redacted
 
 # A secret that is no longer than this begins nowhere in particular: it would be found everywhere.
 _START_LENGTH = REDACTED_LENGTH + 1

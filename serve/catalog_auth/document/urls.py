@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from urllib.parse import SplitResult, unquote, unquote_plus, urlsplit
 
-from tollgate.serve.catalog_auth.rules.findings import shown
+from tollgate.serve.catalog_auth.document.shown_values import shown
 
 # Longer texts are not looked at as URLs.
 URL_LENGTH_MAX = 8_192

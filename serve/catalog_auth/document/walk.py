@@ -16,8 +16,8 @@ from tollgate.serve.catalog_auth.document.document import (
     References,
     Scheme,
 )
-from tollgate.serve.catalog_auth.rules.findings import Path
-from tollgate.serve.catalog_auth.verdict.schema_validity.shapes import is_string_list
+from tollgate.serve.catalog_auth.document.fields import is_string_list
+from tollgate.serve.catalog_auth.document.paths import Path
 
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.OTHER}
 

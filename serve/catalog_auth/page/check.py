@@ -21,8 +21,8 @@ from tollgate.serve.catalog_auth.repair.fixes import fix
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.formats.text import number
-from tollgate.serve.catalog_auth.verdict.judgement import judge_value
-from tollgate.serve.catalog_auth.verdict.report import Options
+from tollgate.serve.catalog_auth.verdict.judgement import judge_value, located
+from tollgate.serve.catalog_auth.verdict.report import Options, verdict_on
 
 ALL = "all"
 NAME = "document"
@@ -80,7 +80,7 @@ def _repaired(root: JsonValue, raw: bytes, options: Options, repair: str) -> tup
 
 
 def _judged(view: View, root: JsonValue, raw: bytes, options: Options) -> View:
-    judged = judge_value(root, raw, NAME, options)
     document = locate(root, version=options.version, raw=raw)
+    judged = located(NAME, verdict_on(document, options, raw), raw)
     targets, targets_in_all = shown_targets(document, judged.verdict.findings)
     return replace(view, result=result_of(judged, view.text, targets, targets_in_all))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from tollgate.serve.catalog_auth.document.document import MISSING, Document, Holder, HolderKind
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.page.view import (
     TARGETS_MAX,
     ShownAlternative,
@@ -19,7 +20,7 @@ from tollgate.serve.catalog_auth.resolve.steps import (
 )
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget as Named
 from tollgate.serve.catalog_auth.resolve.target import By, NoTarget
-from tollgate.serve.catalog_auth.rules.findings import Finding, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding
 
 WAYS_MAX = 8
 KINDS = {

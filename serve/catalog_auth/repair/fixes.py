@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
+from tollgate.serve.catalog_auth.document.paths import Path, pointer
 from tollgate.serve.catalog_auth.repair.json_patch import Places, patched
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation, Path, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation
 from tollgate.serve.catalog_auth.verdict.report import (
     DEFAULT_OPTIONS,
     Options,

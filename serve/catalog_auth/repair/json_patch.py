@@ -7,7 +7,8 @@ so that a step costs the members on its way, not the document.
 from collections.abc import Iterable
 
 from tollgate.actors.kernel.json_value import JsonValue
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path, pointer
+from tollgate.serve.catalog_auth.document.paths import Path, pointer
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation
 
 # The index of RFC 6902 for "behind the last one".
 END = "-"

@@ -27,19 +27,14 @@ from tollgate.serve.catalog_auth.document.document import (
 )
 from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, TYPED_FIELDS
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import SUBJECT_TOKEN_TYPE
 from tollgate.serve.catalog_auth.repair.json_patch import patched
-from tollgate.serve.catalog_auth.rules.findings import (
-    Fix,
-    Operation,
-    Path,
-    Severity,
-    shown,
-    steps_below,
-)
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, steps_below
+from tollgate.serve.catalog_auth.schema_validity.official import is_schema_valid
 from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate
-from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 
 _EXTENSIONS = "stac_extensions"
 # Names that the schema of v1.0.0 takes for fields of a scheme, where schemes have their names.

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tollgate.actors.kernel.json_value import JsonValue
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.repair.json_patch import END
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Path
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
 _INDENT = re.compile(r"\n([ \t]*)\Z")

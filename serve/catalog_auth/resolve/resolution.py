@@ -16,6 +16,7 @@ from tollgate.serve.catalog_auth.document.document import (
     HolderKind,
     Scheme,
 )
+from tollgate.serve.catalog_auth.document.paths import Path, pointer
 from tollgate.serve.catalog_auth.objects.storage_schemes import SCHEMES_MAX
 from tollgate.serve.catalog_auth.resolve.alternatives import (
     LOOKS_LIKE_A_PLACEHOLDER,
@@ -51,7 +52,7 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     holds_placeholder,
 )
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget, FoundTarget, NoTarget, aim
-from tollgate.serve.catalog_auth.rules.findings import Finding, Path, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding
 
 # The type of the alternative that needs no scheme.
 PUBLIC = "none"

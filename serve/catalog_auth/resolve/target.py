@@ -7,6 +7,7 @@ from enum import Enum
 from urllib.parse import urljoin
 
 from tollgate.serve.catalog_auth.document.document import Document, Holder, HolderKind, Kind
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.urls import scheme_of
 from tollgate.serve.catalog_auth.objects.storage_schemes import (
     SCHEMES_MAX,
@@ -21,7 +22,6 @@ from tollgate.serve.catalog_auth.resolve.secret_removal import (
     mapping_without_secrets,
     without_secrets,
 )
-from tollgate.serve.catalog_auth.rules.findings import pointer
 
 NEAR_NAMES_MAX = 3
 

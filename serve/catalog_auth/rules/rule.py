@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from tollgate.serve.catalog_auth.document.document import Document
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.redaction import Redaction
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Path, Severity, Suggestion
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Severity, Suggestion
 
 
 class Subject(Enum):

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
+from tollgate.serve.catalog_auth.document.paths import Path, pointer
 from tollgate.serve.catalog_auth.document.positions import TextPosition, positions
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Path, Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Severity
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options, Verdict, validate
 
 

@@ -14,18 +14,18 @@ from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Document, Kind
 from tollgate.serve.catalog_auth.document.locator import locate, locate_features
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.findings import (
     Finding,
     Fix,
-    Path,
     Severity,
     Suggestion,
     steps_below,
 )
 from tollgate.serve.catalog_auth.rules.rule import FINDINGS_MAX, FindingReport, Profile
 from tollgate.serve.catalog_auth.rules.runner import plan, run
-from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
+from tollgate.serve.catalog_auth.schema_validity.official import is_schema_valid
 
 # What the fixes of all features add is no more than this; findings beyond have no fix.
 REPAIR_BYTES_MAX = 1024 * 1024
@@ -92,7 +92,13 @@ def validate(
     `raw` is the text that `root` was decoded from: repeated members show only there, and it is
     faster with it.
     """
-    document = locate(root, ancestors, options.version, raw)
+    return verdict_on(locate(root, ancestors, options.version, raw), options, raw)
+
+
+def verdict_on(
+    document: Document, options: Options = DEFAULT_OPTIONS, raw: bytes | None = None
+) -> Verdict:
+    """The verdict on a document that was located in `raw`, for the version of the options."""
     features: list[Document] = []
     if document.kind is Kind.ITEM_COLLECTION:
         features, is_exact = locate_features(document, options.version, raw)

@@ -8,11 +8,11 @@ import click
 
 from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.positions import repeated_members
 from tollgate.serve.catalog_auth.repair.fixes import Fixed, SuggestionChoice
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.repair.text_patch import patched_text
-from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.formats.text import number, verdict_line
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument

@@ -9,14 +9,14 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
-from tollgate.serve.catalog_auth.rules.rule import CatalogRule
-from tollgate.serve.catalog_auth.rules.rule_description import (
+from tollgate.serve.catalog_auth.api.rule_descriptions import (
     example_text,
     judged_example,
     rule_in_full,
     rule_members,
 )
+from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.verdict.formats.text import (
     block,
     left_out_lines,

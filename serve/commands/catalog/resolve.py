@@ -8,6 +8,7 @@ import click
 
 from tollgate.serve.catalog_auth.document.document import MISSING, Document, HolderKind
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.page.targets import told_in_short, ways_of
 from tollgate.serve.catalog_auth.page.view import ShownAlternative
 from tollgate.serve.catalog_auth.resolve.available_credentials import (
@@ -18,9 +19,9 @@ from tollgate.serve.catalog_auth.resolve.resolution import resolve as resolved
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By, NoTarget
 from tollgate.serve.catalog_auth.resolve.wire import no_target_text, resolution_json
-from tollgate.serve.catalog_auth.rules.findings import Finding, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding
 from tollgate.serve.catalog_auth.verdict.judgement import UnusableDocument
-from tollgate.serve.catalog_auth.verdict.report import validate
+from tollgate.serve.catalog_auth.verdict.report import verdict_on
 from tollgate.serve.commands.catalog.files import (
     STDIN,
     CatalogFile,
@@ -50,8 +51,8 @@ def resolve(
     """
     file = _file(name)
     above = NearbyAncestors().of(file)
-    findings = validate(file.root, ancestors=above, raw=file.raw).findings
     document = locate(file.root, above, raw=file.raw)
+    findings = verdict_on(document, raw=file.raw).findings
     holdings = AvailableCredentials(tuple(map(AvailableCredential, held)))
     found = [
         _found(document, wanted, holdings, findings, base) for wanted in _wanted(document, target)

@@ -13,9 +13,10 @@ from tests.support.catalog_auth.data import (
     specified_cases,
 )
 from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate, validate_raw
 

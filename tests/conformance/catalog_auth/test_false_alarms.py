@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from tests.support.catalog_auth.data import public_documents
 from tollgate.serve.catalog_auth.document.decoding import decode
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.registries.secret_shapes import find_secrets
-from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.verdict.report import validate_raw
 
 # Each with the reason why its publisher would agree, or would not mind.

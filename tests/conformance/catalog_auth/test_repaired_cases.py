@@ -5,8 +5,8 @@ from itertools import product
 
 from tests.support.catalog_auth.data import public_documents, specified_cases
 from tests.support.catalog_auth.repairs import check_fixes, check_migration, check_repair
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.verdict.report import validate
 
 # What stands in these cases and nobody may read in a finding.

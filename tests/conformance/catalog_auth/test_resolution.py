@@ -12,13 +12,13 @@ from tests.support.catalog_auth.data import own_cases, public_documents, specifi
 from tests.support.catalog_auth.mutations import mutated
 from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.registries.secret_shapes import find_secret
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import pointer
 
 PLACE = re.compile(r"\$\{([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\}")
 MUTATIONS = 2_000

@@ -20,8 +20,8 @@ from tests.support.catalog_auth.data import (
 from tests.support.catalog_auth.mutations import EXCHANGE, OLD, mutated, schema
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.verdict.schema_validity.metaschema import is_schema, offences
-from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
+from tollgate.serve.catalog_auth.schema_validity.metaschema import is_schema, offences
+from tollgate.serve.catalog_auth.schema_validity.official import is_schema_valid
 
 DIFFERENCES = Path(__file__).with_name("known_differences.yaml")
 MUTATIONS = 20_000

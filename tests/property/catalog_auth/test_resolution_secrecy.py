@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tests.support.catalog_auth.documents import Json, item, resolved
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
 from tollgate.serve.catalog_auth.resolve.secret_removal import WITHHELD, without_secrets
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
-from tollgate.serve.catalog_auth.rules.findings import pointer
 
 TAIL = "SHOULDNEVERBESEEN99"
 SECRETS = (

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from tests.support.catalog_auth.mutations import EXCHANGE, FIELDS, FLOW_KEYS, OLD, TYPES, mutated
 from tollgate.serve.catalog_auth.document.document import Ancestors, Kind
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.positions import positions
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate, validate_raw
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Severity, pointer
+from tollgate.serve.catalog_auth.document.paths import pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options, validate
 

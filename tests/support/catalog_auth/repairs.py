@@ -8,14 +8,14 @@ from typing import Any
 import jsonpatch
 
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version, same_identifier
 from tollgate.serve.catalog_auth.repair.fixes import SuggestionChoice, fix
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.repair.migration import Migrated, migrate
-from tollgate.serve.catalog_auth.rules.findings import pointer
+from tollgate.serve.catalog_auth.schema_validity.official import is_schema_valid
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 from tollgate.serve.catalog_auth.verdict.report import Verdict, validate
-from tollgate.serve.catalog_auth.verdict.schema_validity.official import is_schema_valid
 
 
 def check_fixes(document: Any) -> None:

@@ -25,12 +25,12 @@ from tollgate.serve.catalog_auth.api.problems import ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.api.queries import RULES_LENGTH_MAX, VERSION_PATTERN, OptionsQuery
 from tollgate.serve.catalog_auth.api.queries import QueryParameters as Parameters
 from tollgate.serve.catalog_auth.api.schemas import FixedReply, MigratedReply, component
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.repair.fixes import Fixed, SuggestionChoice
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.repair.migration import NotMigrated
 from tollgate.serve.catalog_auth.repair.migration import migrate as migrated
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, patch_of, reply_of
 
 NAME = "document"

@@ -15,7 +15,6 @@ from tollgate.serve.catalog_auth.api.envelopes import opened, shape_problem
 from tollgate.serve.catalog_auth.api.problems import ProblemCause, Unprocessable
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.schemas import ResolutionReply, ResolveEnvelope, component
-from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.resolve.available_credentials import (
     HELD_MAX,
     AvailableCredential,
@@ -24,7 +23,7 @@ from tollgate.serve.catalog_auth.resolve.available_credentials import (
 from tollgate.serve.catalog_auth.resolve.resolution import resolve as resolved
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By, NoTarget
 from tollgate.serve.catalog_auth.resolve.wire import no_target_text, resolution_json
-from tollgate.serve.catalog_auth.verdict.report import validate
+from tollgate.serve.catalog_auth.verdict.report import verdict_on
 
 KNOWN = frozenset({"target", "available", "base", "recipes"})
 DOMAINS_MAX = 100
@@ -72,8 +71,8 @@ async def resolve(request: Request, query: Annotated[OptionsQuery, Query()]) -> 
 def _resolve(context: CatalogContext, raw: bytes, query: OptionsQuery) -> Response:
     envelope = opened(raw, context.options, query.asked(), KNOWN)
     asked = _read(envelope.rest)
-    verdict = validate(envelope.root, envelope.options, envelope.ancestors, envelope.text)
-    document = locate(envelope.root, envelope.ancestors, envelope.options.version, envelope.text)
+    document = envelope.located()
+    verdict = verdict_on(document, envelope.options, envelope.text)
     found = resolved(
         document,
         _target(asked.target),

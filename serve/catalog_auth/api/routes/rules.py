@@ -10,13 +10,7 @@ from tollgate.serve.catalog_auth.api.call_descriptions import JSON, OF_QUERIES, 
 from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
 from tollgate.serve.catalog_auth.api.problems import NotFoundProblem
 from tollgate.serve.catalog_auth.api.queries import NoQuery
-from tollgate.serve.catalog_auth.api.schemas import RuleInFull, RuleReply, VersionReply, component
-from tollgate.serve.catalog_auth.document.versions import LATEST, Version
-from tollgate.serve.catalog_auth.page.rendering import HTML, rendered
-from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import pointer
-from tollgate.serve.catalog_auth.rules.rule import CatalogRule
-from tollgate.serve.catalog_auth.rules.rule_description import (
+from tollgate.serve.catalog_auth.api.rule_descriptions import (
     as_lines,
     example_text,
     judged_example,
@@ -24,6 +18,12 @@ from tollgate.serve.catalog_auth.rules.rule_description import (
     rule_in_full,
     rule_members,
 )
+from tollgate.serve.catalog_auth.api.schemas import RuleInFull, RuleReply, VersionReply, component
+from tollgate.serve.catalog_auth.document.paths import pointer
+from tollgate.serve.catalog_auth.document.versions import LATEST, Version
+from tollgate.serve.catalog_auth.page.rendering import HTML, rendered
+from tollgate.serve.catalog_auth.rules.catalogue import RULES
+from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.rules.source_links import segments
 
 RULES_KEPT_FOR = "public, max-age=300"

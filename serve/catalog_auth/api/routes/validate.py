@@ -32,8 +32,7 @@ from tollgate.serve.catalog_auth.verdict.formats.sarif import MEDIA_TYPE as SARI
 from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
 from tollgate.serve.catalog_auth.verdict.formats.text import as_text
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, located, reply_of
-from tollgate.serve.catalog_auth.verdict.report import Verdict
-from tollgate.serve.catalog_auth.verdict.report import validate as validated
+from tollgate.serve.catalog_auth.verdict.report import Verdict, verdict_on
 
 # What a document from the wire is called where files have names.
 NAME = "document"
@@ -82,7 +81,7 @@ async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()
 
     def judge(line: bytes) -> Json:
         # (to find a place in a line takes longer than to judge it, and tells a machine nothing)
-        return reply_of(Judged(NAME, verdict_on(opened(line, context.options, asked)), {}))
+        return reply_of(Judged(NAME, envelope_verdict(opened(line, context.options, asked)), {}))
 
     lumps = bulk_results(
         body_chunks(request),
@@ -95,9 +94,9 @@ async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()
 
 def judged_envelope(envelope: Envelope, raw: bytes) -> Judged:
     """The judgement of an envelope; places are those in the whole body."""
-    return located(NAME, verdict_on(envelope), raw, envelope.within)
+    return located(NAME, envelope_verdict(envelope), raw, envelope.within)
 
 
-def verdict_on(envelope: Envelope) -> Verdict:
+def envelope_verdict(envelope: Envelope) -> Verdict:
     """The verdict on what is in an envelope."""
-    return validated(envelope.root, envelope.options, envelope.ancestors, envelope.text)
+    return verdict_on(envelope.located(), envelope.options, envelope.text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.resolve.steps import (
     PLACEHOLDER,
     Alternative,
@@ -15,7 +16,6 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     RecipeStep,
     StepRequest,
 )
-from tollgate.serve.catalog_auth.rules.findings import shown
 
 _SESSION = (
     "session = requests.Session()",

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from tollgate.actors.kernel.json_value import JsonValue
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.objects.urls import https_url
 from tollgate.serve.catalog_auth.resolve.steps import (
     PLACEHOLDER,
@@ -27,7 +28,6 @@ from tollgate.serve.catalog_auth.resolve.steps import (
     StepRequest,
     placeholder,
 )
-from tollgate.serve.catalog_auth.rules.findings import shown
 
 ENCODE = """encoded() { jq --null-input --raw-output --arg v "$1" '$v | @uri'; }"""
 _CURL = "curl --fail --silent --show-error --globoff"

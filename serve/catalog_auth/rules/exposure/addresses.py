@@ -6,9 +6,10 @@ from functools import lru_cache
 from publicsuffixlist import PublicSuffixList
 
 from tollgate.serve.catalog_auth.document.document import Document, HolderKind
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.urls import host_of, http_url, origin_of, shown_url
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
 from tollgate.serve.net.public_addresses import address_of, exposure_of

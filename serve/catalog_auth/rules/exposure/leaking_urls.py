@@ -5,6 +5,8 @@ when nobody wants their findings.
 """
 
 from tollgate.serve.catalog_auth.document.document import AccessGroup, Document
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import REDACTED_LENGTH, redacted, shown
 from tollgate.serve.catalog_auth.document.urls import (
     PARAMETERS_MAX,
     is_cut,
@@ -22,15 +24,7 @@ from tollgate.serve.catalog_auth.registries.secret_shapes import (
     find_presigning,
 )
 from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, protected_item
-from tollgate.serve.catalog_auth.rules.findings import (
-    REDACTED_LENGTH,
-    Operation,
-    Path,
-    Severity,
-    redacted,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.api_key import key_parameters
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of

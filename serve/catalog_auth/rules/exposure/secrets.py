@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from tollgate.serve.catalog_auth.document.document import Parameter, Scheme
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import redacted, shown
 from tollgate.serve.catalog_auth.document.urls import PARAMETERS_MAX, is_cut, query_of
 from tollgate.serve.catalog_auth.registries.secret_shapes import (
     TEXT_LENGTH_MAX,
@@ -15,14 +17,7 @@ from tollgate.serve.catalog_auth.registries.secret_shapes import (
 )
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item, query_parameter, signed
 from tollgate.serve.catalog_auth.rules.exposure.leaking_urls import told
-from tollgate.serve.catalog_auth.rules.findings import (
-    Operation,
-    Path,
-    Severity,
-    redacted,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
 

@@ -14,9 +14,11 @@ from tollgate.serve.catalog_auth.document.document import (
     Scheme,
     inputs_of,
 )
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item, scene
-from tollgate.serve.catalog_auth.rules.findings import Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 # A chain has at most so many links before it is remarked upon: log in, exchange, sign.

@@ -10,13 +10,9 @@ from tollgate.serve.catalog_auth.document.document import (
     References,
 )
 from tollgate.serve.catalog_auth.document.near_misses import CANDIDATES_MAX, nearest
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item, scene
-from tollgate.serve.catalog_auth.rules.findings import (
-    Operation,
-    Severity,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.references.reference_lists import first_places
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 

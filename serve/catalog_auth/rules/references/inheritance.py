@@ -9,6 +9,7 @@ from tollgate.serve.catalog_auth.document.document import (
     Kind,
     References,
 )
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.rules.examples.documents import (
     KEY,
     LOGIN,
@@ -17,7 +18,7 @@ from tollgate.serve.catalog_auth.rules.examples.documents import (
     item,
     scene,
 )
-from tollgate.serve.catalog_auth.rules.findings import Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.references.reference_lists import first_places
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 

@@ -6,14 +6,9 @@ from tollgate.serve.catalog_auth.document.document import (
     References,
     inputs_of,
 )
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item, scene
-from tollgate.serve.catalog_auth.rules.findings import (
-    Operation,
-    Severity,
-    Suggestion,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, Suggestion, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 # In the place of an empty list, so many schemes are suggested.

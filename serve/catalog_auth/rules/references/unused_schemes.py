@@ -6,8 +6,9 @@ from tollgate.serve.catalog_auth.document.document import (
     Kind,
     inputs_of,
 )
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, item, scene
-from tollgate.serve.catalog_auth.rules.findings import Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 

@@ -1,6 +1,7 @@
 """K: API keys, where they are sent and where they leak (part C)."""
 
 from tollgate.serve.catalog_auth.document.document import AccessGroup, Scheme
+from tollgate.serve.catalog_auth.document.shown_values import redacted, shown
 from tollgate.serve.catalog_auth.document.urls import (
     is_placeholder,
     query_items,
@@ -9,13 +10,7 @@ from tollgate.serve.catalog_auth.document.urls import (
 )
 from tollgate.serve.catalog_auth.registries.http_schemes import is_token
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import (
-    Operation,
-    Severity,
-    redacted,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 _API_KEY = frozenset({"apiKey"})

@@ -2,6 +2,7 @@
 
 from tollgate.serve.catalog_auth.document.document import Scheme
 from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, TYPED_FIELDS
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.scheme_types import (
     REMOVED,
@@ -9,13 +10,7 @@ from tollgate.serve.catalog_auth.registries.scheme_types import (
     standard_meant,
 )
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import (
-    Operation,
-    Severity,
-    Suggestion,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, Suggestion, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from urllib.parse import SplitResult
 
 from tollgate.serve.catalog_auth.document.document import Scheme, flows_of
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.urls import http_url, shown_url
 from tollgate.serve.catalog_auth.registries.oauth_flows import OAUTH_URLS
 from tollgate.serve.catalog_auth.rules.examples.items import (
@@ -11,7 +13,7 @@ from tollgate.serve.catalog_auth.rules.examples.items import (
     protected_item,
     signed,
 )
-from tollgate.serve.catalog_auth.rules.findings import Operation, Path, Severity, shown, suggestion
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
 

@@ -4,16 +4,11 @@ from collections.abc import Mapping
 
 from tollgate.serve.catalog_auth.document.document import Flow, Scheme
 from tollgate.serve.catalog_auth.document.fields import FLOW_FIELDS, FLOW_URLS, lost_fields
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import misnamed
 from tollgate.serve.catalog_auth.rules.examples.items import oauth2, protected_item
-from tollgate.serve.catalog_auth.rules.findings import (
-    Operation,
-    Severity,
-    Suggestion,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, Suggestion, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 
 _OAUTH2 = frozenset({"oauth2"})

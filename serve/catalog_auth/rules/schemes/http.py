@@ -1,6 +1,7 @@
 """H: HTTP authentication schemes, and where they are used (part C)."""
 
 from tollgate.serve.catalog_auth.document.document import AccessGroup, Scheme
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.urls import host_of, origin_of, scheme_of, shown_url
 from tollgate.serve.catalog_auth.registries.http_schemes import (
     OBSOLETE_ELSEWHERE,
@@ -8,7 +9,7 @@ from tollgate.serve.catalog_auth.registries.http_schemes import (
     is_token,
 )
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
 

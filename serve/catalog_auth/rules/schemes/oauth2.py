@@ -5,6 +5,7 @@ import re
 
 from tollgate.serve.catalog_auth.document.document import REFS, Flow, Scheme
 from tollgate.serve.catalog_auth.document.fields import FLOW_URLS
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import SUBJECT_TOKEN_TYPE, UNUSED_FIELDS
 from tollgate.serve.catalog_auth.registries.token_types import (
@@ -16,7 +17,7 @@ from tollgate.serve.catalog_auth.registries.token_types import (
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
 from tollgate.serve.catalog_auth.rules.examples.items import client_credentials, protected_item
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown, suggestion
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.schemes.flow_names import knows_exchange
 

@@ -11,6 +11,7 @@ from tollgate.serve.catalog_auth.document.document import (
     Scheme,
     flows_of,
 )
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.urls import host_of, origin_of, scheme_of, shown_url
 from tollgate.serve.catalog_auth.objects.hosts import Provider, known_host
 from tollgate.serve.catalog_auth.objects.storage_schemes import (
@@ -28,7 +29,7 @@ from tollgate.serve.catalog_auth.objects.urls import (
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 _S3_URIS = frozenset({"s3", "s3a", "s3n"})

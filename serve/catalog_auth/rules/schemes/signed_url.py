@@ -10,6 +10,7 @@ from tollgate.serve.catalog_auth.document.document import (
     parameters_of,
 )
 from tollgate.serve.catalog_auth.document.fields import FLOW_FIELDS
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.urls import http_url, shown_url
 from tollgate.serve.catalog_auth.registries.secret_shapes import is_secret_name
 from tollgate.serve.catalog_auth.rules.examples.items import (
@@ -18,7 +19,7 @@ from tollgate.serve.catalog_auth.rules.examples.items import (
     query_parameter,
     signed,
 )
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
 from tollgate.serve.catalog_auth.rules.schemes.endpoints import is_plaintext
 from tollgate.serve.catalog_auth.rules.schemes.object_storage import why_no_object

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from tollgate.serve.catalog_auth.document.document import Parameter
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.urls import PARAMETERS_MAX, http_url, is_cut
 from tollgate.serve.catalog_auth.registries.http_schemes import is_token
 from tollgate.serve.catalog_auth.registries.secret_shapes import is_secret_name
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item, query_parameter, signed
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 _SIGNED = frozenset({"signedUrl"})

@@ -7,6 +7,8 @@ from tollgate.serve.catalog_auth.document.document import (
     FieldPlace,
     Kind,
 )
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import (
     WELL_FORMED,
     Version,
@@ -15,14 +17,7 @@ from tollgate.serve.catalog_auth.document.versions import (
     suggested_version,
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, SCENE, item
-from tollgate.serve.catalog_auth.rules.findings import (
-    Fix,
-    Operation,
-    Path,
-    Severity,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.structure.declared_version import newer_features
 

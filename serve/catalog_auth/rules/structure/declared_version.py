@@ -3,21 +3,16 @@
 from collections.abc import Iterator
 
 from tollgate.serve.catalog_auth.document.document import REFS, Document, flows_of
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.versions import (
     VERSIONS_BY_IDENTIFIER,
     WELL_FORMED,
     Version,
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
-from tollgate.serve.catalog_auth.rules.findings import (
-    Operation,
-    Path,
-    Severity,
-    Suggestion,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, Suggestion, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
-from tollgate.serve.catalog_auth.verdict.schema_validity import version_1_1
+from tollgate.serve.catalog_auth.schema_validity import version_1_1
 
 _EXTENSIONS = "stac_extensions"
 

@@ -7,8 +7,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tollgate.serve.catalog_auth.document.document import Scheme, flows_of, parameters_of
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item
-from tollgate.serve.catalog_auth.rules.findings import Path, Severity, shown
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 
 # Longer descriptions are instructions, and belong on a page of their own.

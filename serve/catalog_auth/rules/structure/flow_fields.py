@@ -4,20 +4,14 @@ import jsonschema_rs
 
 from tollgate.serve.catalog_auth.document.document import Flow, Parameter, Scheme
 from tollgate.serve.catalog_auth.document.fields import FLOW_URLS, lost_fields
-from tollgate.serve.catalog_auth.document.reverse_path import forward_path
+from tollgate.serve.catalog_auth.document.paths import Path, forward_path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import item
-from tollgate.serve.catalog_auth.rules.findings import (
-    Fix,
-    Operation,
-    Path,
-    Severity,
-    shown,
-    suggestion,
-)
+from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, suggestion
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
-from tollgate.serve.catalog_auth.verdict.schema_validity.metaschema import inner_schemas, offences
-from tollgate.serve.catalog_auth.verdict.schema_validity.version_1_1 import needed_urls
+from tollgate.serve.catalog_auth.schema_validity.metaschema import inner_schemas, offences
+from tollgate.serve.catalog_auth.schema_validity.version_1_1 import needed_urls
 
 _OAUTH2 = frozenset({"oauth2"})
 _SIGNED_URL = frozenset({"signedUrl"})

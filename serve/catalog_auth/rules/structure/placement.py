@@ -20,20 +20,20 @@ from tollgate.serve.catalog_auth.document.document import (
 from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, FLOW_FIELDS, TYPED_FIELDS
 from tollgate.serve.catalog_auth.document.misplaced_fields import MISPLACED_MAX
 from tollgate.serve.catalog_auth.document.near_misses import nearest
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.positions import (
     REPEATED_MAX,
     repeated_members,
     repeats_members,
 )
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
 from tollgate.serve.catalog_auth.rules.findings import (
     Fix,
     Operation,
-    Path,
     Severity,
     Suggestion,
-    shown,
     suggestion,
 )
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject

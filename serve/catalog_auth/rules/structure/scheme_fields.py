@@ -7,21 +7,20 @@ from tollgate.serve.catalog_auth.document.document import (
     flows_of,
     inputs_of,
 )
-from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, TYPED_FIELDS
+from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, TYPED_FIELDS, is_string_list
+from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.scheme_types import standard_meant
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, SCENE, item, scene
 from tollgate.serve.catalog_auth.rules.findings import (
     Fix,
     Operation,
-    Path,
     Severity,
     Suggestion,
-    shown,
     suggestion,
 )
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Profile, Subject
-from tollgate.serve.catalog_auth.verdict.schema_validity.shapes import is_string_list
 
 # Names that mean something to the languages that documents are read with.
 _LANGUAGE_NAMES = ("__proto__", "constructor", "prototype")

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from tollgate.actors.kernel.json_value import Json
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.verdict.judgement import (
     Judged,

@@ -9,8 +9,9 @@ item.json:12:7: error: R01 dangling-ref
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.rules.findings import Finding, Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument
 
 WIDTH = 100

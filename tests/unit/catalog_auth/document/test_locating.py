@@ -18,9 +18,9 @@ from tollgate.serve.catalog_auth.document.document import (
 )
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.misplaced_fields import MISPLACED_MAX
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
-from tollgate.serve.catalog_auth.rules.findings import pointer
 
 
 def located(document: Any, **options: Any) -> Document:

@@ -2,13 +2,13 @@
 
 import pytest
 
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.positions import (
     REPEATED_MAX,
     TextPosition,
     positions,
     repeated_members,
 )
-from tollgate.serve.catalog_auth.rules.findings import Path
 
 TEXT = """{
   "assets": {

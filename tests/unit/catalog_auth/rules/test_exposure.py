@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from tests.support.catalog_auth.findings import HREF, SCHEME, Row, check, found
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN
 from tollgate.serve.catalog_auth.rules.examples.items import protected_item, signed
-from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Severity
 
 KEY = {"type": "apiKey", "in": "header", "name": "X-Key"}
 WARNING = Severity.WARNING

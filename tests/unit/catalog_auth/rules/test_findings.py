@@ -2,13 +2,9 @@
 
 import pytest
 
-from tollgate.serve.catalog_auth.rules.findings import (
-    SHOWN_LENGTH_MAX,
-    Severity,
-    pointer,
-    redacted,
-    shown,
-)
+from tollgate.serve.catalog_auth.document.paths import pointer
+from tollgate.serve.catalog_auth.document.shown_values import SHOWN_LENGTH_MAX, redacted, shown
+from tollgate.serve.catalog_auth.rules.findings import Severity
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Secrets stay out of messages and fixes."""
 
 from tollgate.serve.catalog_auth.document.redaction import ALIKE_MAX, Redaction
-from tollgate.serve.catalog_auth.rules.findings import redacted, shown
+from tollgate.serve.catalog_auth.document.shown_values import redacted, shown
 
 SECRET = "correct-horse-battery"
 

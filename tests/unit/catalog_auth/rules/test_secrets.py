@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from tests.support.catalog_auth.findings import HREF, SCHEME, Row, check, found, repair_of
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.rules.examples.items import (
     client_credentials,
     protected_item,
     query_parameter,
     signed,
 )
-from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.verdict.report import Options, validate
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING

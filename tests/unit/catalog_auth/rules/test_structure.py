@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.catalog_auth.findings import repair_of
 from tollgate.serve.catalog_auth.document.document import Ancestors
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, collection, item, scene
-from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.verdict.report import validate
 
 NO_FIX = object()

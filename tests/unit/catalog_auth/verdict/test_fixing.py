@@ -5,6 +5,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.repair.fixes import Repair, SuggestionChoice, fix
 from tollgate.serve.catalog_auth.rules.examples.items import (
@@ -14,7 +15,7 @@ from tollgate.serve.catalog_auth.rules.examples.items import (
     query_parameter,
     signed,
 )
-from tollgate.serve.catalog_auth.rules.findings import Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 from tollgate.serve.catalog_auth.verdict.report import Options, validate
 

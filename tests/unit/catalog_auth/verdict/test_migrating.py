@@ -6,6 +6,7 @@ import jsonpatch
 import pytest
 
 from tollgate.serve.catalog_auth.document.document import REFS
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.repair.migration import Migrated, NotMigrated, migrate
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection
@@ -14,7 +15,6 @@ from tollgate.serve.catalog_auth.rules.examples.items import (
     oauth2,
     protected_item,
 )
-from tollgate.serve.catalog_auth.rules.findings import pointer
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 from tollgate.serve.catalog_auth.verdict.report import validate
 

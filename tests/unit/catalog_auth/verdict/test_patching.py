@@ -6,8 +6,9 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.repair.json_patch import PatchError, Places, patched, value_at
-from tollgate.serve.catalog_auth.rules.findings import Operation, Path
+from tollgate.serve.catalog_auth.rules.findings import Operation
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 
 DOCUMENT: dict[str, Any] = {"a": {"b~/": [1, {"c": 2}, 3]}, "d": None, "e": {"f": [[0]]}}

@@ -6,9 +6,10 @@ import pytest
 
 from tollgate.serve.catalog_auth.document.document import Kind
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
-from tollgate.serve.catalog_auth.rules.findings import Operation, Severity, pointer
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity
 from tollgate.serve.catalog_auth.rules.rule import (
     FINDINGS_MAX,
     CatalogRule,

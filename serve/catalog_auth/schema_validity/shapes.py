@@ -5,11 +5,6 @@ from collections.abc import Mapping
 from tollgate.serve.catalog_auth.document.document import PREFIX
 
 
-def is_string_list(value: object) -> bool:
-    """An array of strings; it may be empty."""
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
 def are_strings(value: Mapping[str, object], *names: str) -> bool:
     """Tells whether those of these members that are there are strings."""
     return all(isinstance(value[name], str) for name in names if name in value)

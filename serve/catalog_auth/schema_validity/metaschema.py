@@ -7,8 +7,8 @@ may be as deep as a document can be.
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 
-from tollgate.serve.catalog_auth.document.reverse_path import ReversePath, forward_path
-from tollgate.serve.catalog_auth.rules.findings import Path, shown
+from tollgate.serve.catalog_auth.document.paths import Path, ReversePath, forward_path
+from tollgate.serve.catalog_auth.document.shown_values import shown
 
 SIMPLE_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 

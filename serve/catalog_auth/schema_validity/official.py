@@ -12,7 +12,7 @@ Formats are not asserted, as draft-07 has it by default.
 
 from tollgate.serve.catalog_auth.document.document import Document
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.verdict.schema_validity import version_1_0, version_1_1
+from tollgate.serve.catalog_auth.schema_validity import version_1_0, version_1_1
 
 
 def is_schema_valid(document: Document, version: Version | None = None) -> bool | None:
