@@ -141,7 +141,7 @@ async def _problem(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """What FastAPI found wrong with parameters, in the words of a problem."""
+    """A problem for what FastAPI found wrong with parameters."""
     assert isinstance(error, RequestValidationError), "the handler of these"
     causes = [
         ProblemCause(".".join(str(step) for step in each["loc"][1:]), each["msg"])
@@ -151,7 +151,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    """What the routing refuses."""
+    """A problem for what the routing refuses."""
     assert isinstance(error, HTTPException), "the handler of these"
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "another method")

@@ -62,7 +62,7 @@ async def lines(
 
 
 class BulkSummary:
-    """What came of all lines."""
+    """The sums over all lines."""
 
     def __init__(self) -> None:
         self.lines = 0

@@ -60,7 +60,7 @@ class _EnvelopeBody(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What is to be judged. `text` is the document's own; in the body it stands at `within`.
+    """A document to judge. `text` is the document's own; in the body it stands at `within`.
     `rest`: the members of the envelope that only some calls know."""
 
     root: JsonValue
@@ -77,7 +77,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a query asks for; None: it does not say."""
+    """The options that a query asks for; None: it does not say."""
 
     profile: Profile | None = None
     version: Version | None = None

@@ -50,7 +50,7 @@ class NoQuery(QueryParameters):
 
 
 class SchemeQuery(QueryParameters):
-    """Which of the two calls of `/sign` to describe."""
+    """The one of the two calls of `/sign` to describe."""
 
     method: Literal["POST", "GET"] = Field(
         "POST", description="POST takes bucket and key, GET an href."

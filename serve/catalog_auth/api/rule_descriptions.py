@@ -16,7 +16,7 @@ EXAMPLE = "example"
 
 
 def rule_members(rule: CatalogRule) -> Json:
-    """What there is to say of a rule without its example."""
+    """A rule as it is answered, without its example."""
     severities = {profile: rule.severity_in(profile) for profile in Profile}
     return {
         "id": rule.id,

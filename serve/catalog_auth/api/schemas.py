@@ -49,7 +49,7 @@ class Finding(_Shape):
 
 
 class Counts(_Shape):
-    """How many findings there are of each severity."""
+    """The number of findings of each severity."""
 
     info: int
     warning: int
@@ -81,7 +81,7 @@ class Context(_Shape):
 
 
 class OptionsOfCall(_Shape):
-    """How to judge."""
+    """Options of a call."""
 
     profile: Literal["schema", "default", "strict", "ceos", "portolan"] | None = None
     version: str | None = Field(None, examples=["v1.1.0"])
@@ -147,7 +147,7 @@ class VersionReply(_Shape):
 
 
 class TargetOfCall(_Shape):
-    """What to get at: exactly one of the two."""
+    """The target: exactly one of the two."""
 
     pointer: str | None = Field(None, examples=["/assets/image"])
     href: str | None = None
@@ -184,7 +184,7 @@ class ResolveEnvelope(Envelope):
 
 
 class TargetReply(_Shape):
-    """What is got at."""
+    """The target that was found."""
 
     pointer: str = POINTER
     href: str | None
@@ -214,7 +214,7 @@ class AlternativeReply(_Shape):
 
 
 class ResolutionReply(_Shape):
-    """How to get at a target: alternatives in the order in which to try them."""
+    """The ways to a target: alternatives in the order in which to try them."""
 
     target: TargetReply
     public: bool
@@ -252,7 +252,7 @@ class MigratedReply(_Shape):
 
 
 class CrawlRequest(_Shape):
-    """Where to begin a crawl, and how far to go; never further than is configured."""
+    """The beginning of a crawl, and its end: never further than is configured."""
 
     href: str = Field(examples=["https://example.com/catalog.json"])
     depth: int | None = Field(None, ge=0)
@@ -273,7 +273,7 @@ class SignedObject(_Shape):
 
 
 class SignError(_Shape):
-    """Why nothing was signed."""
+    """The reason why nothing was signed."""
 
     error: str
 

@@ -61,7 +61,7 @@ class Streamed(Response):
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether the caller says that they understand gzip."""
+    """Tells whether the caller says that they understand gzip."""
     parts = request.headers.get("accept-encoding", "").lower().split(",")
     names = [part.partition(";") for part in parts]
     return any(

@@ -85,7 +85,7 @@ class _Stop:
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still be fetched."""
+    """Documents and bytes that may still be fetched."""
 
     bounds: CrawlBounds
     documents: int = 0
@@ -239,7 +239,7 @@ def _unread_links(root: object) -> int:
 
 
 def _links(root: object, url: str) -> Iterator[tuple[str, str]]:
-    """What of a document is to be followed: rel and absolute address."""
+    """The links to follow: rel and absolute address."""
     links = root.get("links") if isinstance(root, dict) else None
     for link in links[:LINKS_PER_DOCUMENT_MAX] if isinstance(links, list) else ():
         if not isinstance(link, dict) or str(link.get("method", "GET")).upper() != "GET":

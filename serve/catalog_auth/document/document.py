@@ -46,7 +46,7 @@ class HolderKind(Enum):
 
 
 class FieldPlace(Enum):
-    """Where a field was found that does not belong there."""
+    """A place of a field that does not belong there."""
 
     ITEM_TOP = "the top level of an item"
     TOP = "the top level"

@@ -57,7 +57,7 @@ def locate_features(
 
 
 def _is_exact(raw: bytes | None, fields: int) -> bool:
-    """Whether there are as many `auth:` members in a text as were found in their places."""
+    """Tells whether there are as many `auth:` members in a text as were found in their places."""
     return (
         raw is not None
         and raw.count(b'"auth:') == fields

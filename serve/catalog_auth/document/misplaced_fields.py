@@ -62,7 +62,7 @@ _DEPTH_MAX = 5
 def _look(
     reverse_path: ReversePath, depth: int, value: Mapping[str, object], kind: Kind
 ) -> tuple[FieldPlace, bool, Iterator[str] | list[str]]:
-    """What the object is, whether its names are the author's to choose, and where to look on."""
+    """The object's place, whether its names are the author's choice, and where to look on."""
     if depth > _DEPTH_MAX:
         return FieldPlace.ELSEWHERE, False, iter(value)
     path = forward_path(reverse_path)
@@ -108,7 +108,7 @@ def _place(path: Path, kind: Kind) -> FieldPlace:
 
 
 def _is_official(name: str, place: FieldPlace, kind: Kind) -> bool:
-    """Whether the extension gives a member of this name a meaning there."""
+    """Tells whether the extension gives a member of this name a meaning there."""
     if name == SCHEMES:
         return place is (FieldPlace.PROPERTIES if kind is Kind.ITEM else FieldPlace.TOP)
     return name == REFS and place in (FieldPlace.HOLDER, FieldPlace.ALTERNATE, FieldPlace.SCHEME)

@@ -39,7 +39,7 @@ class _Node:
 
 
 def positions(raw: bytes, paths: Iterable[Path]) -> dict[Path, TextPosition]:
-    """Where each path stands: the name of a member, the beginning of anything else. What does not
+    """The place of each path: the name of a member, the beginning of anything else. What does not
     exist stands where the nearest thing above it does."""
     wanted = list(paths)
     root = _Node(0)

@@ -9,7 +9,7 @@ REDACTED_LENGTH = 4
 
 
 def redacted(secret: str) -> str:
-    """What may be said of a secret: its length, and its first 4 characters when that is at most
+    """A secret as messages show it: its length, and its first 4 characters when that is at most
     half of it."""
     start = secret[:REDACTED_LENGTH] if len(secret) >= 2 * REDACTED_LENGTH else ""
     return f"{_printable(start)}… ({len(secret)} characters)"

@@ -56,7 +56,7 @@ class _Group:
 
 
 class Walk:
-    """What one walk gathers; `fields` counts the `auth:` members in official places."""
+    """Gathers schemes and holders; `fields` counts the `auth:` members in official places."""
 
     def __init__(self, root: object, inherited: Mapping[str, Scheme]) -> None:
         self.misshapen: list[Misshapen] = []
@@ -225,7 +225,7 @@ class Walk:
 
 
 def _place(href: str) -> str:
-    """What hrefs of one access have in common: all before the path, or everything."""
+    """The part that hrefs of one access share: all before the path, or everything."""
     if "?" in href or "#" in href:
         return href
     colon = href.find("://")

@@ -71,7 +71,7 @@ _EXTERNAL = ("s3-external-1.", "us-east-1")
 
 
 def known_host(authority: str) -> Host | None:
-    """What a lower-case `host[:port]` says, when it is one of a big store."""
+    """The store of a lower-case `host[:port]`, when it is a big one."""
     if authority.endswith((".amazonaws.com", ".amazonaws.com.cn")):
         return _amazon_host(authority)
     if found := _GOOGLE.fullmatch(authority):

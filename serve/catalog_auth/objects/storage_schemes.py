@@ -25,7 +25,7 @@ _BUCKET = "{bucket}"
 
 @dataclass(frozen=True, slots=True)
 class StorageLocation:
-    """Where at a platform a URL is: the bucket if the host told it, and the rest of the path."""
+    """A place at a platform: the bucket if the host told it, and the rest of the path."""
 
     endpoint: str
     bucket: str | None
@@ -69,7 +69,7 @@ class StorageScheme:
         return f"{scheme}://{authority.lower()}{slash}{path}"
 
     def place_of(self, url: SplitResult) -> StorageLocation | None:
-        """Where at this platform an http(s) URL is; None when it is elsewhere."""
+        """The place of an http(s) URL at this platform; None when it is elsewhere."""
         template = self.platform.partition("://")[2].rstrip("/")
         authority, _, path = template.removesuffix(f"/{_BUCKET}").partition("/")
         host_pattern = self._pattern(authority.removeprefix(f"{_BUCKET}."))
@@ -130,7 +130,7 @@ def named_storages(holder: Holder, described: Mapping[str, object]) -> Mapping[s
 
 
 def own_fields(document: Document) -> Mapping[str, object]:
-    """Where the fields of a document stand: an item's in its properties."""
+    """The object with the fields of a document: an item has them in its properties."""
     if document.kind is not Kind.ITEM:
         return document.root
     properties = document.root.get("properties")

@@ -40,7 +40,7 @@ _ARN_PREFIX = "arn:aws"
 
 
 class Reason(StrEnum):
-    """Why a URL names no object."""
+    """The reasons why a URL names no object."""
 
     NO_URL = "it is not an absolute URL"
     OTHER_SCHEME = "its scheme is neither http(s) nor that of an object store"

@@ -80,7 +80,7 @@ def _target(holder: Holder, found: Resolution) -> ShownTarget:
 
 
 def told_in_short(found: Resolution) -> str:
-    """How to get at a target, in a few words."""
+    """The way to a target, in a few words."""
     if found.is_public:
         return "open to everybody"
     types = dict.fromkeys(one.type for one in found.alternatives if one.ref is not None)

@@ -81,7 +81,7 @@ class ShownResult:
 
 @dataclass(frozen=True, slots=True)
 class ShownProblem:
-    """Why there is no result."""
+    """The reason why there is no result."""
 
     message: str
     place: Excerpt | None = None
@@ -168,7 +168,7 @@ def _schema_told(verdict: Verdict) -> str:
 
 
 def _cut(verdict: Verdict, shown: int) -> tuple[str, ...]:
-    """What is not on the page: findings, and what the bounds on work have cut."""
+    """Tells what is not on the page: findings, and what the bounds on work have cut."""
     told = [f"Left out: {each}." for each in verdict.left_out]
     more = _left_out(sum(verdict.counts.values()) - shown, "finding")
     return (more, *told) if more else tuple(told)

@@ -46,7 +46,7 @@ class Misnamed:
 
 
 def misnamed(name: str) -> Misnamed | None:
-    """What is wrong with the name of a flow; None for a predefined one and for one's own."""
+    """Tells what is wrong with the name of a flow; None for a predefined one and for one's own."""
     if name in FLOW_URLS or len(name) > NAME_LENGTH_MAX:
         return None
     plain = _NO_LETTERS.sub("", name).lower()

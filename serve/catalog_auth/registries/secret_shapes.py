@@ -179,7 +179,7 @@ _RANDOM = re.compile(r"[A-Za-z0-9+/_=~%-]+")
 
 
 def find_presigning(query: str) -> Presigning | None:
-    """How the URL of this raw query was signed; None when it was not."""
+    """The way in which the URL of this raw query was signed; None when it was not."""
     if _PRESIGNED.search(query) is None:
         return None
     names = {name.lower() for name, value in query_items(query) if value}

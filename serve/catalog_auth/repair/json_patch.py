@@ -38,7 +38,7 @@ def patched(root: JsonValue, steps: Fix) -> JsonValue:
 
 
 def value_at(root: JsonValue, path: Path) -> JsonValue:
-    """What is at a path.
+    """The value at a path.
 
     Raises:
         PatchError: nothing is.
@@ -119,7 +119,7 @@ class Places:
 
 
 def _touched(steps: Iterable[Operation]) -> set[Path]:
-    """Where an entry of a list comes or goes, the place is the list: all behind it move."""
+    """The places that steps change: a list, when an entry of it comes or goes and others move."""
     places = set()
     for step in steps:
         for path in (step.path, step.source):

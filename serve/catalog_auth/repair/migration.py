@@ -46,7 +46,7 @@ _EMPTY: tuple[object, ...] = ({}, [], "", None)
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a document cannot be migrated, and where."""
+    """A reason why a document cannot be migrated, and its place."""
 
     path: Path
     message: str
@@ -146,7 +146,7 @@ def _declaration(document: Document, to: Version) -> Iterator[Operation]:
 
 
 def _obstacles(document: Document, version: Version, to: Version) -> Iterator[Obstacle]:
-    """What the new version cannot say, or wants to know."""
+    """All that the new version cannot say, or wants to know."""
     if to is Version.V1_0_0 and document.kind is Kind.CATALOG:
         yield Obstacle(("type",), "v1.0.0 knows no catalogs: it rejects every one")
     is_down = to.rank < Version.V1_2_0.rank <= version.rank
@@ -201,7 +201,7 @@ def _moves_to_the_top(document: Document) -> Fix | Obstacle:
 
 
 def _tidied_schemes(document: Document, moves: Fix) -> Iterator[Operation]:
-    """What v1.1.0 forbids and says nothing goes; the misspelled field gets its name."""
+    """Drops what v1.1.0 forbids and says nothing; gives the misspelled field its name."""
     moved = locate(patched(document.root, moves))  # type: ignore[arg-type]
     for scheme in moved.schemes:
         lacks_url = scheme.type == "openIdConnect" and "openIdConnectUrl" not in scheme.value
@@ -215,7 +215,7 @@ def _tidied_schemes(document: Document, moves: Fix) -> Iterator[Operation]:
 
 
 def _refused(before: Document, root: JsonValue, to: Version) -> list[Obstacle]:
-    """Why the new version's schema would not take what the old one's did; nothing when it does."""
+    """Tells why the new version's schema would not take what the old one's did, if so."""
     after = locate(root, before.ancestors)
     if not is_schema_valid(before) or is_schema_valid(after):
         return []

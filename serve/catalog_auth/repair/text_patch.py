@@ -196,7 +196,7 @@ def _remove(top: _Entry, path: Path, *, is_required: bool = True) -> None:
 
 
 def _read(text: str) -> tuple[str, _Node, str]:
-    """What is before the value, the value, what is after it. Takes no stack: a text may be deep."""
+    """The text before the value, the value, the text after it. Takes no stack for deep texts."""
     top = _Entry(_Node())
     open_entries: list[_Entry] = []
     here = top  # the entry whose value or name comes next

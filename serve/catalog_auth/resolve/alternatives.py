@@ -117,7 +117,7 @@ def planned_public(aimed: FoundTarget, store: Store | None) -> AccessPlan:
 
 
 def missing(plan: AccessPlan) -> tuple[str, ...]:
-    """What the caller has to have besides, each once."""
+    """The needs that the caller does not meet yet, each once."""
     names = [
         need.called
         for step in plan.steps
@@ -136,7 +136,7 @@ def missing(plan: AccessPlan) -> tuple[str, ...]:
 
 
 def needs_of(step: RecipeStep) -> Iterator[tuple[Need, tuple[str, ...]]]:
-    """What a step needs, and the hosts that it goes to."""
+    """The needs of a step, and the hosts that it goes to."""
     match step:
         case OidcStep():
             for inner in step.steps:
@@ -277,7 +277,7 @@ def _check_reachable(plan: AccessPlan, url: str) -> None:
 
 
 def _check_href(plan: AccessPlan) -> None:
-    """Whether there is something to get at, and it can be said what."""
+    """Stops a plan that has nothing to get at, or cannot say what."""
     if plan.aimed.href is None:
         plan.stop("there is no href: the items' own assets have it")
     elif not plan.aimed.is_absolute:

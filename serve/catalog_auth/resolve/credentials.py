@@ -35,7 +35,7 @@ _TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~")
 
 
 class CredentialCarrier(Enum):
-    """How a credential is put on a request."""
+    """The way in which a credential is put on a request."""
 
     AUTHORIZATION = "authorization"
     BASIC = "basic"
@@ -75,7 +75,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class UnusableFlow:
-    """Why a scheme gives nothing that a client could put on a request by itself."""
+    """The reason why a scheme gives nothing that a client could put on a request by itself."""
 
     reason: str
 

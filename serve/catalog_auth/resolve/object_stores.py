@@ -59,7 +59,7 @@ class Store:
 def environment_step(
     step: str, store: Store, scheme: str | None, is_profile: bool = False
 ) -> EnvironmentStep:
-    """What to set before reading. `scheme` None: without signatures; `is_profile`: the caller's
+    """The environment to read in. `scheme` None: without signatures; `is_profile`: the caller's
     keys are in a profile of a file."""
     cloud = store.cloud
     environment: dict[str, str] = {}

@@ -161,7 +161,7 @@ def _alternatives(
 
 
 def _chains(document: Document, scheme: Scheme, available: AvailableCredentials) -> list[Chain]:
-    """What the caller has of a scheme makes every way to that superfluous."""
+    """The ways through a scheme; none but itself is needed where the caller has what it gives."""
     enough = {"oauth2": ("access_token",), "s3": ("access_key_id", "profile")}
     for name in enough.get(scheme.type or "", ()):
         if available.names(Need(scheme.name, name)):

@@ -150,7 +150,7 @@ def _put(call: _Call, name: str, where: object, value: JsonValue, is_held: bool)
 
 
 def _value(name: str, parameter: Mapping[str, object], aimed: FoundTarget) -> JsonValue:
-    """What the client can tell by itself; None when it cannot."""
+    """The value that a client can tell by itself; None when it cannot."""
     plain = name.lower().replace("-", "").replace("_", "")
     if plain in ("bucket", "key") and aimed.location is not None:
         return aimed.location.bucket if plain == "bucket" else aimed.location.key

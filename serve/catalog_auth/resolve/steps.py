@@ -98,8 +98,8 @@ class Produced:
 
 @dataclass(frozen=True, slots=True)
 class CredentialRule:
-    """What may go along with a request. `of`: the schemes whose credentials it carries; `hosts`:
-    the only ones they are for, empty when an earlier step tells the URL."""
+    """The credentials that may go along with a request. `of`: the schemes that they are for;
+    `hosts`: the only ones that get them, empty when an earlier step tells the URL."""
 
     of: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ class OidcStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentStep:
-    """What to set before an object store's client runs. `forms`: the same for GDAL, rclone, the AWS
+    """The environment of an object store's client. `forms`: the same for GDAL, rclone, the AWS
     command and obstore."""
 
     id: str
@@ -178,7 +178,7 @@ class ObjectStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedStep:
-    """What a program cannot do by itself, in words."""
+    """Something that a program cannot do by itself, in words."""
 
     id: str
     text: str

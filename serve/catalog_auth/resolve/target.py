@@ -107,7 +107,7 @@ def _stores(document: Document, holder: Holder, href: str | None) -> Mapping[str
 def _store(
     href: str, told: Mapping[str, object], named: Mapping[str, object], pays: bool
 ) -> Store | None:
-    """Where `told` say that the object is; what it costs is said only by the first of `named`."""
+    """The store that `told` tell; what it costs is said only by the first of `named`."""
     location = parse_object_url(href, told)
     if not isinstance(location, ObjectLocation):
         return None

@@ -41,7 +41,7 @@ def resolution_json(resolution: Resolution, has_recipes: bool = False) -> Json:
 
 
 def no_target_text(refusal: NoTarget) -> str:
-    """Why there is nothing to resolve, for a problem document."""
+    """Tells why there is nothing to resolve, for a problem document."""
     text = f"the document has no asset, alternate or link with that {refusal.target.by.value}"
     if refusal.suggest:
         text = f"{text}; there is {', '.join(refusal.suggest)}"

@@ -21,7 +21,7 @@ from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Severity, S
 
 
 class Subject(Enum):
-    """What a check is called with, besides the report (classes of `document`)."""
+    """The thing that a check is called with, besides the report (classes of `document`)."""
 
     DOCUMENT = "document"  # Document, once
     SCHEME = "scheme"  # Scheme, each that is an object, of the document itself
@@ -34,7 +34,7 @@ class Subject(Enum):
 
 
 class Profile(StrEnum):
-    """Which rules run, and how bad their findings are (part C)."""
+    """A choice of the rules that run, and of how bad their findings are (part C)."""
 
     SCHEMA = "schema"
     DEFAULT = "default"
@@ -103,7 +103,7 @@ class RunningRule(NamedTuple):
 
 
 class FindingReport:
-    """What the checks find in one document. `step` is the rule that runs."""
+    """Collects what the checks find in one document. `step` is the rule that runs."""
 
     __slots__ = (
         "_secrets",
@@ -166,7 +166,7 @@ class FindingReport:
         self.left_out[told] = None
 
     def shared(self, compute: Callable[[Document], T]) -> T:
-        """What `compute` makes of the document, made once for all rules that ask."""
+        """The value that `compute` makes of the document, made once for all rules that ask."""
         if compute not in self._shared:
             self._shared[compute] = compute(self.document)
         found: Any = self._shared[compute]

@@ -14,7 +14,7 @@ SIMPLE_TYPES = ("array", "boolean", "integer", "null", "number", "object", "stri
 
 
 class _Of(Enum):
-    """Where a keyword holds schemas of its own."""
+    """The place in which a keyword holds schemas of its own."""
 
     SCHEMA = "schema"
     SCHEMAS = "list of schemas"

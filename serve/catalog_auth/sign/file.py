@@ -67,7 +67,7 @@ class SigningEntries(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class SigningService:
-    """What signs, and for whom: callers who show one of `keys`; for anybody when there are none."""
+    """Signs for callers who show one of `keys`; for anybody when there are none."""
 
     signer: Signer
     keys: tuple[str, ...]

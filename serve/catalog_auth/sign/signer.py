@@ -37,7 +37,7 @@ _TIMESTAMP = "%Y%m%dT%H%M%SZ"
 
 
 class SigningRefusal(StrEnum):
-    """Why nothing was signed."""
+    """The reasons why nothing is signed."""
 
     NOT_AN_OBJECT = "the href is not an object's URL"
     BUCKET = "this bucket is not signed for"
@@ -72,7 +72,7 @@ class SignedBucket:
 
 @dataclass(frozen=True, slots=True)
 class SigningConfiguration:
-    """What may be signed, with what, for how long. Without buckets, nothing is."""
+    """The buckets to sign for, with what, for how long. Without buckets, nothing is signed."""
 
     buckets: tuple[SignedBucket, ...] = ()
     credentials: Mapping[str, SigningCredentials] = field(default_factory=dict)
@@ -228,7 +228,7 @@ def _is_key(key: str) -> bool:
 
 
 def _is_at(location: ObjectLocation, bucket: SignedBucket) -> bool:
-    """Whether the location is at the bucket's own store; `s3://` tells of none but a name."""
+    """Tells whether the location is at the bucket's own store; `s3://` tells of none but a name."""
     if location.provider not in (Provider.AWS, Provider.CUSTOM):
         return False
     if location.endpoint is None:

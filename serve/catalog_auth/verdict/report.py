@@ -37,8 +37,8 @@ _AS_USUAL: Mapping[str, Severity | None] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to validate. `version` overrides what is declared; `severities` overrides single rules
-    by id (None: off); a finding of `fail_on` or worse makes a document invalid."""
+    """Options of a validation. `version` overrides what is declared; `severities` overrides single
+    rules by id (None: off); a finding of `fail_on` or worse makes a document invalid."""
 
     profile: Profile = Profile.DEFAULT
     version: Version | None = None

@@ -52,7 +52,7 @@ router = APIRouter(tags=["judging"])
 
 
 class CrawlBody(Struct, forbid_unknown_fields=True):
-    """Where to begin, and how far to go: no further than is configured."""
+    """The beginning of a crawl, and its end: no further than is configured."""
 
     href: str
     depth: Annotated[int, Meta(ge=0)] | None = None

@@ -77,7 +77,7 @@ class ChoicesBody(Struct):
 
 
 class MigrateQuery(Parameters):
-    """Where to move a document to."""
+    """The version to move a document to."""
 
     to: str = Field(pattern=VERSION_PATTERN, description="The version.", examples=["v1.1.0"])
 
@@ -117,7 +117,7 @@ def _fix(context: CatalogContext, raw: bytes, query: FixQuery) -> Response:
     response_model=None,
 )
 async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> Response:
-    """What would be lost, or what only the author knows, is a reason to refuse it: 422."""
+    """A loss, or something that only the author knows, is a reason to refuse it: 422."""
     context: CatalogContext = request.app.state.context
     raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
     return await context.threads.run(len(raw), lambda: _migrate(context, raw, query))

@@ -52,7 +52,7 @@ async def check(request: Request) -> Response:
 
 @router.get("/page/{name}")
 async def part(name: str) -> Response:
-    """What the page is made of."""
+    """A file that the page is made of."""
     if name not in _FILES:
         raise NotFoundProblem("there is no such page")
     text = files("tollgate.serve.catalog_auth.page").joinpath(name).read_bytes()

@@ -45,7 +45,7 @@ class HeldBody(Struct, forbid_unknown_fields=True):
 
 
 class ResolveBody(Struct):
-    """What `/resolve` takes beside what every envelope has."""
+    """The members that `/resolve` takes beside those that every envelope has."""
 
     target: TargetBody
     available: list[str | HeldBody] = []

@@ -52,14 +52,14 @@ router = APIRouter(tags=["signing"])
 
 
 class ObjectBody(Struct, forbid_unknown_fields=True):
-    """What is to be signed."""
+    """An object to be signed."""
 
     bucket: str
     key: str
 
 
 class SignQuery(Parameters):
-    """What is to be signed, as an href."""
+    """An object to be signed, as an href."""
 
     href: str = Field(max_length=HREF_LENGTH_MAX, description="The object's URL.")
     duration: int | None = Field(None, description="Minutes of validity; kept within bounds.")
@@ -149,7 +149,7 @@ async def scheme(request: Request, query: Annotated[SchemeQuery, Query()]) -> Re
 
 
 def _door(context: CatalogContext, request: Request) -> "SigningService":
-    """What signs for this caller. Raises SwitchedOff, UnauthorisedProblem."""
+    """The service that signs for this caller. Raises SwitchedOff, UnauthorisedProblem."""
     if context.signing is None:
         raise SwitchedOff("nothing is signed here (CATALOG_SIGNING)")
     if context.signing.keys and not _shows_key(request, context.signing.keys):

@@ -247,7 +247,7 @@ def _pair(step: HttpStep) -> str:
 
 
 def _exports(step: EnvironmentStep, options: Mapping[str, str]) -> Iterator[str]:
-    """What the caller holds is asked for by the name that the tools know."""
+    """Asks for what the caller holds by the name that the tools know."""
     asked = {placeholder(step.id, name): need for name, need in step.needs.items()}
     for name, text in options.items():
         if text in asked:

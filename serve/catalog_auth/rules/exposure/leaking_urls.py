@@ -31,7 +31,7 @@ from tollgate.serve.catalog_auth.rules.schemes.endpoints import endpoints_of
 
 
 def told(name: str, secret: Secret) -> str:
-    """What is said of a parameter of a query with a secret."""
+    """A message about a parameter of a query with a secret."""
     return (
         f"the value of {shown(name)} in the query looks like {secret.what}: "
         f"{redacted(secret.value)}"

@@ -61,7 +61,7 @@ def _by_name(document: Document) -> Mapping[str, Scheme]:
 
 
 def _depths(document: Document) -> tuple[Mapping[str, int], list[str]]:
-    """How many schemes have to be gone through before each one, counting itself; and one scheme of
+    """The number of schemes to go through before each one, counting itself; and one scheme of
     each cycle. Takes no stack: chains may be long."""
     by_name = _by_name(document)
     depths: dict[str, int] = {}

@@ -20,7 +20,7 @@ _PRODUCT_ROLES = ("data", "archive")
 
 
 def _discovery_is_open(references: References, report: FindingReport) -> None:
-    """Whoever has to comply is told of each; everybody else once a document. Something that is
+    """Tells those who have to comply of each, all others once a document. Something that is
     data, or an archive of it, may have a second role and is not meant for finding it."""
     if not references.names:
         return

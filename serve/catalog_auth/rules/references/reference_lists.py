@@ -16,7 +16,7 @@ NAMES_SUGGESTED_MAX = 5
 
 
 def first_places(names: tuple[str, ...]) -> dict[str, int]:
-    """Where each name stands first."""
+    """The index at which each name stands first."""
     places: dict[str, int] = {}
     for index, name in enumerate(names):
         places.setdefault(name, index)

@@ -76,7 +76,7 @@ def _was_not_removed(scheme: Scheme, report: FindingReport) -> None:
 
 
 def _is_first_version(report: FindingReport) -> bool:
-    """Whether the document is of v1.0.0, which has the removed types and no rules for fields."""
+    """Tells whether it is v1.0.0, which has the removed types and no rules for fields."""
     return report.document.version is Version.V1_0_0
 
 

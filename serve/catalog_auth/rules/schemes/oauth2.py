@@ -101,7 +101,7 @@ def _subject_token_is_clear(flow: Flow, report: FindingReport) -> None:
 
 
 def _yielded(scheme: Scheme, report: FindingReport) -> dict[str, str]:
-    """What kind of token each scheme yields that this one can take its input from."""
+    """The kind of token that each scheme yields that this one can take its input from."""
     refs = scheme.value.get(REFS)
     found = {}
     for ref in refs if isinstance(refs, list) else ():

@@ -46,8 +46,8 @@ _S3_LABELS = frozenset({"s3", "minio", "objectstore", "objectstorage", "object-s
 
 
 def why_no_object(holder: Holder, document: Document) -> str | None:
-    """Why the href of a holder is not in an object store; None when it is, or when nobody can tell:
-    a relative one may be anywhere."""
+    """Tells why the href of a holder is not in an object store; None when it is, or when nobody can
+    tell: a relative one may be anywhere."""
     href = holder.href
     scheme = scheme_of(href) if href is not None else ""
     if href is None or not scheme or scheme in URI_PROVIDERS:
@@ -143,7 +143,7 @@ def _token_can_be_sent(access: AccessGroup, report: FindingReport) -> None:
 
 
 def _is_sent_over_http(scheme: Scheme) -> bool:
-    """Whether a scheme ends in a header of HTTP. (A token exchange may end in keys for signing.)"""
+    """Tells whether a scheme ends in a header of HTTP. (A token exchange may end in keys.)"""
     if scheme.type not in _SENT_OVER_HTTP:
         return False
     return not any(flow.name == "tokenExchange" for flow in flows_of(scheme))

@@ -103,7 +103,7 @@ def _href_is_an_object(access: AccessGroup, report: FindingReport) -> None:
 
 
 def _wants_bucket_and_key(scheme: Scheme) -> bool:
-    """Whether every flow of a scheme has to be told bucket and key."""
+    """Tells whether every flow of a scheme has to be told bucket and key."""
     flows = flows_of(scheme) if scheme.type == "signedUrl" else []
     return bool(flows) and all(
         {"bucket", "key"} <= {p.name for p in parameters_of(flow) if p.value.get("required")}

@@ -109,7 +109,7 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def _is_of(value: object, types: tuple[str, ...]) -> bool:
-    """Whether a value is of one of these types of JSON Schema (draft-07: 1.0 is an integer)."""
+    """Tells whether a value has one of these types of JSON Schema (1.0 is an integer)."""
     if isinstance(value, bool):
         return "boolean" in types
     if isinstance(value, float) and value.is_integer() and "integer" in types:

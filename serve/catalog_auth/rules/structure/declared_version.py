@@ -112,7 +112,7 @@ def _declaring_newer(document: Document, version: Version) -> tuple[Suggestion, 
 
 
 def newer_features(document: Document) -> Iterator[tuple[Path, str]]:
-    """Where v1.2.0 is used, and what of it."""
+    """The places where v1.2.0 is used, and what of it."""
     for scheme in document.schemes:
         if REFS in scheme.value:
             yield (*scheme.path, REFS), "auth:refs of a scheme"

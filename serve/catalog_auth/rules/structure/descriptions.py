@@ -101,7 +101,7 @@ def _target(token: Token) -> str | None:
 
 
 def _runs(target: str) -> bool:
-    """Whether following a link runs what the link itself says."""
+    """Tells whether following a link runs what the link itself says."""
     plain = _DROPPED.sub("", target)
     return _RUNS.match(plain) is not None and _IMAGE.match(plain) is None
 

@@ -178,7 +178,7 @@ def _schema_is_one(parameter: Parameter, report: FindingReport) -> None:
 
 
 def _words_can_be_used(path: Path, schema: object, report: FindingReport) -> None:
-    """What the metaschema lets pass and no client can work with."""
+    """Reports what the metaschema lets pass and no client can work with."""
     count = 0
     for reverse_path, value in inner_schemas(schema):
         patterns: list[tuple[Path, object]] = []

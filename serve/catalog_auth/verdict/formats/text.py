@@ -72,7 +72,7 @@ def verdict_line(judged: Judged) -> str:
 
 
 def word_of(severity: Severity) -> str:
-    """What findings of a severity are called when they are counted."""
+    """The word for findings of a severity when they are counted."""
     return "note" if severity is Severity.INFO else severity.value
 
 
@@ -105,7 +105,7 @@ def unusable_as_github(unusable: UnusableDocument) -> str:
 
 
 def total_line(judgements: Sequence[Judged], unusable: int) -> str:
-    """What came of all of them, as one line."""
+    """The sum of all judgements, as one line."""
     valid = sum(judged.verdict.valid for judged in judgements)
     parts = [f"{valid:,} valid", f"{len(judgements) - valid:,} not valid"]
     if unusable:
