@@ -16,7 +16,8 @@ from tollgate.serve.node.environment import completed_environment, node_environm
 from tollgate.serve.node.orphan_processes import end_orphans
 from tollgate.serve.node.ports import free_port, port_conflicts
 from tollgate.serve.node.run_record import RunRecord, running
-from tollgate.serve.payments.secrets.operator_key import OperatorKeyError, load_operator_key
+from tollgate.serve.payments.secrets.key_files import load_operator_key
+from tollgate.serve.payments.secrets.master_secret import SecretFileError
 from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
 from tollgate.serve.settings import Settings, SettingsError, process_environment
 
@@ -105,7 +106,7 @@ def _bad_operator_key(settings: Settings) -> Iterator[str]:
         return
     try:
         load_operator_key(Path(path))
-    except OperatorKeyError as error:
+    except SecretFileError as error:
         yield f"{settings.spelled('PAYMENTS_OPERATOR_KEY_FILE')}: {error}"
 
 

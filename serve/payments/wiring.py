@@ -42,12 +42,11 @@ from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.exchange_rates import ExchangeRates
 from tollgate.serve.payments.reference.tables import load_reference
-from tollgate.serve.payments.secrets.anchor_key import load_anchor_key
 from tollgate.serve.payments.secrets.generator import SecretGenerator
+from tollgate.serve.payments.secrets.key_files import load_anchor_key, load_operator_key
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import open_master_secret
-from tollgate.serve.payments.secrets.operator_key import load_operator_key
 from tollgate.serve.payments.upkeep import AnchorExports, Upkeep
 from tollgate.serve.payments.webhooks.calls import WebhookSender
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
@@ -77,7 +76,7 @@ class PaymentsParts:
 
 async def payments_parts(settings: Settings, actors: RateLimitActors) -> PaymentsParts:
     """The parts, put together and not yet started. Raises StorageError, SecretFileError,
-    AnchorKeyError, DataFileError, RuleFileError: each one line for the operator."""
+    DataFileError, RuleFileError: each one line for the operator."""
     clock: Clock = SystemClock()
     reference = load_reference(settings.payments.tables)
     tallies = Tallies(f"payments-{os.getpid()}")

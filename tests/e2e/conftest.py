@@ -19,7 +19,7 @@ from tests.e2e.callers import own_connection
 from tests.support.processes.envoy import EnvoyProcess
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.servers.file_server import Seen, file_server
-from tollgate.serve.payments.secrets.operator_key import make_operator_key
+from tollgate.serve.payments.secrets.key_files import make_operator_key
 
 SAMPLE_RULES = Path(__file__).parents[2] / "configs/ratelimit"
 # The tests' own rules. Their windows are long, so that none ends in the middle of a test.

@@ -42,16 +42,8 @@ from tollgate.serve.commands.ledger.reports import print_report, print_totals, p
 from tollgate.serve.node.run_record import running
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
-from tollgate.serve.payments.secrets.anchor_key import (
-    AnchorKeyError,
-    load_anchor_key,
-    make_anchor_key,
-)
-from tollgate.serve.payments.secrets.master_secret import (
-    MARK,
-    SecretFileError,
-    load_master_secret,
-)
+from tollgate.serve.payments.secrets.key_files import load_anchor_key, make_anchor_key
+from tollgate.serve.payments.secrets.master_secret import MARK, SecretFileError, load_master_secret
 from tollgate.serve.settings import Settings, SettingsError, process_environment
 
 LINES_PER_PAGE = 1_000
@@ -262,7 +254,7 @@ def make_key(file: Path) -> None:
     """
     try:
         public = make_anchor_key(file)
-    except AnchorKeyError as error:
+    except SecretFileError as error:
         _fail(str(error))
     click.echo(f"{file}: made; set LEDGER_ANCHOR_KEY_FILE={file.absolute()} and LEDGER_ANCHORS")
     click.echo(f"public key: {public}")
@@ -319,7 +311,7 @@ def _anchor_key(settings: Settings) -> Ed25519PrivateKey:
         _fail("LEDGER_ANCHOR_KEY_FILE is not set: `tollgate ledger make-anchor-key` makes a key")
     try:
         return load_anchor_key(Path(path))
-    except AnchorKeyError as error:
+    except SecretFileError as error:
         _fail(str(error))
 
 

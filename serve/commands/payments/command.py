@@ -13,11 +13,8 @@ from tollgate.serve.node.run_record import OPERATOR, running
 from tollgate.serve.payments.imports.files import read_import
 from tollgate.serve.payments.reference.data_file import DataFileError, read_data_file
 from tollgate.serve.payments.reference.tables import load_reference
-from tollgate.serve.payments.secrets.operator_key import (
-    OperatorKeyError,
-    load_operator_key,
-    make_operator_key,
-)
+from tollgate.serve.payments.secrets.key_files import load_operator_key, make_operator_key
+from tollgate.serve.payments.secrets.master_secret import SecretFileError
 from tollgate.serve.settings import Settings, process_environment
 
 IMPORT_TIMEOUT_S = 120.0
@@ -144,7 +141,7 @@ def make_key(file: Path) -> None:
     """
     try:
         make_operator_key(file)
-    except OperatorKeyError as error:
+    except SecretFileError as error:
         _fail(str(error))
     click.echo(f"{file}: made; set PAYMENTS_OPERATOR_KEY_FILE={file.absolute()} and start Tollgate")
 
@@ -159,7 +156,7 @@ def _operator_key(settings: Settings) -> str:
         _fail("the operator's calls are off: set PAYMENTS_OPERATOR_KEY_FILE, as for `tollgate up`")
     try:
         return load_operator_key(Path(path))
-    except OperatorKeyError as error:
+    except SecretFileError as error:
         _fail(str(error))
 
 

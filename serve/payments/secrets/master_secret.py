@@ -20,10 +20,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tollgate.actors.kernel.atomic_file import create_file
 
 SECRET_BYTES = 32
+_FILE_BYTES_MAX = 256
+_OTHERS = 0o077
 SEALED_LENGTH_MAX = 16 * 1024
 _NONCE_BYTES = 12
 _MARK = "sealed1."
-_OTHERS = 0o077
 MARK = "payments secret"
 
 
@@ -128,20 +129,32 @@ def load_master_secret(path: Path) -> MasterSecret:
     try:
         if not path.exists():
             _make(path)
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            text = file.read(2 * SECRET_BYTES + 2)
     except OSError as error:
         raise SecretFileError(f"{path}: {error.strerror}") from None
-    if mode & _OTHERS:
-        raise SecretFileError(f"{path}: others may read it: chmod 600 {path}")
+    text = read_secret(path)
     try:
-        secret = bytes.fromhex(text.decode("ascii").strip())
+        secret = bytes.fromhex(text)
     except ValueError:
         secret = b""
     if len(secret) != SECRET_BYTES:
         raise SecretFileError(f"{path}: does not hold {SECRET_BYTES} bytes in hex: restore it")
     return MasterSecret(secret)
+
+
+def read_secret(path: Path, if_missing: str = "") -> str:
+    """The text of a file that its owner alone may read. Raises SecretFileError; `if_missing`: its
+    text when there is no file."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read(_FILE_BYTES_MAX)
+    except FileNotFoundError as error:
+        raise SecretFileError(f"{path}: {if_missing or error.strerror}") from None
+    except OSError as error:
+        raise SecretFileError(f"{path}: {error.strerror}") from None
+    if mode & _OTHERS:
+        raise SecretFileError(f"{path}: others may read it: chmod 600 {path}")
+    return text.decode("latin-1").strip()
 
 
 def _make(path: Path) -> None:

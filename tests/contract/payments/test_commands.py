@@ -12,8 +12,8 @@ import uvicorn
 
 from tests.support.payments.api import PaymentsApi, lines_of
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
+from tollgate.serve.payments.secrets.key_files import load_operator_key, make_operator_key
 from tollgate.serve.payments.secrets.keys import KeyDigests
-from tollgate.serve.payments.secrets.operator_key import load_operator_key, make_operator_key
 
 FIXTURES = Path(__file__).parents[2] / "e2e/payments/paylike/fixtures.yaml"
 ROOT = Path(__file__).parents[3]
