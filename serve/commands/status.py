@@ -17,7 +17,8 @@ from tollgate.serve.payments.reference.exchange_rates import RateFile
 from tollgate.serve.payments.reference.tables import CURRENCIES_FILE, RATES_FILE
 from tollgate.serve.settings import Settings, process_environment
 
-ANSWER_WITHIN_S = 2.0
+ANSWER_WITHIN_S = 3.0
+PROBLEM_BYTES_MAX = 300
 DAY_MS = 86_400_000
 
 
@@ -28,12 +29,18 @@ def status(is_json: bool) -> None:
     settings = Settings.from_environment(process_environment())
     data = settings.process.data
     record = running(data)
-    state = "down" if record is None else _state(record)
+    state, problems = ("down", []) if record is None else _state(record, settings)
     letters = letters_waiting(data)
     rates = _rates(settings) if settings.payments.is_on else None
     if is_json:
         addresses = {} if record is None else dict(record.addresses)
-        told = {"state": state, "data": data, "addresses": addresses, "lettersWaiting": letters}
+        told = {
+            "state": state,
+            "problems": problems,
+            "data": data,
+            "addresses": addresses,
+            "lettersWaiting": letters,
+        }
         click.echo(json.dumps(told | ({} if rates is None else {"exchangeRates": rates.document})))
     elif record is None:
         click.echo(f"Tollgate is not running with the data folder {data}.")
@@ -42,6 +49,8 @@ def status(is_json: bool) -> None:
         click.echo(f"Tollgate is {state} (pid {record.pid}, for {up_s:.0f} s).")
         for name, address in record.addresses.items():
             click.echo(f"  {name:<14}{address}")
+        for problem in problems:
+            click.echo(f"  {problem}")
     if letters and not is_json:
         click.echo(f"  {letters} letters wait to be sent, in {outbox_folder(data)}")
     if rates is not None and rates.warning and record is not None and not is_json:
@@ -77,18 +86,30 @@ def _rates(settings: Settings) -> RatesStatus:
     return RatesStatus(document, warning)
 
 
-def _state(record: RunRecord) -> str:
+def _state(record: RunRecord, settings: Settings) -> tuple[str, list[str]]:
+    """The state in a word, and a line for each service that says it is not well."""
     if record.is_stopping:
-        return "stopping"
+        return "stopping", []
     if not record.is_ready:
-        return "starting"
-    port = record.addresses["HTTP"].rpartition(":")[2]
+        return "starting", []
+    door = f"http://127.0.0.1:{record.addresses['HTTP'].rpartition(':')[2]}"
+    services = {"the rate limit": "/healthcheck"}
+    if settings.payments.is_on:
+        services["payments"] = "/payments/healthcheck"
     try:
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/healthcheck", timeout=ANSWER_WITHIN_S
-        ):
-            return "healthy"
-    except urllib.error.HTTPError:
-        return "unhealthy"
+        found = {name: _problem(f"{door}{path}") for name, path in services.items()}
     except OSError:
-        return "not answering"
+        return "not answering", []
+    problems = [f"{name}: {problem}" for name, problem in found.items() if problem]
+    return "unhealthy" if problems else "healthy", problems
+
+
+def _problem(url: str) -> str:
+    """The first line of what a service says is wrong with it; empty when it is well. OSError when
+    nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWER_WITHIN_S):
+            return ""
+    except urllib.error.HTTPError as error:
+        said = error.read(PROBLEM_BYTES_MAX).decode(errors="replace").strip()
+        return said.splitlines()[0] if said else f"HTTP status {error.code}"

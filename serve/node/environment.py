@@ -29,6 +29,8 @@ def node_environment(settings: Settings) -> dict[str, str]:
         "RAY_COLOR_PREFIX": "0",
         # Ray runs workers at the lowest priority, for batch jobs; these answer callers.
         "RAY_worker_niceness": "0",
+        # A call that is lost with its actor is heard of before anybody knows why the actor ended.
+        "RAY_timeout_ms_task_wait_for_death_info": "100",
         "RAY_SERVE_ENABLE_HA_PROXY": "1",
         "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
         # The node has no event loop for a handle's router; no handle is on a hot path.

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +37,8 @@ from tollgate.serve.payments.api.call import AddressTrust
 from tollgate.serve.payments.api.call_limits import EngineLimits, engine_limits, load_limits
 from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
-from tollgate.serve.payments.api.orders import CommandGateway
+from tollgate.serve.payments.api.health import BooksHealth, StorageWatch
+from tollgate.serve.payments.api.orders import DEADLINE_S, CommandGateway
 from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
 from tollgate.serve.payments.network.port import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
@@ -56,6 +58,8 @@ from tollgate.serve.settings import Settings
 
 # A shard that takes longer is asked again, with the same operation ids.
 SHARD_ANSWERS_WITHIN_S = 3.0
+# A caller waits no longer for a statement on PostgreSQL than for an order.
+STATEMENT_WITHIN_S = DEADLINE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,10 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     clock: Clock = SystemClock()
     reference = load_reference(settings.payments.tables)
     tallies = Tallies(f"payments-{os.getpid()}")
-    ledger = await _ledger(settings, clock)
-    database = await open_database(settings.ledger.storage_url(settings.process.data))
+    shards = await _shards(settings, clock)
+    database = await open_database(
+        settings.ledger.storage_url(settings.process.data), STATEMENT_WITHIN_S
+    )
     path = settings.payments.secret_path(settings.process.data)
     secret = await open_master_secret(path, SqlInstallation(database))
     store, digests, generator = SqlReadStore(database), KeyDigests(secret), SecretGenerator(secret)
@@ -94,7 +100,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         store=store,
         entities=EntityCache(store),
         authentication=Authentication(store, digests, uses, clock),
-        commands=CommandGateway(ledger, generator, clock, reference.errors),
+        commands=CommandGateway(LedgerClient(shards, clock), generator, clock, reference.errors),
         limits=_limits(settings, actors, clock, tallies),
         reference=reference,
         networks=CardNetworks(SimulatedNetwork(reference.errors)),
@@ -112,13 +118,14 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         clock=clock,
     )
     trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
-    door = Dispatcher(context, trust=trust, adds_request_id=False)
+    watch = StorageWatch(clock, tallies.count)
+    door = Dispatcher(context, trust=trust, adds_request_id=False, watch=watch)
     tollgate = version("tollgate")
     bounds = DeliveryBounds(
         calls_max=settings.webhooks.calls_max, timeout_s=settings.webhooks.timeout_s
     )
     return PaymentsParts(
-        app=payments_application(door, tollgate),
+        app=payments_application(door, tollgate, _health(store, shards, clock)),
         operator_app=_operator_app(settings, context, tollgate),
         database=database,
         delivery_worker=DeliveryWorker(
@@ -174,8 +181,17 @@ def _limits(
     return engine_limits(rules, counters, clock, ThreadPoolExecutor(1, "limits"), tallies)
 
 
-async def _ledger(settings: Settings, clock: Clock) -> LedgerClient:
-    """The way to the shards, which are started if they are not there yet."""
+def _health(store: SqlReadStore, shards: Sequence[RayShardConnection], clock: Clock) -> BooksHealth:
+    """The key that nobody has is looked for: one step into an index."""
+
+    async def are_ready() -> None:
+        await asyncio.gather(*(shard.ready() for shard in shards))
+
+    return BooksHealth({"read": partial(store.key_owner, ""), "written": are_ready}, clock)
+
+
+async def _shards(settings: Settings, clock: Clock) -> list[RayShardConnection]:
+    """The ways to the shards, which are started if they are not there yet."""
     url = settings.ledger.storage_url(settings.process.data)
     nodes = await asyncio.to_thread(ray.nodes)
     check_cluster(url, sum(1 for node in nodes if node["Alive"]))
@@ -188,11 +204,10 @@ async def _ledger(settings: Settings, clock: Clock) -> LedgerClient:
         for number in range(shards.count)
     ]
     handles = await asyncio.to_thread(start_shards, specs, NAMESPACE)
-    connections = [
+    return [
         RayShardConnection(partial(start_shard, spec, NAMESPACE), handle, SHARD_ANSWERS_WITHIN_S)
         for spec, handle in zip(specs, handles, strict=True)
     ]
-    return LedgerClient(connections, clock)
 
 
 async def _open_journal(url: str) -> JournalStore:

@@ -5,9 +5,10 @@ each call another 100 µs. Ray never repeats a call (`max_task_retries=0`): a ca
 have moved money, and only the operation ids in it make asking again safe. No call carries a card's
 number or security code: Ray may spill its arguments to disk (part G).
 
-An actor takes its shard over with its first call, on its own event loop, and from then on its
-commits carry the new epoch. When its shard has ended (fenced, or a commit of unknown outcome), the
-process ends as well, once the waiters have been told; Ray starts the next incarnation.
+An actor takes its shard over as it starts, on its own event loop, and from then on its commits
+carry the new epoch. While storage does not answer it tries again, and callers hear that nothing was
+done. When its shard has ended (fenced, or a commit of unknown outcome), the process ends as well,
+once the waiters have been told; Ray starts the next incarnation.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from tollgate.actors.ledger.shard import call_format
 from tollgate.actors.ledger.shard.client import NotSent, Unanswered
 from tollgate.actors.ledger.shard.pipeline import Shard
 from tollgate.actors.ledger.shard.spec import ShardSpec, is_shard
+from tollgate.actors.ledger.shard.takeover import NotTakenOver, admitted, taken_over
 
 LOG = logging.getLogger("tollgate.ledger")
 PENDING_CALLS_MAX = 1_000
@@ -42,11 +44,13 @@ class LedgerShard:
         self._spec = spec
         self._incarnation = f"{ray.get_runtime_context().get_actor_id()}/{os.getpid()}"
         self._epoch = 0
-        self._taking_over: asyncio.Task[Shard] | None = None
+        # (Ray makes asynchronous actors on their event loop)
+        self._taking_over = asyncio.get_running_loop().create_task(self._take_over())
+        self._taking_over.add_done_callback(_end_without_shard)
         spare_what_is_there()
 
     async def execute(self, call: bytes) -> bytes:
-        """Orders in, their answers out, in order: see call_format.py."""
+        """Orders in, their answers out, in order: see call_format.py. Raises NotTakenOver."""
         try:
             orders = call_format.orders_of(call)
         except call_format.UnknownCall as unknown:
@@ -55,7 +59,8 @@ class LedgerShard:
         mine = self._spec.shards
         for order in orders:
             assert mine.shard_of(order.book) == self._spec.number, "an order for another shard"
-        shard = await self._shard()
+        # A caller that gives up must not take the others' shard with it.
+        shard = await admitted(asyncio.shield(self._taking_over))
         return call_format.reply_of(await shard.execute(orders))
 
     async def ping(self) -> bool:
@@ -64,7 +69,7 @@ class LedgerShard:
 
     async def describe(self) -> dict[str, object]:
         """The process, its epoch, and what it has done; answered once the shard is taken over."""
-        shard = await self._shard()
+        shard = await asyncio.shield(self._taking_over)
         return {
             "name": self._spec.name,
             "pid": os.getpid(),
@@ -76,17 +81,8 @@ class LedgerShard:
             **asdict(shard.figures),
         }
 
-    async def _shard(self) -> Shard:
-        if self._taking_over is None:
-            self._taking_over = asyncio.get_running_loop().create_task(self._take_over())
-            self._taking_over.add_done_callback(_end_without_shard)
-        # A caller that gives up must not take the others' shard with it.
-        return await asyncio.shield(self._taking_over)
-
     async def _take_over(self) -> Shard:
-        store = await self._spec.open_store()
-        self._epoch = await store.take_over(self._spec.name, self._incarnation)
-        LOG.info("%s: epoch %d, %s", self._spec.name, self._epoch, self._incarnation)
+        store, self._epoch = await taken_over(self._spec, self._incarnation)
         return Shard(store, self._spec.clock, self._end, self._spec.bounds)
 
     def _end(self, error: BaseException) -> None:
@@ -149,6 +145,17 @@ class RayShardConnection:
         self._timeout_s = timeout_s
         self._replacing: asyncio.Task[None] | None = None
 
+    async def ready(self) -> None:
+        """Returns once the shard has been taken over. Raises Unanswered while it is away."""
+        called = self._handle
+        try:
+            await called.describe.remote()
+        except ActorDiedError as error:
+            await self._replace(called, self._find_again)
+            raise Unanswered("the shard is gone, and was found again") from error
+        except RayError as error:
+            raise Unanswered(f"the shard does not answer: {type(error).__name__}") from error
+
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         """See ShardConnection."""
         payload = call_format.call_of(orders)
@@ -158,6 +165,8 @@ class RayShardConnection:
                 return call_format.answers_of(await called.execute.remote(payload))
         except PendingCallsLimitExceeded as error:
             raise NotSent("too many calls are waiting for the shard") from error
+        except NotTakenOver as error:
+            raise NotSent("the shard waits for its storage") from error
         except ActorDiedError as error:
             await self._replace(called, self._find_again)
             raise Unanswered("the shard is gone, and was found again") from error

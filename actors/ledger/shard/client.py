@@ -8,12 +8,15 @@ became of it (F4); its deadline ends that:
     waiting --sent--> asked --Done, Refused--> answered
                       asked --TurnedAway----> answered, if no earlier call got lost
                       asked --no answer, Indefinite--> uncertain, waiting again
-    at its deadline: Indefinite if it was ever sent, TurnedAway if it never was
+    at its deadline, or after `patience_s` if its shard is lost: Indefinite if it was ever sent,
+    TurnedAway if it never was
 
 `TurnedAway` promises that nothing was done, and so it never answers an uncertain order: the call
 that got lost may still have done it. A shard of another release takes none of the orders of a call,
-which are turned away at once. After a call without an answer the next one waits a little,
-longer each time, and there is only one of them until the shard answers.
+which are turned away at once. After a call without an answer the next one waits a little, longer
+each time, and there is only one of them until the shard answers. Meanwhile nobody is kept for long:
+whoever still waits when patience ends hears so, and asks again with the same key; what was not sent
+yet, the shard never sees. A first call that is merely slow is waited for.
 """
 
 import asyncio
@@ -53,24 +56,29 @@ class ShardConnection(Protocol):
 class ClientBounds:
     """The named ends of everything that grows, per shard. `beside_min`: so many orders are worth a
     call beside another one; fewer do better to wait for its answer, as the shard commits one batch
-    at a time."""
+    at a time. `patience_s`: the longest wait for a shard that is known not to answer."""
 
     waiting_max: int = 8_192
     batch_max: int = 256
     calls_max: int = 2
     beside_min: int = 32
     backoff_first_s: float = 0.05
-    backoff_max_s: float = 1.0
+    backoff_max_s: float = 0.25
+    patience_s: float = 0.8
 
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """`is_asked`: a call with it is in flight, or got lost; `is_uncertain`: one got lost."""
+    """`is_asked`: a call with it is in flight, or got lost; `is_uncertain`: one got lost.
+    `is_impatient`: a timer runs that ends its wait if the shard is still lost then. `since_s`: of
+    the loop's time."""
 
     order: Order
     answer: asyncio.Future[OrderOutcome]
+    since_s: float
     is_asked: bool = False
     is_uncertain: bool = False
+    is_impatient: bool = False
     deadline: asyncio.TimerHandle | None = None
 
 
@@ -120,8 +128,10 @@ class LedgerClient:
         if len(lane.waiting) >= self._bounds.waiting_max or left_s <= 0:
             return TurnedAway(RETRY_AFTER_S)
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(order, loop.create_future())
+        waiter = _Waiter(order, loop.create_future(), loop.time())
         waiter.deadline = loop.call_later(left_s, _expire, waiter)
+        if lane.backoff_s:
+            self._lose_patience(lane, waiter)
         if not lane.waiting:
             # Soon, not now: what else this turn of the loop brings comes along. Where somebody
             # waits already, something will send them: a turn like this one, a call that returns.
@@ -201,11 +211,24 @@ class LedgerClient:
             lane.backoff_s = 0.0
             return
         lane.waiting.extendleft(reversed(again))
+        for waiter in again if lane.backoff_s else lane.waiting:
+            self._lose_patience(lane, waiter)
         first_s, max_s = self._bounds.backoff_first_s, self._bounds.backoff_max_s
         lane.backoff_s = min(max_s, 2 * lane.backoff_s) or first_s
         if not lane.is_resting:
             lane.is_resting = True
             asyncio.get_running_loop().call_later(lane.backoff_s, self._wake, lane)
+
+    def _lose_patience(self, lane: _Lane, waiter: _Waiter) -> None:
+        if not waiter.is_impatient:
+            waiter.is_impatient = True
+            until_s = waiter.since_s + self._bounds.patience_s
+            asyncio.get_running_loop().call_at(until_s, self._give_up, lane, waiter)
+
+    def _give_up(self, lane: _Lane, waiter: _Waiter) -> None:
+        waiter.is_impatient = False
+        if lane.backoff_s:
+            _expire(waiter)
 
     def _wake(self, lane: _Lane) -> None:
         lane.is_resting = False

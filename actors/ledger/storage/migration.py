@@ -75,15 +75,15 @@ def _make_file(file: Path) -> None:
         raise StorageError(f"{file}: cannot be made: {error.strerror}") from error
 
 
-async def open_database(url: str) -> Database:
+async def open_database(url: str, command_timeout_s: float | None = None) -> Database:
     """The storage at this url, once its tables are known to be of this version.
 
-    Raises StorageError.
+    `command_timeout_s`: see `connect`. Raises StorageError.
     """
     address = storage_url(url)
     if is_sqlite(address) and not Path(str(address.database)).is_file():
         raise StorageError(f"{address.database}: there is no such file: {_UPGRADE}")
-    database = await connect(url)
+    database = await connect(url, command_timeout_s)
     try:
         async with database.reader.connect() as connection:
             found = await connection.run_sync(_revision)

@@ -47,7 +47,7 @@ class SqlJournalStore:
     async def take_over(self, shard: str, incarnation: str) -> int:
         """Become the shard's owner; the new epoch, which later commits carry.
 
-        Raises StorageDown.
+        Raises StorageDown; then it may be tried again, on a connection of its own.
         """
         if self._connection is None:
             self._connection = await self._database.writing(may_stand_still=False)
@@ -56,6 +56,7 @@ class SqlJournalStore:
             async with transaction(connection, self._database.begin_writing):
                 epoch = await self._fence.take_over(connection, shard, incarnation)
         except FAILURES as failure:
+            await self.close()
             raise StorageDown(f"{shard} was not taken over: {reason(failure)}") from failure
         self._fence.own(shard, epoch)
         return epoch

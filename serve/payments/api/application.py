@@ -17,16 +17,21 @@ from starlette.types import Receive, Scope, Send
 from tollgate.serve.api_page import files as api_page
 from tollgate.serve.payments.api.asgi import Dispatcher, internal_error
 from tollgate.serve.payments.api.document.openapi import document
+from tollgate.serve.payments.api.health import BooksHealth
 from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
 from tollgate.serve.payments.api.replies import Reply, accepts_json, encode_json, rejected
 
 DOCUMENT_PATH = "/openapi.json"
 DOCS_PATH = "/docs"
+HEALTH_PATH = "/healthcheck"
 TITLE = "Tollgate payments"
 
 
-def payments_application(dispatcher: Dispatcher, version: str) -> FastAPI:
-    """The API at the root of its prefix; `/docs` to browse it, `/openapi.json` to read it."""
+def payments_application(
+    dispatcher: Dispatcher, version: str, health: BooksHealth | None = None
+) -> FastAPI:
+    """The API at the root of its prefix; `/docs` to browse it, `/openapi.json` to read it, and
+    `/healthcheck` for whoever watches it."""
     app = FastAPI(
         title=TITLE,
         version=version,
@@ -44,6 +49,8 @@ def payments_application(dispatcher: Dispatcher, version: str) -> FastAPI:
         (f"{DOCS_PATH}/{{name}}", pages.asset),
     ):
         app.router.routes.append(Route(path, answer, methods=["GET"]))
+    if health is not None:
+        app.router.routes.append(Route(HEALTH_PATH, health.answer, methods=["GET"]))
     app.router.default = partial(_through, dispatcher)
     app.add_exception_handler(Exception, pages.failed)
     app.add_exception_handler(HTTPException, pages.refused)

@@ -2,6 +2,7 @@
 
     headers -> path -> credentials -> handler -> reply        a rejection on the way is a reply too
 
+So is storage that does not answer, whoever asks it on the way: 503, and when to try again.
 Only what nobody foresaw leaves as an exception; the application around it answers 500.
 """
 
@@ -10,7 +11,10 @@ from dataclasses import dataclass, replace
 
 from starlette.types import Receive, Scope, Send
 
+from tollgate.actors.ledger.delivery.schedule import DeliveriesDown
 from tollgate.actors.ledger.law.values import OPERATOR
+from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.ledger.storage.store import StorageDown
 from tollgate.serve.payments.api.call import (
     ANYBODY,
     AddressTrust,
@@ -23,7 +27,15 @@ from tollgate.serve.payments.api.call import (
     request_id_of,
 )
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.rejections import Forbidden, NotFound, Rejection, Unauthorised
+from tollgate.serve.payments.api.health import StorageWatch
+from tollgate.serve.payments.api.orders import RETRY_AFTER_S
+from tollgate.serve.payments.api.rejections import (
+    Forbidden,
+    NotFound,
+    Rejection,
+    Unauthorised,
+    Unavailable,
+)
 from tollgate.serve.payments.api.replies import (
     Reply,
     Stream,
@@ -68,6 +80,7 @@ OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (
 # Tells whoever uses the older of two keys that there is another, whoever made that.
 NEWER_KEY_HEADER = b"tollgate-newer-key"
 REQUEST_ID = "tollgate.request_id"
+STORAGE_AWAY = (StorageDown, DeliveriesDown, StorageError)
 NOBODY_ELSE = AddressTrust()
 
 
@@ -82,7 +95,7 @@ class OperatorKey:
 class Dispatcher:
     """Answers the calls of the API; with the `operator`'s key, the operator's calls and no others.
     `trust`: who says where calls come from. `adds_request_id`: False where the server around it
-    does so, as Serve's does."""
+    does so, as Serve's does. `watch`: hears of storage that does not answer."""
 
     def __init__(
         self,
@@ -91,8 +104,10 @@ class Dispatcher:
         *,
         trust: AddressTrust = NOBODY_ELSE,
         adds_request_id: bool = True,
+        watch: StorageWatch | None = None,
     ) -> None:
         self._context = context
+        self._watch = watch or StorageWatch(context.clock)
         self._operator = operator
         self._trust = trust
         self._adds_request_id = adds_request_id
@@ -114,9 +129,19 @@ class Dispatcher:
         except CallerGone:
             return
         except Rejection as rejection:
-            wants_json = accepts_json(headers.accept)
-            reply = rejected(rejection, accepts_json=wants_json, request_id=request_id)
+            reply = self._rejected(rejection, headers, request_id)
+        except STORAGE_AWAY as error:
+            self._watch.note(error)
+            away = Unavailable(
+                "the storage does not answer at this moment: ask again, with the same "
+                "Idempotency-Key if there was one",
+                RETRY_AFTER_S,
+            )
+            reply = self._rejected(away, headers, request_id)
         await send_reply(send, reply, self.added(request_id))
+
+    def _rejected(self, rejection: Rejection, headers: Headers, request_id: str) -> Reply:
+        return rejected(rejection, accepts_json=accepts_json(headers.accept), request_id=request_id)
 
     def request_id(self, scope: Scope) -> str:
         """The id of a request, also of one that is answered beside the dispatcher."""

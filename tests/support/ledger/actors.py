@@ -17,7 +17,7 @@ from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityId, Origin
 from tollgate.actors.ledger.shard.actor import RayShardConnection, start_shard, start_shards
-from tollgate.actors.ledger.shard.client import LedgerClient
+from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.shard.routing import ShardMap
 from tollgate.actors.ledger.shard.spec import ShardSpec
@@ -49,7 +49,8 @@ class Ledger:
         return RayShardConnection(find, self.handle, ANSWERS_WITHIN_S)
 
     def client(self) -> LedgerClient:
-        return LedgerClient([self.line()], SystemClock())
+        """Asks as long as an order's deadline allows, so that a test hears what became of it."""
+        return LedgerClient([self.line()], SystemClock(), ClientBounds(patience_s=PATIENCE_S))
 
     def read(self, question: Callable[[SqlReadStore], Awaitable[Result]]) -> Result:
         """What is on the disk, on connections of its own."""

@@ -30,8 +30,9 @@ PORT_SETTINGS = (
     "PAYMENTS_OPERATOR_PORT",
     "PULLMETRICS_PORT",
 )
-# Serve gives the port of a replica that died to another one after a while only.
-REPLICA_PORTS = 8
+# Serve gives the port of a replica that died to another one after minutes only, and a test may kill
+# many.
+REPLICA_PORTS = 32
 # What a command needs of this process's environment; nothing else of it may change a setting.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 LOG_CHARS_SHOWN = 8_000

@@ -20,24 +20,48 @@ def programs() -> Path:
     return found[-1].parent
 
 
+class PostgresqlServer:
+    """A server in a folder. `url`: of its database `postgres`."""
+
+    def __init__(self, folder: Path, user: str | None) -> None:
+        self.url = f"postgresql://tollgate@/postgres?host={folder}"
+        self._user = user
+        self._pg_ctl = [programs() / "pg_ctl", "-D", folder / "data", "-w"]
+        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=on"
+        self._start = ["-l", folder / "log", "-o", options, "start"]
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        _run([*self._pg_ctl, *self._start], self._user)
+
+    def stop(self) -> None:
+        """At once, as when its machine is switched off."""
+        _run([*self._pg_ctl, "-m", "immediate", "stop"], self._user)
+
+
 @contextmanager
-def postgresql_server() -> Iterator[str]:
-    """The url of a running server's database `postgres`; the server ends with the context."""
+def stoppable_postgresql() -> Iterator[PostgresqlServer]:
+    """A running server that a test may stop, and starts again before the context ends."""
     user = UNPRIVILEGED if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(prefix="tg-pg-") as name:
         folder = Path(name)
         if user is not None:
             _run(["chown", user, folder], None)
-        data, log = folder / "data", folder / "log"
-        initdb = [programs() / "initdb", "-D", data, "-U", "tollgate", "-A", "trust", "-E", "UTF8"]
-        _run([*initdb, "--locale", "C.UTF-8"], user)
-        pg_ctl = [programs() / "pg_ctl", "-D", data, "-w"]
-        options = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=on"
-        _run([*pg_ctl, "-l", log, "-o", options, "start"], user)
+        initdb = [programs() / "initdb", "-D", folder / "data", "-U", "tollgate", "-A", "trust"]
+        _run([*initdb, "-E", "UTF8", "--locale", "C.UTF-8"], user)
+        server = PostgresqlServer(folder, user)
+        server.start()
         try:
-            yield f"postgresql://tollgate@/postgres?host={folder}"
+            yield server
         finally:
-            _run([*pg_ctl, "-m", "immediate", "stop"], user)
+            server.stop()
+
+
+@contextmanager
+def postgresql_server() -> Iterator[str]:
+    """The url of a running server's database `postgres`; the server ends with the context."""
+    with stoppable_postgresql() as server:
+        yield server.url
 
 
 def _run(command: list[str | Path], user: str | None) -> None:

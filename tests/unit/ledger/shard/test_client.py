@@ -26,6 +26,7 @@ DONE = Done(DoneKind.MADE, b"{}")
 REFUSED = Refusal(RefusalReason.CONSTRAINT, "no")
 LOST, UNSENT = Unanswered("lost"), NotSent("full")
 DEADLINE_S = 10.0
+PATIENCE_S = ClientBounds().patience_s
 
 Reply = OrderOutcome | Exception
 
@@ -177,7 +178,63 @@ def test_busy_is_no_answer_to_an_order_that_may_have_been_done() -> None:
 def test_busy_is_the_answer_to_an_order_that_never_left() -> None:
     async def scenario() -> None:
         assert await client(Line(UNSENT)).execute([order()]) == [TurnedAway(1)]
-        assert asyncio.get_running_loop().time() == DEADLINE_S
+        assert asyncio.get_running_loop().time() < 1
+
+    run(scenario)
+
+
+def test_nobody_waits_for_long_for_a_shard_that_is_lost() -> None:
+    async def scenario() -> None:
+        line, loop = Line(LOST), asyncio.get_running_loop()
+        ledger = client(line, calls_max=2, batch_max=1, beside_min=1)
+
+        async def waits_s(number: int) -> float:
+            begun_s = loop.time()
+            assert type((await ledger.execute([order(number)]))[0]) in (Indefinite, TurnedAway)
+            return loop.time() - begun_s
+
+        before = [asyncio.create_task(waits_s(number)) for number in range(6)]
+        await asyncio.sleep(0.5)
+        meanwhile = [asyncio.create_task(waits_s(number)) for number in range(6, 12)]
+        assert max(await asyncio.gather(*before, *meanwhile)) < PATIENCE_S + 0.1
+
+    run(scenario)
+
+
+def test_an_order_that_was_given_up_before_it_was_sent_never_is() -> None:
+    async def scenario() -> None:
+        line = Line(LOST)
+        ledger = client(line, calls_max=1, batch_max=1)
+        first = asyncio.create_task(ledger.execute([order(1)]))
+        second = asyncio.create_task(ledger.execute([order(2)]))
+        assert await second == [TurnedAway(1)]
+        assert isinstance((await first)[0], Indefinite)
+        line.replies = deque([DONE])
+        await asyncio.sleep(1)
+        assert await ledger.execute([order(3)]) == [DONE]
+        assert {operation for call in line.calls for operation in call} == {
+            "operation-1",
+            "operation-3",
+        }
+
+    run(scenario)
+
+
+def test_a_shard_that_is_back_in_time_answers_who_waits() -> None:
+    async def scenario() -> None:
+        line = Line(LOST)
+        ledger = client(line)
+        asked = asyncio.create_task(ledger.execute([order()]))
+        await asyncio.sleep(PATIENCE_S / 2)
+        line.replies = deque([DONE])
+        assert await asked == [DONE]
+
+    run(scenario)
+
+
+def test_a_first_call_that_is_slow_is_waited_for() -> None:
+    async def scenario() -> None:
+        assert await client(Line(DONE, takes_s=5)).execute([order()]) == [DONE]
 
     run(scenario)
 
@@ -271,7 +328,7 @@ def test_while_a_shard_does_not_answer_one_call_asks() -> None:
         answers = await asyncio.gather(*(ledger.execute([order(n)]) for n in range(8)))
         assert answers == [[DONE]] * 8
         assert line.in_flight_max == 4
-        assert max(line.at_s) < 2
+        assert max(line.at_s) < PATIENCE_S
 
     run(scenario)
 
