@@ -40,7 +40,7 @@ from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.health import BooksHealth, StorageWatch
 from tollgate.serve.payments.api.orders import DEADLINE_S, CommandGateway
 from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
-from tollgate.serve.payments.network.port import CardNetworks
+from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.exchange_rates import ExchangeRates
 from tollgate.serve.payments.reference.tables import load_reference

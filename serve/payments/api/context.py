@@ -31,7 +31,7 @@ from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.replies import Reply, as_list, under
 from tollgate.serve.payments.api.router import Handler
 from tollgate.serve.payments.mail.mailer import Invitation
-from tollgate.serve.payments.network.port import CardNetworks
+from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.reference.tables import ReferenceData
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses

@@ -1,1 +1,1 @@
-"""Card networks: the port, the simulator behind it, and cards as they come in."""
+"""Card networks: what they are asked, the simulator of one, and cards as they come in."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary
 from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
 from tollgate.serve.payments.network.card import PlainCard
-from tollgate.serve.payments.network.port import Authorisation, Charge, PaymentRefused
+from tollgate.serve.payments.network.card_network import Authorisation, Charge, PaymentRefused
 from tollgate.serve.payments.network.simulated_behaviour import (
     CardBehaviour,
     CardScheme,

@@ -38,7 +38,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class ExchangeRates(Protocol):
-    """The port to a source of rates."""
+    """A source of rates."""
 
     def rate(self, source: Currency, target: Currency, at_ms: int) -> Rate | None:
         """The rate that holds at that time; None when there is none. A currency is worth itself."""

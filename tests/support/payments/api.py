@@ -31,7 +31,7 @@ from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.mail.mailer import Invitation
-from tollgate.serve.payments.network.port import CardNetworks
+from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.tables import load_reference
 from tollgate.serve.payments.secrets.generator import SecretGenerator

@@ -9,7 +9,12 @@ import pytest
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary, Currency, ProcessingError
 from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.network.card import PlainCard, read_card
-from tollgate.serve.payments.network.port import Authorisation, CardNetworks, Charge, PaymentRefused
+from tollgate.serve.payments.network.card_network import (
+    Authorisation,
+    CardNetworks,
+    Charge,
+    PaymentRefused,
+)
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
 from tollgate.serve.payments.network.simulator import GOOD_CARDS, SimulatedNetwork
 from tollgate.serve.payments.reference.processing_errors import ErrorEntry, ProcessingErrors

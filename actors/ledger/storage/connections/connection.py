@@ -1,4 +1,4 @@
-"""The port of a database connection: it runs statements, and begins nothing by itself.
+"""A database connection: it runs statements, and begins nothing by itself.
 
 Statements are built by SQLAlchemy's Core and compiled once (`statements.py`); the driver itself
 runs them.

@@ -34,7 +34,7 @@ from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbi
 from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.network.card import CardProblem, PlainCard, read_card
-from tollgate.serve.payments.network.port import CardNetwork, Charge, PaymentRefused
+from tollgate.serve.payments.network.card_network import CardNetwork, Charge, PaymentRefused
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
 from tollgate.serve.payments.reference.currencies import CurrencyEntry
 

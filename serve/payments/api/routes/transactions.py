@@ -21,7 +21,7 @@ from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTrans
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Route
-from tollgate.serve.payments.network.port import Charge, PaymentRefused
+from tollgate.serve.payments.network.card_network import Charge, PaymentRefused
 
 TRANSACTION_FILTERS = frozenset({"merchantId", "transactionId", "test", "successful"})
 MEMBERS_ONLY = frozenset({403, 404})

@@ -1,4 +1,4 @@
-"""The port to the card networks: who decides whether a card is good for an amount (part H).
+"""Card networks: they decide whether a card is good for an amount (part H).
 
 Card data goes in; a summary and a verdict come out. An authorisation that was refused is a verdict
 too: it is stored as a failed transaction. What is not even tried, and never stored, is a
