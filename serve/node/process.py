@@ -6,6 +6,10 @@ Run as `python -m tollgate.serve.node.process` by the supervisor, which owns wha
 the run and ends whatever is left when this process is gone.
 """
 
+# First, so that no class gets its id in another way.
+import tollgate.serve.node.workers.class_ids  # noqa: F401
+
+# isort: split
 import logging
 import os
 import signal
@@ -26,8 +30,10 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.node.announcements import Announcements, addresses_of
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.parenthood import end_with_parent
+from tollgate.serve.node.ray_sessions import remove_old_sessions
 from tollgate.serve.node.run_record import RunRecord, write_record
 from tollgate.serve.node.socket_folder import socket_folder
+from tollgate.serve.node.workers.origin import start_origin
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, rate_limit_actors
 from tollgate.serve.settings import Settings, process_environment
 from tollgate.serve.settings.choices import Transport
@@ -79,6 +85,10 @@ class Node:
 
     def _start_ray(self) -> None:
         process = self._settings.process
+        folder = socket_folder(process.data)
+        remove_old_sessions(folder / "ray")
+        # Before anything of Ray runs in this process.
+        sys.executable = str(start_origin(folder))
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         ray.init(
             # A cluster of this node's own, whatever RAY_ADDRESS says: its end is ours to decide.
@@ -91,7 +101,7 @@ class Node:
             logging_level=logging.WARNING,
             # Serve talks much at its start; the processes' logs are files below the data folder.
             log_to_driver=False,
-            _temp_dir=str(socket_folder(process.data) / "ray"),
+            _temp_dir=str(folder / "ray"),
         )
 
     def _deploy(self) -> tuple[RateLimitActors, DeploymentHandle[Any]]:

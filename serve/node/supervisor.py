@@ -28,12 +28,14 @@ from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.parenthood import adopt_orphans
 from tollgate.serve.node.run_record import RunRecord, read_record, remove_record, write_record
 from tollgate.serve.node.socket_folder import remove_socket_folder
+from tollgate.serve.node.workers.origin import TITLE, inherited_environment
 from tollgate.serve.settings import Settings, process_environment
 
 LOG = logging.getLogger("tollgate.node")
 NODE = [sys.executable, "-m", "tollgate.serve.node.process"]
-# Without one of these Ray is lost; the others it starts again by itself.
-VITAL = frozenset({"gcs_server", "raylet"})
+# Without one of these Ray is lost; the others it starts again by itself. (Workers lose their parent
+# with their origin.)
+VITAL = frozenset({"gcs_server", "raylet", TITLE})
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY_S = 0.25
 # All processes of the machine are looked through for that.
@@ -95,6 +97,7 @@ class Supervisor:
         write_record(self._data, RunRecord(os.getpid(), self._clock.now_s()))
         environment = process_environment()
         environment.pop(NOTIFY_SOCKET, None)
+        environment |= inherited_environment(os.getpid())
         # A group of its own: a Ctrl-C of the terminal is for the supervisor alone.
         node = subprocess.Popen(
             self._command, env=environment, process_group=0, stdin=subprocess.DEVNULL

@@ -1,0 +1,1 @@
+"""How Ray gets its workers: as forks of a process that has imported everything."""
