@@ -18,7 +18,11 @@ from tollgate.actors.ledger.law.rows import (
     OperationRow,
 )
 from tollgate.actors.ledger.storage import tables as schema
-from tollgate.actors.ledger.storage.connections.connection import Connection, RowValues
+from tollgate.actors.ledger.storage.connections.connection import (
+    Connection,
+    RowValues,
+    StatementRows,
+)
 from tollgate.actors.ledger.storage.connections.statements import (
     BatchStatement,
     insert,
@@ -49,9 +53,11 @@ class CommitWriter:
         self._gone_entities = removal(dialect, schema.entities)
 
     async def write(self, connection: Connection, commit: Commit) -> None:
-        await connection.run_all(
-            [(batch.text, rows) for batch, rows in self._batches(commit) if rows]
-        )
+        await connection.run_all(self.steps(commit))
+
+    def steps(self, commit: Commit) -> list[StatementRows]:
+        """The statements with their rows, in order."""
+        return [(batch.text, rows) for batch, rows in self._batches(commit) if rows]
 
     def _batches(self, commit: Commit) -> Iterable[tuple[BatchStatement, list[RowValues]]]:
         # What is written twice in one commit is written once: as it is in the end.

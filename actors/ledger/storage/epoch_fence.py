@@ -12,7 +12,7 @@ actor alive after a partition; only the database can refuse the older one.
 from sqlalchemy import bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from tollgate.actors.ledger.storage.connections.connection import Connection
+from tollgate.actors.ledger.storage.connections.connection import Connection, Guard
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import query
 from tollgate.actors.ledger.storage.store import Fenced
@@ -47,17 +47,18 @@ class EpochFence:
         """From now on this incarnation is the shard's, in this epoch."""
         self.shard, self._epoch = shard, epoch
 
-    async def hold(self, connection: Connection) -> None:
-        """In a commit's transaction: nobody takes the shard over before its end. Raises Fenced."""
-        self._compare(await self._epoch_held.first(connection, shard=self.shard))
+    def hold(self) -> Guard:
+        """For a commit's transaction: nobody takes the shard over before its end, or Fenced."""
+        held = self._epoch_held
+        return Guard(held.text, held.ordered(shard=self.shard), self._compare)
 
     async def check(self, connection: Connection) -> None:
         """Raises Fenced when a newer incarnation may have committed."""
-        self._compare(await self._epoch_now.first(connection, shard=self.shard))
+        self._compare(await self._epoch_now.rows(connection, shard=self.shard))
 
-    def _compare(self, row: tuple[int] | None) -> None:
-        if row != (self._epoch,):
-            found = row[0] if row else "none"
+    def _compare(self, rows: list[tuple[int]]) -> None:
+        if rows != [(self._epoch,)]:
+            found = rows[0][0] if rows else "none"
             raise Fenced(
                 f"shard {self.shard} is in epoch {found}, and this is its incarnation of epoch "
                 f"{self._epoch}"

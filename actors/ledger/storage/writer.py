@@ -16,7 +16,11 @@ from tollgate.actors.ledger.law.rows import Commit, EntityRow, HeadRow, Operatio
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.checkpoints import CheckpointWriter
 from tollgate.actors.ledger.storage.commit_statements import CommitWriter
-from tollgate.actors.ledger.storage.connections.connection import Connection, transaction
+from tollgate.actors.ledger.storage.connections.connection import (
+    Connection,
+    transaction,
+    until_the_end,
+)
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.epoch_fence import EpochFence
 from tollgate.actors.ledger.storage.errors import (
@@ -113,9 +117,9 @@ class SqlJournalStore:
             self._connection = None
 
     async def _append(self, connection: Connection, commit: Commit) -> None:
-        async with transaction(connection, self._database.begin_writing):
-            await self._fence.hold(connection)
-            await self._writer.write(connection, commit)
+        begin, steps = self._database.begin_writing, self._writer.steps(commit)
+        async with until_the_end(connection):
+            await connection.begin(begin, self._fence.hold(), steps)
             await self._checkpoints.write(connection, commit)
 
     def _meaning(self, error: Exception) -> Fenced | OutcomeUnknown:

@@ -223,8 +223,7 @@ def test_a_shard_that_is_frozen_in_a_commit_does_not_hold_up_its_successor(
         begun = book.commit(*move(1), entities=(book.entity("line"),))
         connection = frozen._connection
         assert connection is not None
-        await connection.run(frozen._database.begin_writing)
-        await frozen._fence.hold(connection)
+        await connection.begin(frozen._database.begin_writing, frozen._fence.hold(), [])
         await frozen._writer.write(connection, begun)
         async with asyncio.timeout(time_bounds.LOCK_TIMEOUT_S):
             epoch = await successor.take_over("shard-0", "the next incarnation")

@@ -4,13 +4,24 @@ Statements are built by SQLAlchemy's Core and compiled once (`statements.py`); t
 runs them.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 RowValues = tuple[object, ...]
 # A statement, and the rows of values it is run with, one after the other.
 StatementRows = tuple[str, list[RowValues]]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A query, and what is to be raised for the rows that it finds. `check` may run on the thread
+    of a connection."""
+
+    text: str
+    values: Sequence[object]
+    check: Callable[[list[Any]], None]
 
 
 class Connection(Protocol):
@@ -24,6 +35,10 @@ class Connection(Protocol):
 
     async def run_all(self, steps: Sequence[StatementRows]) -> None:
         """These steps in order, in as few calls of the driver as can be."""
+
+    async def begin(self, text: str, guard: Guard, steps: Sequence[StatementRows]) -> None:
+        """Begins a transaction and runs these steps in it, unless the guard raises: its owner ends
+        it in both cases. In as few calls of the driver as can be."""
 
     async def roll_back(self) -> None:
         """Ends a transaction that failed, if there is still one, and somebody to tell."""
@@ -42,6 +57,13 @@ class Connection(Protocol):
 async def transaction(connection: Connection, begin: str) -> AsyncIterator[None]:
     """Commits at the end; whatever is raised inside, or by the commit, rolls back what it can."""
     await connection.run(begin)
+    async with until_the_end(connection):
+        yield
+
+
+@asynccontextmanager
+async def until_the_end(connection: Connection) -> AsyncIterator[None]:
+    """As `transaction`, of one that is begun inside."""
     is_over = False
     try:
         yield

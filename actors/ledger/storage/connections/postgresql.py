@@ -9,7 +9,7 @@ from sqlalchemy import URL
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from tollgate.actors.ledger.storage.connections import time_bounds
-from tollgate.actors.ledger.storage.connections.connection import StatementRows
+from tollgate.actors.ledger.storage.connections.connection import Guard, StatementRows
 from tollgate.actors.ledger.storage.errors import FAILURES, StorageError
 
 CONNECT_TIMEOUT_S = 10
@@ -50,6 +50,11 @@ class PostgresqlConnection:
     async def run_all(self, steps: Sequence[StatementRows]) -> None:
         for text, rows in steps:
             await self._driver.executemany(text, rows)
+
+    async def begin(self, text: str, guard: Guard, steps: Sequence[StatementRows]) -> None:
+        await self.run(text)
+        guard.check(await self.fetch(guard.text, guard.values))
+        await self.run_all(steps)
 
     async def roll_back(self) -> None:
         if self.is_open:

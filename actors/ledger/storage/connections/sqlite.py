@@ -2,7 +2,7 @@
 
 Connections are the standard library's, each on a thread of its own, so that the loop never waits
 for the disk. A call is one change of threads there and one back, which cost more than a small
-statement does: so all statements of a commit travel in one call (`run_all`).
+statement does: so a commit travels in two, all that it does (`begin`) and its end.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from sqlalchemy import URL, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
-from tollgate.actors.ledger.storage.connections.connection import StatementRows
+from tollgate.actors.ledger.storage.connections.connection import Guard, StatementRows
 from tollgate.actors.ledger.storage.errors import StorageError
 
 BUSY_TIMEOUT_MS = 10_000
@@ -75,6 +75,9 @@ class SqliteConnection:
     async def run_all(self, steps: Sequence[StatementRows]) -> None:
         await self._call(lambda: _run_all(self._connection, steps))
 
+    async def begin(self, text: str, guard: Guard, steps: Sequence[StatementRows]) -> None:
+        await self._call(lambda: _begin(self._connection, text, guard, steps))
+
     async def roll_back(self) -> None:
         # (nothing, when SQLite has answered a failure by rolling back itself)
         await self._call(self._connection.rollback)
@@ -108,6 +111,14 @@ def _connected(file: str, is_reader: bool) -> sqlite3.Connection:
         _prepare_reader(connection) if is_reader else _prepare(connection)
         failing.pop_all()
     return connection
+
+
+def _begin(
+    connection: sqlite3.Connection, text: str, guard: Guard, steps: Sequence[StatementRows]
+) -> None:
+    connection.execute(text)
+    guard.check(connection.execute(guard.text, guard.values).fetchall())
+    _run_all(connection, steps)
 
 
 def _run_all(connection: sqlite3.Connection, steps: Sequence[StatementRows]) -> None:

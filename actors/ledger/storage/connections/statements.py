@@ -34,8 +34,12 @@ class QueryStatement:
     constants: dict[str, Any]
 
     async def rows(self, connection: Connection, **values: object) -> list[Any]:
+        return await connection.fetch(self.text, self.ordered(**values))
+
+    def ordered(self, **values: object) -> list[object]:
+        """The values in the order of the statement."""
         known = self.constants | values
-        return await connection.fetch(self.text, [known[name] for name in self.names])
+        return [known[name] for name in self.names]
 
     async def first(self, connection: Connection, **values: object) -> Any:
         """The first row, or None."""
