@@ -45,14 +45,14 @@ _S3_SPEAKERS = (
 _S3_LABELS = frozenset({"s3", "minio", "objectstore", "objectstorage", "object-store", "obs"})
 
 
-def why_no_object(holder: Holder, document: Document) -> str | None:
+def why_no_object(holder: Holder, report: FindingReport) -> str | None:
     """Tells why the href of a holder is not in an object store; None when it is, or when nobody can
     tell: a relative one may be anywhere."""
     href = holder.href
     scheme = scheme_of(href) if href is not None else ""
     if href is None or not scheme or scheme in URI_PROVIDERS:
         return None
-    described = described_storages(document)
+    described = report.shared(described_storages)
     found = parse_object_url(href, named_storages(holder, described) or described)
     if isinstance(found, ObjectLocation):
         if not found.is_guess or _speaks_s3(href):
@@ -80,10 +80,10 @@ def _is_an_object(access: AccessGroup, report: FindingReport) -> None:
     schemes = _of_type(access, "s3")
     if not schemes:
         return
-    if len(described_storages(report.document)) > SCHEMES_MAX:
+    if len(report.shared(described_storages)) > SCHEMES_MAX:
         report.leave_out(f"of storage:schemes, the first {SCHEMES_MAX} are read")
     for holder in access.holders:
-        reason = why_no_object(holder, report.document)
+        reason = why_no_object(holder, report)
         if reason is not None:
             report.add(
                 (*holder.path, "href"),
@@ -113,7 +113,7 @@ def _endpoint_is_known(access: AccessGroup, report: FindingReport) -> None:
     if host is not None and host.provider is Provider.AWS:
         return
     for holder in access.holders:
-        if STORAGE_REFS not in holder.value and not _is_described(holder, report.document):
+        if STORAGE_REFS not in holder.value and not _is_described(holder, report):
             report.add(
                 (*holder.path, "href"),
                 f"{shown_url(holder.href or '')} is not at AWS, and no storage:refs says which "
@@ -122,8 +122,8 @@ def _endpoint_is_known(access: AccessGroup, report: FindingReport) -> None:
             return
 
 
-def _is_described(holder: Holder, document: Document) -> bool:
-    found = parse_object_url(holder.href or "", described_storages(document))
+def _is_described(holder: Holder, report: FindingReport) -> bool:
+    found = parse_object_url(holder.href or "", report.shared(described_storages))
     return isinstance(found, ObjectLocation) and not found.is_guess and found.region is not None
 
 
@@ -152,7 +152,7 @@ def _is_sent_over_http(scheme: Scheme) -> bool:
 def _paying_is_authenticated(document: Document, report: FindingReport) -> None:
     paying = {
         name
-        for name, scheme in described_storages(document).items()
+        for name, scheme in report.shared(described_storages).items()
         if isinstance(scheme, dict) and scheme.get("requester_pays") is True
     }
     if not paying:

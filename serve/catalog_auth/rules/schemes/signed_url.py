@@ -91,7 +91,7 @@ def _href_is_an_object(access: AccessGroup, report: FindingReport) -> None:
     if not signers:
         return
     for holder in access.holders:
-        reason = why_no_object(holder, report.document)
+        reason = why_no_object(holder, report)
         if reason is not None:
             report.add(
                 (*holder.path, "href"),

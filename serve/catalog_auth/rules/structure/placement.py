@@ -245,9 +245,17 @@ def _is_of_a_known_kind(document: Document, report: FindingReport) -> None:
     )
 
 
+def _is_about_something_else(document: Document) -> bool:
+    """Tells whether nothing in it is about access, and nothing of that kind was lost."""
+    is_one = document.kind is not Kind.ITEM_COLLECTION and document.is_exact
+    return is_one and not document.declared and not document.has_auth_fields
+
+
 def _members_are_not_repeated(document: Document, report: FindingReport) -> None:
     raw = report.raw
-    if raw is None or not repeats_members(raw, document.root):
+    if raw is None or _is_about_something_else(document):
+        return
+    if not repeats_members(raw, document.root):
         return
     repeated = repeated_members(raw)
     if len(repeated) == REPEATED_MAX:

@@ -126,13 +126,16 @@ def test_repetitions_are_found_where_they_matter() -> None:
         assert "S21" in [finding.rule for finding in validate_raw(start + rest).findings], rest
     good = (
         rb'{"type": "Feature", "id": "\"\\", "properties": {"storage:schemes": {"s": {}}}, '
-        rb'"assets": {"a": {"href": "s3://b/\u0022", "storage:refs": ["s"]}}}'
+        rb'"assets": {"a": {"href": "s3://b/\u0022", "storage:refs": ["s"], "auth:refs": ["k"]}}}'
     )
     assert "S21" not in [finding.rule for finding in validate_raw(good).findings]
     for name in (b"type", b"id", b"properties", b"storage:schemes", b"s", b"a", b"storage:refs"):
         bad = good.replace(b'"%b":' % name, b'"%b": 1, "%b":' % (name, name))
         (found,) = [finding for finding in validate_raw(bad).findings if finding.rule == "S21"]
         assert found.path[-1] == name.decode()
+    # What says nothing of access is not read again.
+    other = b'{"type": "Feature", "id": 1, "id": 2}'
+    assert "S21" not in [finding.rule for finding in validate_raw(other).findings]
     once = b'{"href": "s3://b/a", "auth:refs": ["a"]}], "auth:schemes": {"a": {"type": "s3"}}}'
     assert "S21" not in [finding.rule for finding in validate_raw(start + once).findings]
 
