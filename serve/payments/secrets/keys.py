@@ -27,7 +27,7 @@ _RANDOM_LENGTH = 30
 _CHECKSUM_LENGTH = 6
 _PREFIX = "sk_"
 _RECOVERY_PREFIX = "rc_"
-_KEY = re.compile(r"[\x21-\x7e]{1,256}")
+_KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_LENGTH_MAX}}}")
 _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+={0,2}) *")
 
 
