@@ -50,8 +50,8 @@ class Exposure(Enum):
 
 @lru_cache(maxsize=HOSTS_MAX)
 def exposure_of(host: str) -> Exposure | None:
-    """Why only some can reach a host, given as a lower-case name or address (IPv6 without
-    brackets); None for one that everybody may reach."""
+    """The reason why only some can reach a host, given as a lower-case name or address (IPv6
+    without brackets); None for one that everybody may reach."""
     name = host.removesuffix(".")
     if not name:
         return None

@@ -1,4 +1,4 @@
-"""What a segment holds: the entries that are not shipped yet, and what a restore needs beside.
+"""The content of a segment: the entries that are not shipped yet, and what a restore needs beside.
 
 Also reads a copy of an SQLite file for a restore: from there, everything is new.
 """

@@ -1,4 +1,4 @@
-"""What is loaded on demand: the entities that commands need, and how their rows keep them.
+"""The entities that commands need, loaded on demand, and how their rows keep them.
 
 A command may name what is not there: then the entity is None, which is known as well as any other.
 What a row keeps is read by every later version: a field that is added needs a default.
@@ -90,7 +90,7 @@ _decode_head = Decoder(Head).decode
 
 
 def state_of(entity: Entity) -> str:
-    """What a row keeps of an entity."""
+    """The text that a row keeps of an entity."""
     return _encode(entity).decode()
 
 
@@ -101,7 +101,7 @@ def entity_of_row(row: EntityRow) -> Entity | None:
 
 
 def row_of_head(head: Head) -> HeadRow:
-    """What is stored of a head."""
+    """The stored row of a head."""
     return HeadRow(head.book, head.seq, head.hash, _encode(head).decode())
 
 

@@ -107,7 +107,7 @@ def event_document(event: Event, entry: Entry) -> JsonDocument:
 
 
 def _data_of(event: Event) -> JsonDocument:
-    """What an event is about: ids to read the rest by, and amounts. No keys, no secrets."""
+    """The subject of an event: ids to read the rest by, and amounts. No keys, no secrets."""
     match event:
         case Captured() | Refunded():
             return _booked(event)

@@ -1,4 +1,4 @@
-"""What a book is after an event. This cannot refuse: what has happened, has happened.
+"""The state of a book after an event. This cannot refuse: what has happened, has happened.
 
 `decide` looked at the state and made the event; `evolve` looks at the event and makes the state,
 now and at every replay, with the same result. Nothing is computed here that a later version of

@@ -48,8 +48,8 @@ from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """What an order does: `head` after it, the entities it changed (None: gone), its events with
-    their entries and rows, and the reply. Without events, all was so already."""
+    """The effect of an order: `head` after it, the entities it changed (None: gone), its events
+    with their entries and rows, and the reply. Without events, all was so already."""
 
     head: Head
     entities: Changed

@@ -1,4 +1,4 @@
-"""What a book can be asked to change. A command is decided against the book's state: it gives
+"""The changes that a book can be asked for. A command is decided against the book's state: it gives
 events, or a refusal that changes nothing (T8). Reads are no commands.
 
 `Order` wraps a command with what makes it happen exactly once (F4, F5): the operation id was minted

@@ -1,4 +1,4 @@
-"""What has happened in a book: a closed set, kept for ever.
+"""The events of a book: a closed set of what has happened, kept for ever.
 
 An event holds everything that its consequences follow from: ids, amounts, conversions and fees are
 decided once and never computed again. Its tag, `<type>/<schema version>`, is stored with it; a
@@ -36,7 +36,7 @@ class SettledAmount(Struct, frozen=True):
 
 
 class Happening(Struct, frozen=True, tag_field="event"):
-    """What every event has."""
+    """The fields of every event."""
 
     id: EntityId
 

@@ -54,7 +54,7 @@ class BookCache:
 
     @property
     def bytes(self) -> int:
-        """What heads and entities in memory weigh."""
+        """The weight of heads and entities in memory."""
         return self._heads.weight + self._entities.weight
 
     async def load(self, orders: Sequence[Order], state: SpeculativeState) -> None:
@@ -81,7 +81,7 @@ class BookCache:
         state.sizes.update((book, kept.size) for book, kept in found.items() if kept)
 
     async def load_entities(self, orders: Iterable[Order], state: SpeculativeState) -> None:
-        """What the commands need, and what they turn out to need once that is known."""
+        """Loads what the commands need, and what they turn out to need once that is known."""
         known = state.entities
         while wanted := {each for order in orders for each in needs(order.command, known)}:
             state.inherit((), wanted)

@@ -154,7 +154,7 @@ class Shard:
 
     @property
     def cached_bytes(self) -> int:
-        """What heads and entities in memory weigh."""
+        """The weight of heads and entities in memory."""
         return self._book_cache.bytes
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:

@@ -1,1 +1,1 @@
-"""How Ray gets its workers: as forks of a process that has imported everything."""
+"""Workers of Ray, as forks of a process that has imported everything."""

@@ -39,9 +39,9 @@ STANDARD_FILES = 3
 
 
 def inherited_environment(pid: int) -> dict[str, str]:
-    """What Ray's core takes from the environment of a worker when it is imported, for processes
-    that fork workers: no job yet, as for a worker that Ray starts ahead of need, and a process that
-    no worker outlives, where Ray would name its raylet. `pid`: of that process."""
+    """The values that Ray's core takes from the environment of a worker when it is imported, for
+    processes that fork workers: no job yet, as for a worker that Ray starts ahead of need, and a
+    process that no worker outlives, where Ray would name its raylet. `pid`: of that process."""
     return {"RAY_JOB_ID": "ffffffff", "RAY_RAYLET_PID": str(pid)}
 
 
@@ -96,7 +96,7 @@ def _write_program(program: Path, address: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a worker is started with; `files`: its standard input, output and error."""
+    """The start of a worker; `files`: its standard input, output and error."""
 
     words: Sequence[str]
     environment: dict[str, str]

@@ -162,7 +162,7 @@ def request_id_of(headers: Headers, mint: SecretGenerator) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddressTrust:
-    """Who is believed about callers' addresses: `relays`, addresses of Serve's own proxies,
+    """The relays believed about callers' addresses: `relays`, addresses of Serve's own proxies,
     about their peers, and, if `trusts_forwarded`, those peers about theirs."""
 
     relays: frozenset[str] = frozenset()
