@@ -35,7 +35,8 @@ from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityI
 from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient
 from tollgate.actors.ledger.shard.routing import ShardMap
 
-CLIENT_BOUNDS = ClientBounds(waiting_max=32, batch_max=4)
+# More patient than the API's, so that orders are asked again through whole restarts.
+CLIENT_BOUNDS = ClientBounds(waiting_max=32, batch_max=4, backoff_max_s=1.0, patience_s=10.0)
 SUPERVISED_EVERY_S = 0.1
 RESTART_S = 0.5
 THINKING_S = 0.3
