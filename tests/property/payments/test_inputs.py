@@ -9,15 +9,21 @@ from ipaddress import ip_address
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.payments.api import REFERENCE
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import is_public
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import iban_problem
+from tollgate.serve.payments.api.bodies.model_reader import read_model
+from tollgate.serve.payments.api.bodies.readers import Body
+from tollgate.serve.payments.api.bodies.requests import SandboxPayment
 from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
-from tollgate.serve.payments.api.rejections import FieldError
+from tollgate.serve.payments.api.bodies.wire_types import Reading
+from tollgate.serve.payments.api.rejections import BadRequest, FieldError
+from tollgate.serve.payments.api.routes.sandbox import behaviour_of
 from tollgate.serve.payments.network.card import PlainCard, read_card
-from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry
 from tollgate.serve.payments.reference.exchange_rates import DatedRates, TableOfRates
 from tollgate.serve.payments.secrets.keys import (
@@ -121,7 +127,15 @@ def test_a_card_of_anything_is_a_card_or_a_problem(
 
 @given(anything | st.dictionaries(st.sampled_from(["card", "tds", "fingerprint"]), anything))
 def test_a_test_object_of_anything_is_one_or_an_error(value: object) -> None:
-    assert isinstance(read_card_behaviour(value), CardBehaviour | FieldError)
+    body, reading = Body({"test": value}), Reading(REFERENCE, TargetPolicy(), is_form=False)
+    try:
+        wanted = read_model(SandboxPayment, body, reading)
+    except BadRequest as refused:
+        fields = [each.field for each in refused.errors]
+    else:
+        fields = []
+        assert isinstance(behaviour_of(wanted.test), CardBehaviour)
+    assert all(field.startswith("test") for field in fields)
 
 
 @given(st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=14, max_size=14), st.data())

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.support.payments.api import REFERENCE
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary, Currency, ProcessingError
-from tollgate.serve.payments.api.rejections import FieldError
+from tollgate.serve.net.guarded_client import TargetPolicy
+from tollgate.serve.payments.api.bodies.model_reader import read_model
+from tollgate.serve.payments.api.bodies.readers import Body
+from tollgate.serve.payments.api.bodies.requests import SandboxPayment
+from tollgate.serve.payments.api.bodies.wire_types import Reading
+from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.routes.sandbox import behaviour_of
 from tollgate.serve.payments.network.card import PlainCard, read_card
 from tollgate.serve.payments.network.card_network import (
     Authorisation,
@@ -15,7 +22,7 @@ from tollgate.serve.payments.network.card_network import (
     Charge,
     PaymentRefused,
 )
-from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, TdsOptions
 from tollgate.serve.payments.network.simulator import GOOD_CARDS, SimulatedNetwork
 from tollgate.serve.payments.reference.processing_errors import ErrorEntry, ProcessingErrors
 
@@ -35,10 +42,11 @@ TEN = {"currency": "EUR", "exponent": 2, "value": 1_000}
 NINE = {"currency": "EUR", "exponent": 2, "value": 999}
 
 
-def options(value: Any) -> CardBehaviour:
-    found = read_card_behaviour(value)
-    assert isinstance(found, CardBehaviour), found
-    return found
+def options(value: Any, *, is_form: bool = False) -> CardBehaviour:
+    """As a payment's `test` asks for it. Raises BadRequest."""
+    body = Body({"test": value}, is_form)
+    wanted = read_model(SandboxPayment, body, Reading(REFERENCE, TargetPolicy(), is_form))
+    return behaviour_of(wanted.test)
 
 
 def plain(number: str = "4100000000000000", year: int = 2066) -> PlainCard:
@@ -197,18 +205,34 @@ def test_money_in_another_currency_is_refused(name: str) -> None:
     ],
 )
 def test_a_test_object_that_is_not_understood_is_refused(test: Any, field: str) -> None:
-    found = read_card_behaviour(test)
-    assert isinstance(found, FieldError)
-    assert found.field == field
+    with pytest.raises(BadRequest) as refused:
+        options(test)
+    assert [each.field for each in refused.value.errors] == [field]
 
 
 def test_a_form_has_texts() -> None:
     limit = {"currency": "EUR", "exponent": "2", "value": "999"}
     form = {"card": {"limit": limit}, "tds": {"challenge": "yes"}}
-    assert read_card_behaviour(form, is_form=True) == read_card_behaviour(
-        {"card": {"limit": NINE}, "tds": {"challenge": True}}
-    )
-    assert isinstance(read_card_behaviour(form), FieldError)
+    expected = options({"card": {"limit": NINE}, "tds": {"challenge": True}})
+    assert options(form, is_form=True) == expected
+    with pytest.raises(BadRequest) as refused:
+        options(form)
+    assert {each.field for each in refused.value.errors} == {
+        "test.card.limit.exponent",
+        "test.card.limit.value",
+        "test.tds.challenge",
+    }
+
+
+def test_what_is_true_or_left_out_is_good() -> None:
+    for value in (True, None, "", {}, {"card": {}}, {"card": {"limit": None}, "tds": None}):
+        assert options(value) == CardBehaviour()
+    assert options({"tds": {}}) == CardBehaviour(tds=TdsOptions())
+
+
+def test_a_misspelt_member_is_offered_the_nearest() -> None:
+    with pytest.raises(BadRequest, match="is unknown; did you mean currency"):
+        options({"card": {"limit": TEN | {"curency": "EUR"}}})
 
 
 @pytest.mark.parametrize("code", sorted(USUAL))

@@ -4,7 +4,8 @@ at once. Null and the empty text mean absent, and so does a part whose fields ar
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, ClassVar, TypeVar
+from types import NoneType
+from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -103,7 +104,8 @@ def _field_error(found: ErrorDetails, model: type[RequestBody]) -> FieldError:
 def _nearest(model: type[RequestBody], loc: tuple[int | str, ...]) -> str:
     """The refusal of a field that is none, perhaps a misspelt one."""
     for step in loc[:-1]:
-        part = model.model_fields[str(step)].annotation
+        declared = model.model_fields[str(step)].annotation
+        part = next((each for each in get_args(declared) if each is not NoneType), declared)
         assert isinstance(part, type), "only parts have fields"
         assert issubclass(part, RequestBody), "only parts have fields"
         model = part

@@ -4,9 +4,15 @@ both follow from these."""
 
 from typing import ClassVar
 
+from pydantic import GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.wire_types import (
     Amount,
+    CardSchemeWord,
+    CardStatusWord,
     CompanyNumber,
     Country,
     CurrencyCode,
@@ -15,6 +21,8 @@ from tollgate.serve.payments.api.bodies.wire_types import (
     DisputeReasonCode,
     Email,
     EventIds,
+    Exponent,
+    FingerprintWord,
     Flag,
     FraudReason,
     FundingCurrency,
@@ -29,11 +37,24 @@ from tollgate.serve.payments.api.bodies.wire_types import (
     Name,
     OptionalId,
     RecoveryCode,
-    TestBehaviour,
+    SecurityCodeWord,
+    TdsFingerprintWord,
+    TdsStatusWord,
     Text,
     WebhookUrl,
     Website,
+    WholeAmount,
 )
+from tollgate.serve.payments.network.simulated_behaviour import (
+    CardScheme,
+    CardStatus,
+    Fingerprint,
+    SecurityCode,
+    TdsFingerprint,
+    TdsStatus,
+)
+
+_TRUE: JsonSchemaValue = {"const": True}
 
 CHANGEABLE = ("name", "email", "descriptor")
 
@@ -128,6 +149,52 @@ class ReplayCreate(RequestBody):
     events: EventIds | None = None
 
 
+class SandboxMoney(RequestBody):
+    """`value` times ten to the minus `exponent`, in major units."""
+
+    currency: CurrencyCode
+    exponent: Exponent
+    value: WholeAmount
+
+
+class SandboxCard(RequestBody):
+    """`limit`: what the card allows at once; `balance`: what is on its account."""
+
+    scheme: CardSchemeWord = CardScheme.SUPPORTED
+    code: SecurityCodeWord = SecurityCode.VALID
+    status: CardStatusWord = CardStatus.VALID
+    limit: SandboxMoney | None = None
+    balance: SandboxMoney | None = None
+
+
+class SandboxTds(RequestBody):
+    """3-D Secure. `challenge`: the bank asks the holder to confirm."""
+
+    fingerprint: TdsFingerprintWord = TdsFingerprint.SUCCESS
+    challenge: Flag = False
+    status: TdsStatusWord = TdsStatus.AUTHENTICATED
+
+
+class SandboxTest(RequestBody):
+    """The behaviour of the simulated card and its bank; everything left out is good, and without
+    `tds` no 3-D Secure takes place. `true` is as good as `{}`."""
+
+    card: SandboxCard | None = None
+    fingerprint: FingerprintWord = Fingerprint.SUCCESS
+    tds: SandboxTds | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _true_is_empty(cls, given: object) -> object:
+        return {} if given is True else given
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [super().__get_pydantic_json_schema__(core_schema, handler), _TRUE]}
+
+
 class SandboxPayment(RequestBody):
     judged_later: ClassVar[tuple[str, ...]] = ("key", "currency", "amount", "card")
 
@@ -136,7 +203,7 @@ class SandboxPayment(RequestBody):
     amount: GivenAmount
     card: GivenCard
     custom: CustomText = ""
-    test: TestBehaviour | None = None
+    test: SandboxTest | None = None
 
 
 class DisputeReasonCreate(RequestBody):

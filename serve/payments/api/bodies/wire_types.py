@@ -5,8 +5,10 @@ A check gives the value as it is kept or a `FieldError`; it is told what it need
 of the body. In the schema of a reply only the second half counts.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
@@ -17,8 +19,15 @@ from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.rejections import FieldError
-from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, read_card_behaviour
-from tollgate.serve.payments.reference.currencies import CurrencyEntry
+from tollgate.serve.payments.network.simulated_behaviour import (
+    CardScheme,
+    CardStatus,
+    Fingerprint,
+    SecurityCode,
+    TdsFingerprint,
+    TdsStatus,
+)
+from tollgate.serve.payments.reference.currencies import EXPONENT_MAX, CurrencyEntry
 from tollgate.serve.payments.reference.data_file import DATA_FILE_BYTES_MAX
 from tollgate.serve.payments.reference.tables import ReferenceData
 from tollgate.serve.payments.secrets.keys import is_key
@@ -28,7 +37,7 @@ ID_PATTERN = "^[0-9a-f]{24}$"
 EVENTS_MAX = 1_000
 FRAUD_REASON_MAX = 8
 DISPUTE_REASON_MAX = 9_999
-_DIGITS_MAX = 4
+_DIGITS = re.compile("[0-9]{1,16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +101,26 @@ def _any_currency(value: object, reading: Reading) -> Currency | FieldError:
 def _whole(highest: int) -> FieldCheck:
     def check(value: object, reading: Reading) -> int | FieldError:
         """In forms, digits."""
-        del reading
-        is_digits = isinstance(value, str) and value.isdecimal() and len(value) <= _DIGITS_MAX
+        is_digits = reading.is_form and isinstance(value, str) and _DIGITS.fullmatch(value)
         number = int(str(value)) if is_digits else value
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= highest:
             return FieldError("", f"must be a whole number from 0 to {highest}")
         return number
 
     return check
+
+
+def _one_of(kind: type[Enum]) -> tuple[PlainValidator, WithJsonSchema]:
+    """The check and the schema of a word of a closed set."""
+    words = [each.value for each in kind]
+
+    def check(value: object, reading: Reading) -> Enum | FieldError:
+        del reading
+        if value not in words:
+            return FieldError("", f"must be one of {', '.join(words)}")
+        return kind(value)
+
+    return checked(check), schema("string", enum=words)
 
 
 def schema(kind: str, *examples: object, **more: Any) -> WithJsonSchema:
@@ -219,14 +240,17 @@ FraudReason = Annotated[
     checked(_whole(FRAUD_REASON_MAX)),
     schema("integer", minimum=0, maximum=FRAUD_REASON_MAX),
 ]
-TestBehaviour = Annotated[
-    CardBehaviour,
-    checked(lambda value, reading: read_card_behaviour(value, is_form=reading.is_form)),
-    schema(
-        "object",
-        description="how the simulated card and its bank behave; everything left out is good",
-        additionalProperties=True,
-    ),
+CardSchemeWord = Annotated[CardScheme, *_one_of(CardScheme)]
+SecurityCodeWord = Annotated[SecurityCode, *_one_of(SecurityCode)]
+CardStatusWord = Annotated[CardStatus, *_one_of(CardStatus)]
+FingerprintWord = Annotated[Fingerprint, *_one_of(Fingerprint)]
+TdsFingerprintWord = Annotated[TdsFingerprint, *_one_of(TdsFingerprint)]
+TdsStatusWord = Annotated[TdsStatus, *_one_of(TdsStatus)]
+Exponent = Annotated[
+    int, checked(_whole(EXPONENT_MAX)), schema("integer", minimum=0, maximum=EXPONENT_MAX)
+]
+WholeAmount = Annotated[
+    int, checked(_whole(AMOUNT_MAX)), schema("integer", minimum=0, maximum=AMOUNT_MAX)
 ]
 
 

@@ -21,9 +21,12 @@ from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.bodies.requests import (
     PayoutCreate,
+    SandboxCard,
     SandboxDispute,
     SandboxFraud,
+    SandboxMoney,
     SandboxPayment,
+    SandboxTest,
 )
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import payments_per_address, per_public_key
@@ -35,7 +38,7 @@ from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.network.card import CardProblem, PlainCard, read_card
 from tollgate.serve.payments.network.card_network import CardNetwork, Charge, PaymentRefused
-from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
+from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, Money, TdsOptions
 from tollgate.serve.payments.reference.currencies import CurrencyEntry
 
 INVALID_CURRENCY, MISSING_CURRENCY = 1, 16
@@ -118,7 +121,7 @@ async def _authorised(
     charge: Charge,
     wanted: SandboxPayment,
 ) -> Authorise:
-    verdict = await network.authorise(card, charge, wanted.test or CardBehaviour())
+    verdict = await network.authorise(card, charge, behaviour_of(wanted.test))
     if isinstance(verdict, PaymentRefused):
         raise BadRequest(FieldError(verdict.field, verdict.message))
     return Authorise(
@@ -131,6 +134,26 @@ async def _authorised(
         error=verdict.error,
         tds=verdict.tds,
     )
+
+
+def behaviour_of(test: SandboxTest | None) -> CardBehaviour:
+    """The card and bank that a `test` object asks for."""
+    if test is None:
+        return CardBehaviour()
+    card, tds = test.card or SandboxCard(), test.tds
+    return CardBehaviour(
+        scheme=card.scheme,
+        code=card.code,
+        status=card.status,
+        limit=_money_of(card.limit),
+        balance=_money_of(card.balance),
+        fingerprint=test.fingerprint,
+        tds=None if tds is None else TdsOptions(tds.fingerprint, tds.challenge, tds.status),
+    )
+
+
+def _money_of(money: SandboxMoney | None) -> Money | None:
+    return None if money is None else Money(money.currency, money.exponent, money.value)
 
 
 async def create_sandbox_dispute(context: ApiContext, call: Call) -> Reply:
