@@ -1,6 +1,9 @@
-"""The fields that the extension gives to each type of scheme, flow and parameter (part B2)."""
+"""The fields that the extension gives to each type of scheme, flow and parameter (part B2), and the
+shapes that its schemas ask of them."""
 
 from collections.abc import Mapping
+
+from tollgate.serve.catalog_auth.document.document import PREFIX
 
 # Each is required for its own types and forbidden for all others, custom ones too.
 FIELDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
@@ -46,3 +49,13 @@ def lost_fields(type_: str, flows: Mapping[str, object]) -> list[str]:
 def is_string_list(value: object) -> bool:
     """An array of strings; it may be empty."""
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def are_strings(value: Mapping[str, object], *names: str) -> bool:
+    """Tells whether those of these members that are there are strings."""
+    return all(isinstance(value[name], str) for name in names if name in value)
+
+
+def has_no_other(value: Mapping[str, object], *allowed: str) -> bool:
+    """Tells whether no other member than these has the extension's prefix."""
+    return all(name in allowed for name in value if name.startswith(PREFIX))

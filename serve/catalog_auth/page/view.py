@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.positions import TextPosition
+from tollgate.serve.catalog_auth.page.excerpts import Excerpt, excerpt_of
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
-from tollgate.serve.catalog_auth.verdict.formats.excerpts import Excerpt, excerpt_of
 from tollgate.serve.catalog_auth.verdict.formats.text import number, word_of
 from tollgate.serve.catalog_auth.verdict.judgement import Judged
 from tollgate.serve.catalog_auth.verdict.report import Verdict

@@ -9,8 +9,7 @@ collection passes by any of four ways. Catalogs have no branch: none passes.
 from collections.abc import Mapping
 
 from tollgate.serve.catalog_auth.document.document import REFS, SCHEMES
-from tollgate.serve.catalog_auth.document.fields import is_string_list
-from tollgate.serve.catalog_auth.schema_validity.shapes import are_strings, has_no_other
+from tollgate.serve.catalog_auth.document.fields import are_strings, has_no_other, is_string_list
 
 
 def is_valid_v1_0(root: Mapping[str, object]) -> bool:

@@ -9,10 +9,15 @@ import re
 from collections.abc import Mapping
 
 from tollgate.serve.catalog_auth.document.document import REFS, SCHEMES, Document, Kind
-from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE, TYPED_FIELDS, is_string_list
+from tollgate.serve.catalog_auth.document.fields import (
+    FIELDS_BY_TYPE,
+    TYPED_FIELDS,
+    are_strings,
+    has_no_other,
+    is_string_list,
+)
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.schema_validity.metaschema import is_schema
-from tollgate.serve.catalog_auth.schema_validity.shapes import are_strings, has_no_other
 
 _SCHEME_NAME = re.compile(r"^.*$")
 _NEEDS_AUTHORIZATION_URL = re.compile(r"^(implicit|authorizationCode)*$")

@@ -8,7 +8,7 @@ import pytest
 from tests.support.catalog_auth.api import DANGLING, item
 from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
 from tollgate.serve.catalog_auth.document.positions import TextPosition
-from tollgate.serve.catalog_auth.verdict.formats.excerpts import LINE_LENGTH_MAX, excerpt_of
+from tollgate.serve.catalog_auth.page.excerpts import LINE_LENGTH_MAX, excerpt_of
 from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
 from tollgate.serve.catalog_auth.verdict.formats.text import (
     WIDTH,
