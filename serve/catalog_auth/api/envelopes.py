@@ -95,6 +95,7 @@ def opened(
 
     Raises NotJson, Unprocessable.
     """
+    usual = usual.for_text_of(len(raw))
     try:
         root = decode(raw)
     except UnreadableError as error:

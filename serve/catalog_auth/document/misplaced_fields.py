@@ -10,16 +10,22 @@ from tollgate.serve.catalog_auth.document.document import (
     Kind,
     MisplacedField,
 )
-from tollgate.serve.catalog_auth.document.paths import Path, ReversePath, forward_path
+from tollgate.serve.catalog_auth.document.paths import Path, ReversePath, forward_path, length_of
 
-# Of those in places without meaning, which do no harm, so many are told.
+# Of those in places without meaning, which do no harm, so many are told, with so many characters in
+# the paths to them.
 MISPLACED_MAX = 1_000
+MISPLACED_LENGTH_MAX = 64 * 1024
 
 
 def find_misplaced(root: Mapping[str, object], kind: Kind) -> list[MisplacedField]:
-    """All of them where the extension has an opinion, up to MISPLACED_MAX of the rest; in no order.
-    Takes no stack and no room for paths: documents may be deep."""
+    """All of them where the extension has an opinion, up to MISPLACED_MAX of the rest, or fewer
+    of those that are deep; in no order.
+
+    Takes no stack and no room for paths: documents may be deep.
+    """
     found: list[MisplacedField] = []
+    length_left = MISPLACED_LENGTH_MAX
     rest: list[tuple[ReversePath, int, object]] = [(None, 0, root)]
     while rest:
         reverse_path, depth, value = rest.pop()
@@ -31,10 +37,11 @@ def find_misplaced(root: Mapping[str, object], kind: Kind) -> list[MisplacedFiel
                     for name in value
                     if name.startswith(PREFIX) and not _is_official(name, place, kind)
                 ]
-                if place is FieldPlace.ELSEWHERE:
-                    names = (
-                        names[: MISPLACED_MAX - len(found)] if len(found) < MISPLACED_MAX else []
-                    )
+                if names and place is FieldPlace.ELSEWHERE:
+                    length = 1 + length_of(forward_path(reverse_path))
+                    room = min(MISPLACED_MAX - len(found), length_left // length)
+                    names = names[: max(room, 0)]
+                    length_left -= len(names) * length
                 found += [
                     MisplacedField(forward_path((reverse_path, name)), value[name], place)
                     for name in names

@@ -24,3 +24,8 @@ def forward_path(reverse_path: ReversePath) -> Path:
 def pointer(path: Iterable[str | int]) -> str:
     """The JSON Pointer (RFC 6901) of a path; the root's is empty."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def length_of(path: Path) -> int:
+    """The characters of a path's pointer, more or less."""
+    return sum([len(step) + 1 if type(step) is str else 2 for step in path])

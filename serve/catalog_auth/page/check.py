@@ -31,7 +31,7 @@ NAME = "document"
 def checked(context: CatalogContext, text: str, profile: str | None, repair: str | None) -> View:
     """The page for this text. `repair`: which repair to make before, by its name, or all."""
     known = Profile(profile) if profile in tuple(Profile) else context.options.profile
-    options = with_asked(context.options, Asked(profile=known))
+    options = with_asked(context.options, Asked(profile=known)).for_text_of(len(text))
     # (a form sends the ends of lines as the network writes them)
     text = text.replace("\r\n", "\n")
     view = View(text=text, profile=known.value)

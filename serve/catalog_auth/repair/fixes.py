@@ -17,7 +17,7 @@ from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors
 from tollgate.serve.catalog_auth.document.paths import Path, pointer
 from tollgate.serve.catalog_auth.repair.json_patch import Places, patched
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation
+from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Operation, length_of_steps
 from tollgate.serve.catalog_auth.verdict.report import (
     DEFAULT_OPTIONS,
     Options,
@@ -28,7 +28,7 @@ from tollgate.serve.catalog_auth.verdict.report import (
 
 # Most documents need two: one repairs, one sees that nothing is left.
 ROUNDS_MAX = 32
-# Repairs that add more than this in all are not complete: what is left is told by the verdict.
+# Repairs that say more than this in all are not complete: what is left is told by the verdict.
 PATCH_BYTES_MAX = 4 * 1024 * 1024
 
 
@@ -88,7 +88,7 @@ def fix(
     left = PATCH_BYTES_MAX
     while chosen and left > 0 and len(earlier) < ROUNDS_MAX and root not in earlier:
         earlier.append(root)
-        left -= sum(added_bytes(steps) for _, steps in chosen)
+        left -= sum(added_bytes(steps) + length_of_steps(steps) for _, steps in chosen)
         for finding, steps in chosen:
             root = patched(root, steps)
             patch += steps

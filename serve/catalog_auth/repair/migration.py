@@ -33,6 +33,7 @@ from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.registries.oauth_flows import SUBJECT_TOKEN_TYPE
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, steps_below
+from tollgate.serve.catalog_auth.rules.rule import FINDINGS_LENGTH_MAX
 from tollgate.serve.catalog_auth.schema_validity.official import is_schema_valid
 from tollgate.serve.catalog_auth.verdict.report import Options, Verdict, validate
 
@@ -71,9 +72,13 @@ class NotMigrated:
 
 
 def migrate(
-    root: JsonValue, to: Version, ancestors: Ancestors = NO_ANCESTORS
+    root: JsonValue,
+    to: Version,
+    ancestors: Ancestors = NO_ANCESTORS,
+    length_max: int = FINDINGS_LENGTH_MAX,
 ) -> Migrated | NotMigrated:
-    """The document, or all features of an item collection, declaring version `to` and no other."""
+    """The document, or all features of an item collection, declaring version `to` and no other.
+    `length_max`: of what is found in the result (see `Options`)."""
     document = locate(root, ancestors)
     if document.kind is Kind.ITEM_COLLECTION:
         answer = _migrated_features(document, to)
@@ -82,7 +87,7 @@ def migrate(
     if isinstance(answer, list):
         return NotMigrated(to, tuple(answer))
     moved = patched(root, answer)
-    return Migrated(to, moved, answer, validate(moved, Options(), ancestors))
+    return Migrated(to, moved, answer, validate(moved, Options(length_max=length_max), ancestors))
 
 
 def _migrated_features(collection: Document, to: Version) -> Fix | list[Obstacle]:

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tollgate.actors.kernel.json_value import JsonValue
-from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.paths import Path, length_of
 
 
 class Severity(StrEnum):
@@ -76,6 +76,11 @@ def steps_below(below: Path, steps: Fix) -> Fix:
         )
         for step in steps
     )
+
+
+def length_of_steps(steps: Fix) -> int:
+    """The characters of the pointers in steps."""
+    return sum([length_of(step.path) + length_of(step.source or ()) for step in steps])
 
 
 def suggestion(title: str, *steps: Operation) -> tuple[Suggestion]:

@@ -14,10 +14,16 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from tollgate.serve.catalog_auth.document.document import Document
-from tollgate.serve.catalog_auth.document.paths import Path
+from tollgate.serve.catalog_auth.document.paths import Path, length_of
 from tollgate.serve.catalog_auth.document.redaction import Redaction
 from tollgate.serve.catalog_auth.document.versions import Version
-from tollgate.serve.catalog_auth.rules.findings import Finding, Fix, Severity, Suggestion
+from tollgate.serve.catalog_auth.rules.findings import (
+    Finding,
+    Fix,
+    Severity,
+    Suggestion,
+    length_of_steps,
+)
 
 
 class Subject(Enum):
@@ -45,8 +51,10 @@ class Profile(StrEnum):
 
 T = TypeVar("T")
 
-# Of one document, so many findings are told; the rest is only counted.
+# Of one document, so many findings are told, with so many characters; the rest is only counted. A
+# place may be as long as the document, and a thousand findings may share it.
 FINDINGS_MAX = 10_000
+FINDINGS_LENGTH_MAX = 4 * 1024 * 1024
 _NO_FINDINGS = dict.fromkeys(Severity, 0)
 _NO_PROFILES: Mapping[Profile, Severity] = MappingProxyType({})
 
@@ -113,18 +121,26 @@ class FindingReport:
         "document",
         "findings",
         "left_out",
+        "length_left",
         "profile",
         "raw",
         "step",
     )
 
-    def __init__(self, document: Document, profile: Profile, raw: bytes | None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        profile: Profile,
+        raw: bytes | None,
+        length_max: int = FINDINGS_LENGTH_MAX,
+    ) -> None:
         self.document = document
         self.profile = profile
         self.step: RunningRule
         # The document's own text, if there is one: no part of a larger one.
         self.raw = raw
-        # The first FINDINGS_MAX; `counts` has them all.
+        # The first FINDINGS_MAX, as far as `length_left` goes; `counts` has them all.
+        self.length_left = length_max
         self.findings: list[Finding] = []
         self.counts = dict(_NO_FINDINGS)
         # What a bound has cut, each said once.
@@ -157,8 +173,12 @@ class FindingReport:
         ):
             worst = Severity.WARNING
         self.counts[worst] += 1
-        if len(self.findings) < FINDINGS_MAX:
-            self.findings.append(Finding(rule.id, worst, path, message, fix, suggestions))
+        if len(self.findings) < FINDINGS_MAX and self.length_left > 0:
+            self.length_left -= len(message) + length_of(path)
+            self.length_left -= sum([length_of_steps(each.steps) for each in suggestions])
+            self.length_left -= length_of_steps(fix or ())
+            if self.length_left >= 0:
+                self.findings.append(Finding(rule.id, worst, path, message, fix, suggestions))
 
     def leave_out(self, told: str) -> None:
         """Notes that a bound was reached: `told` says which, and nothing of the document, so that

@@ -5,7 +5,7 @@ says (`schema_valid`), and whether there is a finding as bad as the caller fears
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import msgspec
@@ -23,10 +23,18 @@ from tollgate.serve.catalog_auth.rules.findings import (
     Suggestion,
     steps_below,
 )
-from tollgate.serve.catalog_auth.rules.rule import FINDINGS_MAX, FindingReport, Profile
+from tollgate.serve.catalog_auth.rules.rule import (
+    FINDINGS_LENGTH_MAX,
+    FINDINGS_MAX,
+    FindingReport,
+    Profile,
+)
 from tollgate.serve.catalog_auth.rules.runner import plan, run
 from tollgate.serve.catalog_auth.schema_validity.official import is_schema_valid
 
+# Findings on a text from anybody have so many characters, and so many times those of the text.
+FINDINGS_LENGTH_FREE = 256 * 1024
+FINDINGS_GROWTH_MAX = 8
 # What the fixes of all features add is no more than this; findings beyond have no fix.
 REPAIR_BYTES_MAX = 1024 * 1024
 _REPAIRS_CUT = (
@@ -38,12 +46,19 @@ _AS_USUAL: Mapping[str, Severity | None] = MappingProxyType({})
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of a validation. `version` overrides what is declared; `severities` overrides single
-    rules by id (None: off); a finding of `fail_on` or worse makes a document invalid."""
+    rules by id (None: off); a finding of `fail_on` or worse makes a document invalid. All findings
+    have at most `length_max` characters."""
 
     profile: Profile = Profile.DEFAULT
     version: Version | None = None
     severities: Mapping[str, Severity | None] = field(default_factory=lambda: _AS_USUAL)
     fail_on: Severity = Severity.ERROR
+    length_max: int = FINDINGS_LENGTH_MAX
+
+    def for_text_of(self, size: int) -> "Options":
+        """The same, with findings in proportion to a text of `size` bytes from anybody."""
+        length_max = min(FINDINGS_LENGTH_MAX, FINDINGS_LENGTH_FREE + FINDINGS_GROWTH_MAX * size)
+        return replace(self, length_max=length_max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +118,15 @@ def verdict_on(
     if document.kind is Kind.ITEM_COLLECTION:
         features, is_exact = locate_features(document, options.version, raw)
         document = msgspec.structs.replace(document, is_exact=is_exact)
-    report = _reported(document, options, raw)
+    report = _reported(document, options, raw, options.length_max)
     findings = report.finished()
     counts = report.counts
     left_out = report.left_out
     schema_valid = is_schema_valid(document, options.version)
     if features:
-        answer = _validate_features(features, options, findings, counts, left_out)
+        answer = _validate_features(
+            features, options, findings, counts, left_out, report.length_left
+        )
         if schema_valid is None:
             schema_valid = answer
     if (in_all := sum(counts.values())) > len(findings):
@@ -125,8 +142,13 @@ def verdict_on(
     )
 
 
-def _reported(document: Document, options: Options, raw: bytes | None) -> FindingReport:
-    report = FindingReport(document, options.profile, raw)
+def _reported(
+    document: Document,
+    options: Options,
+    raw: bytes | None,
+    length_max: int,
+) -> FindingReport:
+    report = FindingReport(document, options.profile, raw, length_max)
     # (a mapping cannot be hashed, what is in it can)
     severities = frozenset(options.severities.items()) if options.severities else frozenset()
     run(plan(options.profile, severities), report)
@@ -139,13 +161,15 @@ def _validate_features(
     findings: list[Finding],
     counts: dict[Severity, int],
     left_out: dict[str, None],
+    length_left: int,
 ) -> bool | None:
     """Adds what is found in the features. Tells whether the official schemas take all that declare
     a version, None when none does."""
     answer: bool | None = None
     left = REPAIR_BYTES_MAX
     for index, document in enumerate(features):
-        report = _reported(document, options, None)
+        report = _reported(document, options, None, length_left)
+        length_left = report.length_left
         inner = report.finished()[: FINDINGS_MAX - len(findings)]
         for number, finding in enumerate(inner):
             added = added_bytes(finding.fix or ())

@@ -15,6 +15,7 @@ from tollgate.actors.ledger.delivery.schedule import DeliveriesDown
 from tollgate.actors.ledger.law.values import OPERATOR
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.store import StorageDown
+from tollgate.serve.net.work_threads import WorkThreads
 from tollgate.serve.payments.api.call import (
     ANYBODY,
     AddressTrust,
@@ -79,6 +80,8 @@ OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (
 
 # Tells whoever uses the older of two keys that there is another, whoever made that.
 NEWER_KEY_HEADER = b"tollgate-newer-key"
+# What is smaller takes less time to read than others may have to wait.
+LARGE_BODY_BYTES = 16 * 1024 + 1
 REQUEST_ID = "tollgate.request_id"
 STORAGE_AWAY = (StorageDown, DeliveriesDown, StorageError)
 NOBODY_ELSE = AddressTrust()
@@ -90,6 +93,10 @@ class OperatorKey:
 
     digest: str
     last4: str
+
+
+def _busy() -> Unavailable:
+    return Unavailable("as many large bodies as are allowed wait to be read", RETRY_AFTER_S)
 
 
 class Dispatcher:
@@ -111,6 +118,7 @@ class Dispatcher:
         self._operator = operator
         self._trust = trust
         self._adds_request_id = adds_request_id
+        self._threads = WorkThreads("payments-body", LARGE_BODY_BYTES, _busy)
         self.routes = ROUTES if operator is None else OPERATOR_ROUTES
         self._table: RouteTable[ApiContext] = RouteTable(self.routes)
 
@@ -167,6 +175,7 @@ class Dispatcher:
             request_id=request_id,
             address=caller_address(scope, headers, self._trust),
             receive=receive,
+            threads=self._threads,
             body_bytes_max=route.body_bytes_max,
         )
         try:

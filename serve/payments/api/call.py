@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 
 from starlette.types import Receive, Scope
 
 from tollgate.actors.ledger.law.values import NOBODY, EntityId
+from tollgate.serve.net.work_threads import WorkThreads
 from tollgate.serve.payments.api.bodies.readers import (
     BODY_BYTES_MAX,
     NO_BODY,
@@ -85,6 +87,7 @@ ANYBODY = Caller(NOBODY, "")
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request. `path` without the prefix and a trailing slash; `ids`: those in it, in order.
+    `threads` read large bodies.
 
     `address`: where it came from, for the audit and for limits.
     """
@@ -99,6 +102,7 @@ class Call:
     request_id: str
     address: str
     receive: Receive
+    threads: WorkThreads
     body_bytes_max: int = BODY_BYTES_MAX
 
     @property
@@ -124,12 +128,14 @@ class Call:
         return read_query(self.query)
 
     async def body(self) -> Body:
-        """The fields of the body. Raises BadRequest, CallerGone."""
+        """The fields of the body. Raises BadRequest, CallerGone, Unavailable."""
         if self.method in BODILESS:
             return NO_BODY
         if self.headers.content_encoding.lower() not in ("", "identity"):
             raise BadRequest(FieldError("", "a compressed body is not taken"))
-        return read_body(self.headers.content_type, await self._raw(), self.body_bytes_max)
+        raw = await self._raw()
+        read = partial(read_body, self.headers.content_type, raw, self.body_bytes_max)
+        return await self.threads.run(len(raw), read)
 
     def fingerprint(self, body: Body) -> str:
         """The identity of a request for an idempotency key: method, path and fields, hashed."""

@@ -125,7 +125,8 @@ async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> 
 
 def _migrate(context: CatalogContext, raw: bytes, query: MigrateQuery) -> Response:
     envelope = opened(raw, context.options)
-    made = migrated(envelope.root, version_named(query.to), envelope.ancestors)
+    to, length_max = version_named(query.to), envelope.options.length_max
+    made = migrated(envelope.root, to, envelope.ancestors, length_max)
     if isinstance(made, NotMigrated):
         causes = [ProblemCause(pointer(each.path), each.message) for each in made.obstacles]
         raise Unprocessable(f"the document cannot be one of v{made.version}", causes)

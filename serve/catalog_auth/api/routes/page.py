@@ -4,7 +4,6 @@ The page works as a plain form. Its script only saves the reloads, so both have 
 """
 
 from importlib.resources import files
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -15,6 +14,7 @@ from tollgate.serve.catalog_auth.api.problems import BadBody, NotFoundProblem
 from tollgate.serve.catalog_auth.page.check import checked, example_text
 from tollgate.serve.catalog_auth.page.rendering import HEADERS, rendered
 from tollgate.serve.catalog_auth.page.view import View
+from tollgate.serve.net.form_values import form_text
 
 FORM = "application/x-www-form-urlencoded"
 # A form writes most characters of JSON as three.
@@ -61,10 +61,11 @@ async def part(name: str) -> Response:
 
 def _fields(raw: bytes) -> dict[str, str]:
     """The fields of a form; of one that is there twice, the first."""
+    pairs = [pair.partition(b"=") for pair in raw.split(b"&", FIELDS_MAX) if pair]
     try:
-        found = parse_qs(
-            raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX
-        )
+        if not raw.isascii() or len(pairs) > FIELDS_MAX:
+            raise ValueError
+        # (of names that repeat, the one that is put last stays)
+        return {form_text(name): form_text(value) for name, _, value in reversed(pairs)}
     except ValueError:
         raise BadBody("the form is not one that the page sends") from None
-    return {name: values[0] for name, values in found.items()}

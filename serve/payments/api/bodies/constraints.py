@@ -19,6 +19,8 @@ NAME_LENGTH_MAX = 256
 EMAIL_LENGTH_MAX = 254
 WEBSITE_LENGTH_MAX = 2_048
 TEXT_LENGTH_MAX = 1_024
+# A text may be so many times longer than what is left of it: each character is looked at.
+HARMFUL_SHARE = 4
 CUSTOM_BYTES_MAX = 50 * 1024
 CUSTOM_DEPTH_MAX = 32
 
@@ -67,9 +69,12 @@ def plain_text(value: object, field: str, length_max: int = TEXT_LENGTH_MAX) -> 
     taken out; blanks around it as well."""
     if not isinstance(value, str):
         return FieldError(field, "must be a text")
+    too_long = FieldError(field, f"must have at most {length_max} characters")
+    if len(value) > length_max * HARMFUL_SHARE:
+        return too_long
     cleaned = "".join(filter(_is_harmless, value)).strip()
     if len(cleaned) > length_max:
-        return FieldError(field, f"must have at most {length_max} characters")
+        return too_long
     return cleaned
 
 

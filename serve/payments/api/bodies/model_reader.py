@@ -22,6 +22,8 @@ from tollgate.serve.payments.api.bodies.wire_types import Reading
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 
 REQUIRED = "is required"
+# No body has half as many; each unknown one is told with the name that may be meant.
+NAMES_MAX = 50
 M = TypeVar("M", bound="RequestBody")
 
 
@@ -40,6 +42,9 @@ class RequestBody(BaseModel):
     def _present(cls, given: object) -> object:
         if not isinstance(given, Mapping):
             raise PydanticCustomError("refused", "{why}", {"why": "must be an object"})
+        if len(given) > NAMES_MAX:
+            why = f"has more than {NAMES_MAX} fields"
+            raise PydanticCustomError("refused", "{why}", {"why": why})
         present = {
             name: value
             for name, value in given.items()

@@ -12,8 +12,8 @@ would be lost. Names and values in refusals are the caller's own, and cut short.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote_plus
 
+from tollgate.serve.net.form_values import form_text
 from tollgate.serve.payments.api.bodies.strict_json import JSON_DEPTH_MAX, JsonError, read_json
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 
@@ -91,7 +91,7 @@ def _json_body(raw: bytes) -> Body:
 
 def _decoded(text: bytes) -> str:
     try:
-        return unquote_plus(text.decode("utf-8"), errors="strict")
+        return form_text(text)
     except UnicodeDecodeError:
         raise BadRequest(FieldError("", "names and values must be UTF-8")) from None
 

@@ -8,7 +8,11 @@ import json
 from collections.abc import Iterable
 from typing import NoReturn, cast
 
+from tollgate.serve.net.json_values import holds_more_values
+
 JSON_DEPTH_MAX = 64
+# More than the largest `custom` can hold, in which a value takes two bytes at least.
+VALUES_MAX = 32 * 1024
 DIGITS_MAX = 400  # (Python would refuse from 4,300 on, in words that help nobody)
 
 
@@ -18,6 +22,8 @@ class JsonError(ValueError):
 
 def read_json(text: bytes) -> object:
     """The value of a text. Raises JsonError."""
+    if holds_more_values(text, VALUES_MAX):
+        raise JsonError(f"holds more than {VALUES_MAX} values")
     try:
         value = json.loads(
             text.decode("utf-8"),

@@ -6,6 +6,7 @@ import pytest
 
 from tollgate.serve.catalog_auth.document.document import Kind
 from tollgate.serve.catalog_auth.document.locator import locate
+from tollgate.serve.catalog_auth.document.misplaced_fields import MISPLACED_MAX, find_misplaced
 from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, collection, item, scene
@@ -204,6 +205,30 @@ def test_of_many_findings_all_are_counted_and_some_are_told() -> None:
         silent(None, report)
     assert len(report.finished()) == FINDINGS_MAX
     assert report.counts[Severity.INFO] == FINDINGS_MAX + 5
+
+
+def test_findings_have_so_many_characters_and_the_rest_is_counted() -> None:
+    """A thousand findings may share a place that is as long as the document."""
+    name = "n" * 10_000
+    refs = [f"r{number}" for number in range(1_000)]
+    asset = {"href": "https://data.example.com/a", "auth:refs": refs}
+    root: Any = item({"login": LOGIN}, {name: asset})
+    feature = {"type": "FeatureCollection", "features": [root, root]}
+    for document in (root, feature):
+        verdict = validate(document, Options(length_max=100_000))
+        assert sum(verdict.counts.values()) > 1_000
+        assert 0 < len(verdict.findings) < 20
+        assert len(validate(document).findings) > 100
+
+
+def test_a_place_without_meaning_is_told_less_often_the_longer_it_is() -> None:
+    strays = {f"auth:x{number}": 0 for number in range(1_000)}
+    deep: Any = strays
+    for _ in range(100):
+        deep = {"n" * 100: deep}
+    found = find_misplaced({"x": strays}, Kind.CATALOG)
+    assert len(found) == MISPLACED_MAX
+    assert 0 < len(find_misplaced(deep, Kind.CATALOG)) < 10
 
 
 def test_what_rules_share_is_made_once() -> None:

@@ -1,0 +1,154 @@
+"""The cost of the catalog service's doors at their worst: time in proportion to the size, a free
+event loop, no memory kept, and a reply in proportion to the body."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import quote_plus
+
+import pytest
+
+from tests.contract.catalog_auth.test_work_budget import SHAPES
+from tests.support.call_costs import (
+    Ask,
+    asked,
+    assert_linear,
+    assert_loop_is_free,
+    cost_of,
+    costs_of,
+    doublings,
+    kept_bytes,
+)
+from tests.support.catalog_auth.api import PREFIX, CatalogApi
+from tests.support.catalog_auth.hostile_documents import DOCUMENTS, nested, with_text
+from tollgate.serve.catalog_auth.api.context import LARGE_BYTES
+from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
+
+DOORS = ("/validate", "/fix", "/migrate", "/resolve", "/validate/bulk", "/")
+# Where a small document grows by what is said of it, and where a large one does.
+REPLY_BYTES_FREE, REPLY_GROWTH_MAX = 1024 * 1024, 12
+LARGE_SIZE = 256 * 1024
+Document = Callable[[int], bytes]
+
+
+def shaped(shape: Callable[[int], object], size: int) -> bytes:
+    """A document of one of the shapes that has about this size."""
+    each = len(json.dumps(shape(64))) // 64
+    return json.dumps(shape(max(1, size // each))).encode()[: size + size // 2]
+
+
+def long_places(size: int) -> bytes:
+    """A place that is half as long as the document, and a finding for each step of the rest."""
+    strays = ",".join(f'"auth:{number}":0' for number in range(size // 30))
+    return with_text("x", nested(f"{{{strays}}}", 8, "n" * (size // 16)))
+
+
+def long_references(size: int) -> bytes:
+    refs = [f"r{number}" for number in range(size // 24)]
+    asset = {"href": "https://data.example.com/a", "auth:refs": refs}
+    return json.dumps(item({"login": LOGIN}, {"n" * (size // 2): asset})).encode()
+
+
+SHAPED: dict[str, Document] = {
+    **DOCUMENTS,
+    **{shape.__name__: partial(shaped, shape) for shape in SHAPES},
+    "long_places": long_places,
+    "long_references": long_references,
+    "blanks": lambda size: b" " * size,
+    "lists": lambda size: b"[%b]" % b",".join([b"[]"] * (size // 3)),
+    "no end": lambda size: b'{"type":"Catalog","x":[' + b"1," * (size // 2),
+    "a form of nothing": lambda size: b"&" * size,
+}
+# As large as it is, whatever size is asked for.
+SHAPED.pop("dense_chains")
+
+
+def call(api: CatalogApi, door: str, document: bytes, *, is_compressed: bool = False) -> Ask:
+    body, kind, query = document, "application/json", b""
+    if door == "/":
+        body, kind = b"document=" + quote_plus(document).encode(), FORM
+    elif door == "/validate/bulk":
+        body, kind = document.replace(b"\n", b" ") + b"\n", "application/x-ndjson"
+    elif door == "/resolve":
+        body = b'{"document":%b,"target":{"pointer":"/assets/a"}}' % document
+    elif door == "/migrate":
+        query = b"to=v1.2.0"
+    headers = [("content-type", kind)]
+    if is_compressed:
+        body, headers = gzip.compress(body), [*headers, ("content-encoding", "gzip")]
+    return partial(asked, api.app, "POST", door, body, headers, query, PREFIX)
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture(scope="module")
+def api() -> CatalogApi:
+    return CatalogApi()
+
+
+@pytest.mark.parametrize("name", SHAPED)
+@pytest.mark.parametrize("door", DOORS)
+def test_a_document_that_is_judged_on_the_loop_is_small(
+    door: str, name: str, api: CatalogApi
+) -> None:
+    document = SHAPED[name](LARGE_BYTES * 9 // 10)
+    cost = asyncio.run(cost_of(call(api, door, document)))
+    assert_loop_is_free(cost)
+    assert len(cost.answer.body) < REPLY_BYTES_FREE + REPLY_GROWTH_MAX * len(document)
+
+
+@pytest.mark.parametrize(
+    ("door", "name"),
+    [
+        *(("/validate", name) for name in ("many_holders", "many_flows", "long_places", "lists")),
+        *(("/fix", name) for name in ("many_features", "long_references", "repeated_members")),
+        *(("/resolve", name) for name in ("star", "many_references")),
+        *(("/migrate", name) for name in ("many_flows",)),
+        *(("/validate/bulk", name) for name in ("many_holders", "chain")),
+        *(("/", name) for name in ("many_holders", "brackets", "lists", "blanks")),
+    ],
+)
+def test_a_large_document_costs_its_share(door: str, name: str, api: CatalogApi) -> None:
+    sizes = doublings(LARGE_SIZE, 2)
+    costs = asyncio.run(costs_of(lambda size: call(api, door, SHAPED[name](size)), sizes))
+    assert_linear(costs, sizes)
+    for cost, size in zip(costs, sizes, strict=True):
+        assert_loop_is_free(cost)
+        assert len(cost.answer.body) < REPLY_BYTES_FREE + REPLY_GROWTH_MAX * size
+
+
+@pytest.mark.parametrize("door", ["/validate", "/fix", "/"])
+def test_a_document_leaves_nothing_behind(door: str, api: CatalogApi) -> None:
+    document = SHAPED["many_holders"](2 * LARGE_BYTES)
+    assert asyncio.run(kept_bytes(call(api, door, document))) < len(document)
+
+
+@pytest.mark.parametrize("door", ["/validate", "/validate/bulk", "/"])
+def test_what_is_compressed_is_unpacked_by_and_by(door: str, api: CatalogApi) -> None:
+    """Four megabytes of blanks, from four kilobytes."""
+    cost = asyncio.run(cost_of(call(api, door, b" " * 4_000_000, is_compressed=True)))
+    assert_loop_is_free(cost)
+    assert len(cost.answer.body) < 5_000_000
+
+
+def test_lines_of_nothing_are_answered_while_others_are(api: CatalogApi) -> None:
+    headers = [("content-type", "application/x-ndjson")]
+    body = b"\n" * 10_000
+    ask = partial(asked, api.app, "POST", "/validate/bulk", body, headers, b"", PREFIX)
+    cost = asyncio.run(cost_of(ask))
+    assert_loop_is_free(cost)
+    assert len(cost.answer.body) < 250 * len(body)
+
+
+@pytest.mark.parametrize("path", ["/rules", "/scheme", "/validate", "/" + "x" * 60_000])
+def test_heads_cost_little(path: str, api: CatalogApi) -> None:
+    """As much as fits into HAProxy's 16 KiB."""
+    query = b"&".join(b"%d=1" % number for number in range(1_200))
+    headers = [("accept", "a/b;q=0.1," * 400), *(("cookie", "a=b") for _ in range(300))]
+    ask = partial(asked, api.app, "GET", path, b"", headers, query, PREFIX)
+    cost = asyncio.run(cost_of(ask))
+    assert_loop_is_free(cost)
+    assert len(cost.answer.body) < 100_000
