@@ -196,6 +196,41 @@ def metrics(modules: dict[str, str]) -> frozenset[str]:
     return exported_metrics() | mapped | called
 
 
+def find_unheld(path: str, text: str, texts: dict[str, str]) -> list[str]:
+    """Rows of a table of costs that name no test, and tests that are not there."""
+    findings = []
+    for table in tables(text):
+        for row in table:
+            held = row.get("held by")
+            if held is None or held == "the same":
+                continue
+            named = re.findall(r"`(tests/[\w/]+\.py)`", held)
+            if not named:
+                findings.append(f"{path}: {row['door']}: names no test")
+            findings += [
+                f"{path}: {row['door']}: {name} has no tests"
+                for name in named
+                if "\ndef test_" not in texts.get(name, "")
+            ]
+    return findings
+
+
+def test_costs_are_held_by_tests(texts: dict[str, str]) -> None:
+    path = "docs/operations.md"
+    (costs,) = (table for table in tables(texts[path]) if "held by" in table[0])
+    assert len(costs) > 10
+    assert find_unheld(path, texts[path], texts) == []
+
+
+def test_a_cost_that_no_test_holds_is_found() -> None:
+    text = "| door | held by |\n|---|---|\n| a | `tests/a.py` |\n| b | `tests/b.py` |\n| c | c |\n"
+    texts = {"tests/a.py": "\ndef test_a"}
+    assert find_unheld("x.md", text, texts) == [
+        "x.md: b: tests/b.py has no tests",
+        "x.md: c: names no test",
+    ]
+
+
 def test_commands_exist(documents: dict[str, str]) -> None:
     assert sum(len(list(commands(text))) for text in documents.values()) > 30
     assert [line for each in documents.items() for line in find_wrong_commands(*each)] == []

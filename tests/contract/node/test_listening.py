@@ -1,6 +1,7 @@
 """Listening inside a loop that is already running."""
 
 import asyncio
+import contextlib
 import signal
 import socket
 
@@ -11,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from tests.support.waiting import PATIENCE_S
 from tollgate.serve.net.listener import listen
 
 
@@ -29,6 +31,21 @@ async def refuses_calls(port: int) -> None:
 
 
 HELLO = Starlette(routes=[Route("/", hello)])
+
+
+def test_a_head_without_an_end_is_refused() -> None:
+    async def main() -> None:
+        async with await listen(HELLO, "127.0.0.1", 0, what="debug") as listener:
+            reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+            writer.write(b"Cookie: a=b\r\n" * 10_000)
+            # (a connection that is closed before all was read of it is reset)
+            with contextlib.suppress(ConnectionResetError):
+                async with asyncio.timeout(PATIENCE_S):
+                    assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+            writer.close()
+
+    asyncio.run(main())
 
 
 def test_a_free_port_is_found_and_freed() -> None:
