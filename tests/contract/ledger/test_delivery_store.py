@@ -4,13 +4,13 @@ Events and webhooks are put where the journal's commits put them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, insert, select, text
 
-from tests.support.servers.postgresql import postgresql_server
+from tests.support.ledger.storage import emptied
 from tollgate.actors.ledger.book.entities import Webhook, state_of
 from tollgate.actors.ledger.delivery.schedule import (
     DEAD_LETTERS_MAX,
@@ -85,12 +85,6 @@ def numbers(batch: DeliveryBatch) -> list[int]:
     return [int(letter.event[18:], 16) for letter in batch.letters]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgresql_server() as url:
-        yield url
-
-
 Run = Callable[[Scenario], None]
 
 
@@ -100,12 +94,12 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path}/ledger.db"
     else:
-        url = request.getfixturevalue("server")
+        url = request.getfixturevalue("postgresql_url")
+    emptied(url)
 
     async def prepared(scenario: Scenario) -> None:
         database = await connect(url)
         try:
-            await upgrade_tables(database)
             async with database.writer.begin() as connection:
                 for table in (entities, cursors, dead):
                     await connection.execute(delete(table))
