@@ -92,7 +92,7 @@ def test_a_verdict_says_what_is_left_out(cut: str) -> None:
 
 def test_repeated_members_are_told_up_to_a_bound() -> None:
     twice = ",".join(f'"{n}":0,"{n}":1' for n in range(REPEATED_MAX + 1))
-    text = f'{{"type":"Catalog","links":[],{twice}}}'
+    text = f'{{"type":"Catalog","links":[],"auth:schemes":{{}},{twice}}}'
     headers = {"content-type": "application/json"}
     reply = api.call("POST", "/validate", content=text.encode(), headers=headers).json()
     assert any(f"{REPEATED_MAX} are told" in told for told in reply["left_out"])
