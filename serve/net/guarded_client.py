@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from errno import EACCES
+from functools import partial
 from ipaddress import ip_address
 from socket import socket
 from typing import Any, Literal, Self
@@ -24,7 +25,7 @@ import aiohttp
 from yarl import URL
 
 from tollgate.serve.net.gzip_bodies import GzipError, inflated
-from tollgate.serve.net.public_addresses import exposure_of, is_public
+from tollgate.serve.net.public_addresses import Exposure, exposure_of, is_loopback, is_public
 
 URL_LENGTH_MAX = 2_048
 CHUNK_BYTES = 64 * 1024
@@ -34,10 +35,15 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 @dataclass(frozen=True, slots=True)
 class TargetPolicy:
     """The calls that an operator allows beyond the rule, to try things out or inside of one
-    network."""
+    network. `allows_loopback`: URLs whose host is the loopback by its own name or number, by http
+    too. Other names never lead there, whatever the DNS says of them."""
 
     allows_http: bool = False
     allows_private: bool = False
+    allows_loopback: bool = False
+
+
+PUBLIC_ALONE = TargetPolicy()
 
 
 class TargetRefusal(Enum):
@@ -64,13 +70,15 @@ def target_refusal(url: str, policy: TargetPolicy) -> TargetRefusal | None:
         return TargetRefusal.NOT_WEB
     if parsed.scheme not in ("http", "https") or not host:
         return TargetRefusal.NOT_WEB
-    if parsed.scheme == "http" and not policy.allows_http:
+    exposure = exposure_of(host.lower())
+    is_ours = policy.allows_loopback and exposure is Exposure.LOOPBACK
+    if parsed.scheme == "http" and not policy.allows_http and not is_ours:
         return TargetRefusal.NOT_HTTPS
     if parsed.user is not None or parsed.password is not None:
         return TargetRefusal.HAS_USER
     if port == 0:
         return TargetRefusal.PORT_ZERO
-    if not policy.allows_private and exposure_of(host.lower()) is not None:
+    if not policy.allows_private and exposure is not None and not is_ours:
         return TargetRefusal.PRIVATE
     return None
 
@@ -121,7 +129,9 @@ class GuardedClient:
         self._timeout_s = timeout_s
         self._tls = tls
         self._keeps_connections = keeps_connections
-        self._session: aiohttp.ClientSession | None = None
+        # One for the loopback and one for all else: which addresses a connection may go to is
+        # known by the URL, and connections are never shared between the two.
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -131,8 +141,8 @@ class GuardedClient:
 
     async def close(self) -> None:
         """Ends all connections."""
-        if self._session is not None:
-            await self._session.close()
+        for session in self._sessions.values():
+            await session.close()
 
     async def call(
         self,
@@ -176,8 +186,9 @@ class GuardedClient:
         """The answer of one server, and where it redirects to."""
         if refusal := target_refusal(url, self._policy):
             raise CallRefusedError(refusal)
-        async with self._opened().request(
-            method, URL(url), data=body, headers=headers, allow_redirects=False
+        target = URL(url)
+        async with self._opened(target).request(
+            method, target, data=body, headers=headers, allow_redirects=False
         ) as response:
             if response.status in _REDIRECTS and "location" in response.headers:
                 return HttpReply(url, response.status), response.headers["location"]
@@ -185,28 +196,33 @@ class GuardedClient:
             read = await _read_body(response, bytes_max) if is_read else b""
             return HttpReply(url, response.status, read), None
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
+    def _opened(self, target: URL) -> aiohttp.ClientSession:
+        exposure = exposure_of((target.host or "").lower())
+        is_ours = self._policy.allows_loopback and exposure is Exposure.LOOPBACK
+        if is_ours not in self._sessions:
             connector = aiohttp.TCPConnector(
                 limit=0,
                 force_close=not self._keeps_connections,
                 use_dns_cache=False,
                 ssl=self._tls or True,
-                socket_factory=self._socket,
+                socket_factory=partial(self._socket, is_ours),
             )
-            self._session = aiohttp.ClientSession(
+            self._sessions[is_ours] = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None),
                 auto_decompress=False,
                 trust_env=False,
             )
-        return self._session
+        return self._sessions[is_ours]
 
-    def _socket(self, target: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket:
+    def _socket(self, is_ours: bool, target: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket:
         """A socket to the very address that is about to be connected to, if that is allowed."""
         family, kind, protocol, _, place = target
-        if not self._policy.allows_private and not is_public(ip_address(place[0])):
+        address = ip_address(place[0])
+        if is_ours and not is_loopback(address):
+            raise PermissionError(EACCES, "the name of the loopback leads elsewhere")
+        if not is_ours and not self._policy.allows_private and not is_public(address):
             raise PermissionError(EACCES, "the name leads to a private address")
         return socket(family, kind, protocol)
 

@@ -81,6 +81,12 @@ def is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast
 
 
+def is_loopback(address: Address) -> bool:
+    """Tells whether an address is this machine's own, for nobody else to reach."""
+    inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (inner or address).is_loopback
+
+
 def address_of(host: str) -> Address | None:
     """The address that a host is, in any of its spellings; None for a name."""
     if ":" in host:

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,7 @@ from tollgate.actors.ledger.shard.routing import ShardMap
 from tollgate.actors.ledger.shard.spec import ShardSpec, release_of
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.location import check_cluster
-from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.key_uses import SqlInstallation, SqlKeyUses
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
@@ -30,6 +30,7 @@ from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.net.guarded_client import TargetPolicy
+from tollgate.serve.net.public_addresses import Exposure, exposure_of
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
@@ -50,7 +51,8 @@ from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import open_master_secret
 from tollgate.serve.payments.upkeep import AnchorExports, Upkeep
-from tollgate.serve.payments.webhooks.calls import WebhookSender
+from tollgate.serve.payments.webhooks.caller import WebhookCaller
+from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors
@@ -94,8 +96,10 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     uses = KeyUses(SqlKeyUses(database), clock)
     deliveries, box = SqlDeliveryStore(database), WebhookSecretSealer(secret)
     post = open_mailer(settings.mail, settings.process.data, clock)
-    targets = TargetPolicy(settings.webhooks.allows_http, settings.webhooks.allows_private)
+    targets = _targets(settings)
     sender = WebhookSender(targets, settings.webhooks.timeout_s)
+    tollgate = version("tollgate")
+    caller = WebhookCaller(sender, box, clock, f"Tollgate/{tollgate}")
     context = ApiContext(
         store=store,
         entities=EntityCache(store),
@@ -110,6 +114,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         invitations=BackgroundInvitations(post, mails_for_test=settings.mail.is_on_for_test),
         deliveries=deliveries,
         secret_sealer=box,
+        webhook_caller=caller,
         targets=targets,
         trade=TradePolicy(
             approves_live=settings.payments.approves_live,
@@ -120,7 +125,6 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
     watch = StorageWatch(clock, tallies.count)
     door = Dispatcher(context, trust=trust, adds_request_id=False, watch=watch)
-    tollgate = version("tollgate")
     bounds = DeliveryBounds(
         calls_max=settings.webhooks.calls_max, timeout_s=settings.webhooks.timeout_s
     )
@@ -128,9 +132,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         app=payments_application(door, tollgate, _health(store, shards, clock)),
         operator_app=_operator_app(settings, context, tollgate),
         database=database,
-        delivery_worker=DeliveryWorker(
-            deliveries, sender, box, clock, f"Tollgate/{tollgate}", bounds, tallies.count
-        ),
+        delivery_worker=DeliveryWorker(deliveries, caller, clock, bounds, tallies.count),
         sender=sender,
         post=post,
         key_uses=uses,
@@ -138,6 +140,15 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         rates=reference.rates,
         tallies=tallies,
     )
+
+
+def _targets(settings: Settings) -> WebhookTargets:
+    """Test merchants may be on the loopback of a Tollgate that nobody else can call (part D)."""
+    own = settings.webhooks
+    live = TargetPolicy(own.allows_http, own.allows_private)
+    is_ours = own.allows_loopback and not settings.payments.trusts_forwarded
+    is_ours = is_ours and exposure_of(settings.http.host.lower()) is Exposure.LOOPBACK
+    return WebhookTargets(live, replace(live, allows_loopback=is_ours))
 
 
 def _operator_app(settings: Settings, context: ApiContext, tollgate: str) -> FastAPI | None:

@@ -95,6 +95,12 @@ class WebhookSettings:
     allows_private: bool = setting(
         "WEBHOOK_ALLOW_PRIVATE", boolean, "false", "webhooks may be at private addresses"
     )
+    allows_loopback: bool = setting(
+        "WEBHOOK_ALLOW_LOOPBACK",
+        boolean,
+        "true",
+        "webhooks of test merchants may be on the loopback, while HOST is",
+    )
     timeout_s: float = setting(
         "WEBHOOK_TIMEOUT", duration("100ms", "1m"), "10s", "longest wait for a webhook's answer"
     )

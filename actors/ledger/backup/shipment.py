@@ -14,11 +14,11 @@ from tollgate.actors.ledger.book.head import GENESIS_HASH
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.actors.ledger.proof.table_comparison import Tables
-from tollgate.actors.ledger.storage import delivery_tables
 from tollgate.actors.ledger.storage import tables as schema
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import query
+from tollgate.actors.ledger.storage.deliveries import tables as deliveries
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.reading.journal import JournalReader
 from tollgate.actors.ledger.storage.reading.shard_state import StateReader
@@ -30,8 +30,9 @@ STATE_TABLES: tuple[Table, ...] = (
     schema.anchors,
     schema.key_uses,
     schema.installation,
-    delivery_tables.cursors,
-    delivery_tables.dead,
+    deliveries.cursors,
+    deliveries.retries,
+    deliveries.dead,
 )
 
 

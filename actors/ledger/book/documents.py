@@ -256,4 +256,12 @@ def fraud_document(book: BookId, event: FraudReported, at_ms: int) -> JsonDocume
 
 def webhook_document(webhook: Webhook) -> JsonDocument:
     """Its secret is shown to nobody."""
-    return {"id": webhook.id, "url": webhook.url, "created": moment(webhook.created_ms)}
+    document: dict[str, object] = {
+        "id": webhook.id,
+        "url": webhook.url,
+        "created": moment(webhook.created_ms),
+    }
+    if webhook.types:
+        document["types"] = webhook.types
+    document["enabled"] = webhook.is_enabled
+    return document

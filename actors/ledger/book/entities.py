@@ -64,8 +64,8 @@ class Dispute(Struct, frozen=True):
     is_won: bool | None = None
 
 
-class Webhook(Struct, frozen=True):
-    """`secret` as its sender sealed it."""
+class Webhook(Struct, frozen=True, omit_defaults=True):
+    """`secret` as its sender sealed it. `types`: of the events that it gets; none: of all."""
 
     id: EntityId
     book: BookId
@@ -73,6 +73,8 @@ class Webhook(Struct, frozen=True):
     created_ms: int
     url: str
     secret: str
+    types: tuple[str, ...] = ()
+    is_enabled: bool = True
 
 
 Entity = App | Transaction | SavedCard | Dispute | Webhook

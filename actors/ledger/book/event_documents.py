@@ -34,6 +34,7 @@ from tollgate.actors.ledger.law.events import (
     UserRevoked,
     Voided,
     WebhookAdded,
+    WebhookChanged,
     WebhookRemoved,
     WebhookSecretReplaced,
 )
@@ -166,6 +167,14 @@ def _data_of(event: Event) -> JsonDocument:
             return {"userId": event.user}
         case WebhookAdded():
             return {"webhookId": event.webhook, "url": event.url}
+        case WebhookChanged():
+            edits: dict[str, object] = {
+                "url": event.url,
+                "types": event.types,
+                "enabled": event.is_enabled,
+            }
+            changed = {name: value for name, value in edits.items() if value is not None}
+            return {"webhookId": event.webhook, **changed}
         case WebhookSecretReplaced():
             return {"webhookId": event.webhook}
         case WebhookRemoved():

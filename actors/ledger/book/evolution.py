@@ -46,6 +46,7 @@ from tollgate.actors.ledger.law.events import (
     UserRevoked,
     Voided,
     WebhookAdded,
+    WebhookChanged,
     WebhookRemoved,
     WebhookSecretReplaced,
 )
@@ -127,6 +128,15 @@ def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
     )
 
 
+def _changed_webhook(before: Webhook, event: WebhookChanged) -> Webhook:
+    return replace(
+        before,
+        url=_or(event.url, before.url),
+        types=before.types if event.types is None else event.types,
+        is_enabled=before.is_enabled if event.is_enabled is None else event.is_enabled,
+    )
+
+
 def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) -> Changed:
     match event:
         case Captured() | Refunded() | Voided():
@@ -148,9 +158,20 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
             return {card.id: card}
         case WebhookAdded():
             webhook = Webhook(
-                event.webhook, head.book, head.is_test, at_ms, event.url, event.secret
+                event.webhook,
+                head.book,
+                head.is_test,
+                at_ms,
+                event.url,
+                event.secret,
+                () if event.types is UNSET else event.types,
+                event.is_enabled is not False,
             )
             return {webhook.id: webhook}
+        case WebhookChanged():
+            hook = entities[event.webhook]
+            assert isinstance(hook, Webhook), "a webhook is changed that is there"
+            return {hook.id: _changed_webhook(hook, event)}
         case WebhookSecretReplaced():
             before = entities[event.webhook]
             assert isinstance(before, Webhook), "a secret is replaced at a webhook that is there"

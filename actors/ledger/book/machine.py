@@ -27,6 +27,7 @@ from tollgate.actors.ledger.law.accounts import overflows, postings_of
 from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
+    ChangeWebhook,
     Command,
     DecideDispute,
     Import,
@@ -79,7 +80,7 @@ def _wanted(command: Command, known: Entities) -> Sequence[EntityId]:
             return (command.dispute,)
         case RotateKey() | RecoverApp():
             return (command.app,)
-        case ReplaceWebhookSecret():
+        case ReplaceWebhookSecret() | ChangeWebhook():
             return (command.webhook,)
         case Import():
             return (command.id, *_wanted(command.command, known))

@@ -15,6 +15,7 @@ from tollgate.actors.ledger.law.commands import (
     AddApp,
     ApproveMerchant,
     ChangeMerchant,
+    ChangeWebhook,
     Command,
     InviteUser,
 )
@@ -43,6 +44,7 @@ from tollgate.actors.ledger.law.events import (
     UserRevoked,
     Voided,
     WebhookAdded,
+    WebhookChanged,
     WebhookRemoved,
     WebhookSecretReplaced,
 )
@@ -59,7 +61,7 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
     match command:
         case InviteUser():
             return _MEMBER_ALREADY
-        case ApproveMerchant() | ChangeMerchant():
+        case ApproveMerchant() | ChangeMerchant() | ChangeWebhook():
             return _CHANGED
     assert isinstance(command, AddApp), "every other command changes something, or is refused"
     return _MADE
@@ -96,7 +98,12 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
         case AppAdded():
             return _MADE
         case (
-            MerchantApproved() | MerchantChanged() | AppRevoked() | UserRevoked() | WebhookRemoved()
+            MerchantApproved()
+            | MerchantChanged()
+            | AppRevoked()
+            | UserRevoked()
+            | WebhookChanged()
+            | WebhookRemoved()
         ):
             return _CHANGED
         case event:

@@ -1,1 +1,1 @@
-"""The law of webhooks: what is due, when it is tried again, what is a dead letter; no sockets."""
+"""The law of webhooks: what goes out, in which order, what is tried again and when; no sockets."""

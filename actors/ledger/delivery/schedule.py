@@ -1,166 +1,201 @@
-"""The law of webhooks: the events that go to each, its progress, and the next try (part D, Events).
+"""The law of deliveries: their order, what is tried again and when, what is given up (part D, Order
+and Retries).
 
 A webhook gets the events of its book that are younger than itself, one after another: ids of a book
-rise in the order of commits, so one id, the cursor, says what is done with. The law:
+rise in the order of commits, so one id, the cursor, says which events have had their first attempt.
 
-    delivered           the cursor moves on; failures are forgotten
-    failed              it is tried again after 5 s, 10 s, 20 s … 1 h, less a jitter of up to half
-    failed for 3 days   counted from the event or from the first of the failures in a row,
-                        whichever is later: it goes to the dead letters, and the cursor moves on
+    delivered             the next one
+    the first failure     for a minute, the order window, those behind it wait while it is tried
+                          again
+    a minute of failures  it waits for its retries beside the others, which go on
+    a failure while       it waits at once beside them: the window is closed, and the next one is
+    others wait           tried in the same breath
+    two in a row          the receiver is taken to be away: new events are tried at pauses that
+                          double, each after the oldest of those that wait
+    ten in a row          no further one is tried until one of them is delivered
+    delivered again       all that failed since go out at once, the oldest first, before new ones
+    failed for 3 days     a dead letter
+
+The pause between attempts at an event is an eighth of the time that it has failed for. So whoever
+was away for an hour waits for less than eight minutes more, and nobody is called for ever.
 
 Nothing is lost when a process ends: a batch is claimed under a lease that runs out, and then it is
 claimed again, so that a receiver may see an event twice, with the same id. A dead letter that is
 sent again is tried once, beside the others, and is dead again if that fails.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from tollgate.actors.kernel.hashing import stable_hash
-from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.delivery.batches import (
+    Attempt,
+    DeliveryBatch,
+    DeliveryProgress,
+    OutgoingEvent,
+    Turn,
+)
+from tollgate.actors.ledger.law.values import EntityId
 
-FIRST_PAUSE_MS = 5_000
+ORDER_WINDOW_MS = 60_000
+PAUSE_MIN_MS = 5_000
 PAUSE_MAX_MS = 3_600_000
+# The pause is this part of the time that an event has failed for.
+PAUSE_DIVISOR = 8
 GIVE_UP_AFTER_MS = 3 * 24 * 3_600_000
+# Different events that fail in a row before no further one is tried.
+FAILURES_IN_A_ROW_MAX = 10
+# Events of a webhook that wait for another try; beyond that the oldest are given up early.
+WAITING_MAX = 1_000
 DEAD_LETTERS_MAX = 10_000  # of one webhook; beyond that the oldest go
-REASON_LENGTH_MAX = 300
-
-
-class DeliveriesDown(Exception):  # noqa: N818 - a state of the world
-    """The storage does not answer. Nothing is known to have changed; try again later."""
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryProgress:
-    """The progress of a webhook. `failures`: in a row, the first at `failing_since_ms`.
-    `next_attempt_ms`: not before."""
-
-    cursor: EntityId
-    failures: int = 0
-    failing_since_ms: int | None = None
-    next_attempt_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingEvent:
-    """An event on its way: `body` is its document. `is_again`: a dead letter sent again."""
+class Waiting:
+    """An event that failed and is tried again at `next_attempt_ms`."""
 
     event: EntityId
-    body: str
-    is_again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryBatch:
-    """Letters for one webhook, in the order in which they must go out, under a lease. `secret` is
-    sealed as it was when the webhook was added."""
-
-    webhook: EntityId
-    book: BookId
-    url: str
-    secret: str
-    lease: str
-    progress: DeliveryProgress
-    letters: tuple[OutgoingEvent, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryOutcome:
-    """The outcome of a batch: so many letters from its beginning were delivered, and the next one
-    failed for this reason, if there is one."""
-
-    delivered: int
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """An event that was given up, and why at last. `is_queued`: it is to be sent again."""
-
-    event: EntityId
-    at_ms: int
+    failing_since_ms: int
+    attempts: int
+    next_attempt_ms: int
     reason: str
-    is_queued: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DueDelivery:
-    """A webhook that is due. `failures`: in a row."""
+@dataclass(slots=True)
+class Settlement:
+    """What a batch leaves. `waiting`: events that wait, or go on waiting. `delivered`: those that
+    waited and do not any more. `dead`: given up, and why. `replayed`: dead letters, delivered.
+    `recovers_since_ms`: all events that first failed then or later go out at once; None: none.
+    `keeps_recovering`: events that were to go before new ones still do."""
 
-    webhook: EntityId
-    book: BookId
-    url: str
-    is_test: bool
-    failures: int
-
-
-# Of webhooks that are due, in the order in which they should be served, at most so many.
-ChooseDue = Callable[[Sequence[DueDelivery], int], Sequence[DueDelivery]]
-
-
-def first_due(due: Sequence[DueDelivery], batches_max: int) -> Sequence[DueDelivery]:
-    """The first ones, whoever they are."""
-    return due[:batches_max]
+    progress: DeliveryProgress
+    waiting: list[Waiting] = field(default_factory=list)
+    delivered: list[EntityId] = field(default_factory=list)
+    dead: list[tuple[EntityId, str]] = field(default_factory=list)
+    replayed: list[EntityId] = field(default_factory=list)
+    recovers_since_ms: int | None = None
+    keeps_recovering: bool = True
 
 
-class DeliveryStore(Protocol):
-    """Durable progress of all webhooks. Every method may raise DeliveriesDown."""
-
-    async def claim(
-        self,
-        now_ms: int,
-        lease_ms: int,
-        batches_max: int,
-        letters_max: int,
-        choose: ChooseDue = first_due,
-    ) -> list[DeliveryBatch]:
-        """Batches of chosen webhooks that nobody else has claimed, and that are due. The least
-        recently served are offered first."""
-
-    async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
-        """Write down what became of a batch. False: its lease had run out, nothing was written."""
-
-    async def dead_letters(
-        self, webhook: EntityId, limit: int, before: EntityId | None = None
-    ) -> Sequence[DeadLetter]:
-        """The newest first."""
-
-    async def send_again(
-        self, webhook: EntityId, events: Sequence[EntityId] | None, now_ms: int
-    ) -> int:
-        """Queue these dead letters, or all of them; how many."""
-
-    async def forget_removed(self) -> int:
-        """Drop what is kept of webhooks that are no more; how many."""
+def is_over(batch: DeliveryBatch, attempts: Sequence[Attempt]) -> bool:
+    """Tells whether a batch ends here: what is behind the last attempt has to wait."""
+    last, before = attempts[-1], attempts[:-1]
+    if last.is_delivery:
+        # (what failed while the receiver was away goes before whatever is new)
+        return _failures(batch, before) > 1
+    match last.event.turn:
+        case Turn.RECOVERY:
+            return True
+        case Turn.FIRST:
+            return not _waiting(batch, before) or _failures(batch, attempts) > 1
+    return False
 
 
-def progress_after(batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> DeliveryProgress:
-    """The progress once a batch has come to its end."""
-    before = batch.progress
-    done = [letter for letter in batch.letters[: outcome.delivered] if not letter.is_again]
-    cursor = done[-1].event if done else before.cursor
-    if outcome.reason is None:
-        # (whoever was served longest ago is next: the time of an attempt is also a place in line)
-        return DeliveryProgress(cursor, next_attempt_ms=now_ms)
-    failures = 1 if outcome.delivered else before.failures + 1
-    since = before.failing_since_ms
-    if since is None or outcome.delivered:
-        since = now_ms
-    return DeliveryProgress(cursor, failures, since, now_ms + pause_ms(batch.webhook, failures))
+def settlement(batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> Settlement:
+    """What the attempts at a batch lead to. Without any, the cursor alone moves on."""
+    # (whoever was served longest ago is next: the time of an attempt is also a place in line)
+    place_ms = max(now_ms, batch.progress.next_attempt_ms) if batch.progress.failures else now_ms
+    found = Settlement(replace(batch.progress, next_attempt_ms=place_ms))
+    for number, attempt in enumerate(attempts, start=1):
+        if attempt.event.turn is Turn.FIRST:
+            found.progress = replace(found.progress, cursor=attempt.event.event)
+        if attempt.is_delivery:
+            _deliver(found, attempt, now_ms)
+        else:
+            _fail(found, batch, attempts[:number], now_ms)
+    tried = {attempt.event.event for attempt in attempts}
+    if all(each.event in tried for each in batch.events if each.turn is Turn.FIRST):
+        found.progress = replace(found.progress, cursor=batch.scanned)
+    return found
+
+
+def _deliver(found: Settlement, attempt: Attempt, now_ms: int) -> None:
+    match attempt.event.turn:
+        case Turn.RETRY | Turn.RECOVERY:
+            found.delivered.append(attempt.event.event)
+        case Turn.REPLAY:
+            found.replayed.append(attempt.event.event)
+    if found.progress.failures > 1:
+        found.recovers_since_ms = found.progress.failing_since_ms
+    found.progress = DeliveryProgress(found.progress.cursor, next_attempt_ms=now_ms)
+
+
+def _fail(
+    found: Settlement, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int
+) -> None:
+    attempt = attempts[-1]
+    event, reason = attempt.event, attempt.result.error or ""
+    since_ms = now_ms if event.failing_since_ms is None else event.failing_since_ms
+    if event.turn is Turn.RECOVERY:
+        found.keeps_recovering = False
+    if event.turn is Turn.FIRST:
+        found.progress = _failing(found.progress, batch, attempts, now_ms)
+    if event.turn is Turn.REPLAY or now_ms - since_ms >= GIVE_UP_AFTER_MS:
+        found.dead.append((event.event, reason))
+        return
+    next_ms = now_ms + pause_ms(event.event, now_ms - since_ms)
+    found.waiting.append(Waiting(event.event, since_ms, event.attempts + 1, next_ms, reason))
+
+
+def _failing(
+    before: DeliveryProgress, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int
+) -> DeliveryProgress:
+    """The progress after a failure at a first attempt."""
+    failures = before.failures + 1
+    since_ms = now_ms if before.failing_since_ms is None else before.failing_since_ms
+    if not _waiting(batch, attempts[:-1]):
+        next_ms = now_ms + ORDER_WINDOW_MS
+    elif failures >= FAILURES_IN_A_ROW_MAX:
+        next_ms = max(since_ms + GIVE_UP_AFTER_MS, now_ms + PAUSE_MAX_MS)
+    elif failures > 1:
+        next_ms = now_ms + (PAUSE_MIN_MS << failures - 2)
+    else:
+        next_ms = now_ms
+    return DeliveryProgress(before.cursor, failures, since_ms, next_ms)
+
+
+def _waiting(batch: DeliveryBatch, attempts: Sequence[Attempt]) -> int:
+    """How many events wait for another try after these attempts."""
+    failed = sum(not each.is_delivery for each in attempts if each.event.turn is Turn.FIRST)
+    again = (Turn.RETRY, Turn.RECOVERY)
+    return batch.waiting + failed - sum(a.is_delivery for a in attempts if a.event.turn in again)
+
+
+def _failures(batch: DeliveryBatch, attempts: Sequence[Attempt]) -> int:
+    """How many first attempts have failed in a row."""
+    failures = batch.progress.failures
+    for attempt in attempts:
+        if attempt.is_delivery:
+            failures = 0
+        elif attempt.event.turn is Turn.FIRST:
+            failures += 1
+    return failures
 
 
 def dead_up_to(progress: DeliveryProgress, now_ms: int) -> EntityId | None:
-    """Events of a failing webhook below this id are dead; None: none are."""
+    """Events that nobody tried, below this id, are dead, because the receiver has been away for so
+    long; None: none are."""
     limit_ms = now_ms - GIVE_UP_AFTER_MS
     if progress.failing_since_ms is None or progress.failing_since_ms > limit_ms:
         return None
     return EntityId(f"{limit_ms // 1000:08x}{'0' * 16}")
 
 
-def pause_ms(webhook: EntityId, failures: int) -> int:
-    """How long to wait after so many failures in a row. The jitter is drawn by webhook and count:
-    many webhooks of one receiver do not come back at the same moment."""
-    assert failures > 0, "without a failure there is no pause"
-    longest = min(FIRST_PAUSE_MS << min(failures - 1, 32), PAUSE_MAX_MS)
-    return longest - stable_hash(f"{webhook}:{failures}".encode()) % (longest // 2)
+def pause_ms(event: EntityId, failing_ms: int) -> int:
+    """How long to wait before the next attempt at an event that has failed for so long. The jitter
+    is drawn by event and time: what failed together does not come back at the same moment."""
+    longest = min(max(failing_ms // PAUSE_DIVISOR, PAUSE_MIN_MS), PAUSE_MAX_MS)
+    return longest - stable_hash(f"{event}:{failing_ms}".encode()) % (longest // 4)
+
+
+def in_turn(
+    failed: Sequence[OutgoingEvent],
+    new: Sequence[OutgoingEvent],
+    replays: Sequence[OutgoingEvent],
+    events_max: int,
+) -> tuple[OutgoingEvent, ...]:
+    """The events of a batch in their order: of those that `failed` (recoveries first), one goes
+    before the new ones and the others behind, so that neither can hold up the other."""
+    recoveries = [each for each in failed if each.turn is Turn.RECOVERY]
+    retries = [each for each in failed if each.turn is Turn.RETRY]
+    return (*recoveries, *retries[:1], *new, *retries[1:], *replays)[:events_max]

@@ -217,10 +217,23 @@ class PayOut:
 
 @dataclass(frozen=True, slots=True)
 class AddWebhook:
-    """`secret`: sealed by the caller; the book keeps it as it is."""
+    """`secret`: sealed by the caller; the book keeps it as it is. `types`: of the events that it
+    gets; none: of all."""
 
     url: str
     secret: str
+    types: tuple[str, ...] = ()
+    is_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWebhook:
+    """Only what is not None changes."""
+
+    webhook: EntityId
+    url: str | None = None
+    types: tuple[str, ...] | None = None
+    is_enabled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +277,7 @@ MerchantCommand = (
     | ReportFraud
     | PayOut
     | AddWebhook
+    | ChangeWebhook
     | ReplaceWebhookSecret
     | RemoveWebhook
 )

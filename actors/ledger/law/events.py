@@ -12,6 +12,8 @@ not negative: what they do to the accounts is the law of accounts.py. Events are
 slotted values with a codec. Their JSON, fields in this order, is what is stored and hashed.
 """
 
+from typing import get_args
+
 from msgspec import UNSET, Struct, UnsetType
 
 from tollgate.actors.ledger.law.lots import Taking
@@ -127,6 +129,17 @@ class WebhookAdded(Happening, frozen=True, tag="webhook.added/1"):
     webhook: EntityId
     url: str
     secret: str
+    types: tuple[str, ...] | UnsetType = UNSET
+    is_enabled: bool | UnsetType = UNSET
+
+
+class WebhookChanged(Happening, frozen=True, tag="webhook.changed/1"):
+    """Only what changed is not None."""
+
+    webhook: EntityId
+    url: str | None
+    types: tuple[str, ...] | None
+    is_enabled: bool | None
 
 
 class WebhookSecretReplaced(Happening, frozen=True, tag="webhook.secret_replaced/1"):
@@ -246,6 +259,9 @@ class PaidOut(Happening, frozen=True, tag="merchant.paid_out/1"):
 Booked = Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost | PaidOut
 """The events that have a line (M1)."""
 
+OfNoMerchant = AppCreated | KeyRotated | MerchantReserved
+"""The events of the directory, which are in no merchant's list."""
+
 Event = (
     AppCreated
     | KeyRotated
@@ -259,6 +275,7 @@ Event = (
     | UserInvited
     | UserRevoked
     | WebhookAdded
+    | WebhookChanged
     | WebhookSecretReplaced
     | WebhookRemoved
     | TransactionCreated
@@ -268,3 +285,11 @@ Event = (
     | FraudReported
     | Booked
 )
+
+
+def event_types(kinds: object) -> frozenset[str]:
+    """The types of these kinds of events, without their schema versions."""
+    return frozenset(str(k.__struct_config__.tag).partition("/")[0] for k in get_args(kinds))
+
+
+MERCHANT_EVENT_TYPES = event_types(Event) - event_types(OfNoMerchant)

@@ -49,6 +49,7 @@ from tollgate.serve.payments.api.router import Access, Route, RouteTable
 from tollgate.serve.payments.api.routes import (
     apps,
     books,
+    deliveries,
     imports,
     merchants,
     operator,
@@ -68,6 +69,7 @@ ROUTES: Sequence[Route[ApiContext]] = (
     *reports.ROUTES,
     *books.ROUTES,
     *webhook_routes.ROUTES,
+    *deliveries.ROUTES,
     *sandbox.ROUTES,
 )
 # These have a port and a credential of their own (part G, Operations).

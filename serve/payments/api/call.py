@@ -8,6 +8,7 @@ from hashlib import sha256
 from starlette.types import Receive, Scope
 
 from tollgate.actors.ledger.law.values import NOBODY, EntityId
+from tollgate.serve.net.public_addresses import Exposure, exposure_of
 from tollgate.serve.net.work_threads import WorkThreads
 from tollgate.serve.payments.api.bodies.readers import (
     BODY_BYTES_MAX,
@@ -36,7 +37,8 @@ class CallerGone(Rejection):
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """The headers that mean something here; empty when absent."""
+    """The headers that mean something here; empty when absent. `forwarded`: any by which a proxy
+    says that it passes a call on."""
 
     authorization: str | None = None
     accept: str = ""
@@ -46,6 +48,7 @@ class Headers:
     idempotency_key: str = ""
     request_id: str = ""
     forwarded_for: str = ""
+    forwarded: str = ""
     peer: str = ""
 
 
@@ -58,6 +61,11 @@ _KNOWN = {
     b"idempotency-key": "idempotency_key",
     b"x-request-id": "request_id",
     b"x-forwarded-for": "forwarded_for",
+    b"forwarded": "forwarded",
+    b"via": "forwarded",
+    b"x-real-ip": "forwarded",
+    b"x-forwarded-host": "forwarded",
+    b"x-forwarded-proto": "forwarded",
     # What Serve's HAProxy adds behind all that callers sent (`serve/node/environment.py`).
     b"x-tollgate-peer": "peer",
 }
@@ -108,6 +116,13 @@ class Call:
     @property
     def is_write(self) -> bool:
         return self.method not in ("GET", "HEAD")
+
+    @property
+    def is_local(self) -> bool:
+        """True for a call from this machine that says nothing of a proxy it came through."""
+        if self.headers.forwarded_for or self.headers.forwarded:
+            return False
+        return exposure_of(self.address.lower()) is Exposure.LOOPBACK
 
     @property
     def idempotency_key(self) -> str:

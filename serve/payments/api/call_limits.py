@@ -96,6 +96,16 @@ def invitations_per_address(address: str) -> Entries:
     return (("call", "invitations"), ("address", address))
 
 
+def webhook_tests_per_merchant(merchant: str) -> Entries:
+    """The descriptor of test events that are sent for a merchant."""
+    return (("call", "webhook_tests"), ("merchant", merchant))
+
+
+def webhook_tests_per_address(address: str) -> Entries:
+    """The descriptor of test events that are asked for from an address."""
+    return (("call", "webhook_tests"), ("address", address))
+
+
 def load_limits(file: Path) -> RuleSet:
     """The rules of the file. Raises RuleFileError, OSError."""
     return load_rules([RuleFile(file.name, file.read_bytes())], merge_domains=False)

@@ -11,14 +11,14 @@ from msgspec.json import decode
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.book.decisions.approval import WAITS
-from tollgate.actors.ledger.delivery.schedule import DeliveryStore
+from tollgate.actors.ledger.delivery.store import DeliveryStore
 from tollgate.actors.ledger.law.commands import Command
 from tollgate.actors.ledger.law.outcomes import Done, ErrorCode
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId, Rate, RateTable
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadStore
-from tollgate.serve.net.guarded_client import TargetPolicy
+from tollgate.serve.net.guarded_client import PUBLIC_ALONE, TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody, read_model
 from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body
@@ -36,6 +36,8 @@ from tollgate.serve.payments.reference.tables import ReferenceData
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
+from tollgate.serve.payments.webhooks.caller import WebhookCaller
+from tollgate.serve.payments.webhooks.calls import WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 MERCHANT_ID = "merchantId"
@@ -92,7 +94,8 @@ class ApiContext:
     invitations: Invitations
     deliveries: DeliveryStore
     secret_sealer: WebhookSecretSealer
-    targets: TargetPolicy
+    webhook_caller: WebhookCaller
+    targets: WebhookTargets
     trade: TradePolicy
     clock: Clock
 
@@ -100,9 +103,9 @@ class ApiContext:
     def now_ms(self) -> int:
         return int(self.clock.now_s() * 1000)
 
-    def read(self, body: Body, model: type[M]) -> M:
-        """The fields of a body. Raises BadRequest."""
-        return read_model(model, body, Reading(self.reference, self.targets, body.is_form))
+    def read(self, body: Body, model: type[M], targets: TargetPolicy = PUBLIC_ALONE) -> M:
+        """The fields of a body; webhooks may be at these `targets`. Raises BadRequest."""
+        return read_model(model, body, Reading(self.reference, targets, body.is_form))
 
     async def access_merchant(
         self, call: Call, merchant: str, *, is_for_the_book: bool = False

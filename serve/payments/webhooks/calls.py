@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tollgate.actors.ledger.delivery.batches import CallResult
 from tollgate.serve.net.guarded_client import (
+    PUBLIC_ALONE,
     CallError,
     ConnectionDroppedError,
     GuardedClient,
@@ -105,31 +107,50 @@ def _mac(body: bytes, secret: str, at_s: int) -> str:
 class Sender(Protocol):
     """Calls receivers."""
 
-    async def send(self, url: str, body: bytes, headers: dict[str, str]) -> str | None:
-        """None: the receiver has it. Otherwise why not, in one line."""
+    async def send(
+        self, url: str, body: bytes, headers: dict[str, str], *, is_test: bool
+    ) -> CallResult:
+        """The answer, or why there is none. `is_test`: for a test merchant."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookTargets:
+    """Where webhooks may be: those of live merchants, and those of test merchants."""
+
+    live: TargetPolicy = PUBLIC_ALONE
+    test: TargetPolicy = PUBLIC_ALONE
 
 
 class WebhookSender:
     """Calls receivers over HTTP."""
 
     def __init__(
-        self, policy: TargetPolicy, timeout_s: float, tls: ssl.SSLContext | None = None
+        self, targets: WebhookTargets, timeout_s: float, tls: ssl.SSLContext | None = None
     ) -> None:
-        self._client = GuardedClient(policy, timeout_s, tls=tls, keeps_connections=True)
+        self._live, self._test = (
+            GuardedClient(policy, timeout_s, tls=tls, keeps_connections=True)
+            for policy in (targets.live, targets.test)
+        )
 
-    async def send(self, url: str, body: bytes, headers: dict[str, str]) -> str | None:
+    async def send(
+        self, url: str, body: bytes, headers: dict[str, str], *, is_test: bool
+    ) -> CallResult:
+        client = self._test if is_test else self._live
         try:
-            reply = await self._call(url, body, headers)
+            reply = await _call(client, url, body, headers)
         except CallError as error:
-            return str(error)
-        return None if 200 <= reply.status < 300 else f"HTTP status {reply.status}"
-
-    async def _call(self, url: str, body: bytes, headers: dict[str, str]) -> HttpReply:
-        """A connection that was kept may have been closed meanwhile: then there is a new one."""
-        try:
-            return await self._client.call("POST", url, headers, body)
-        except ConnectionDroppedError:
-            return await self._client.call("POST", url, headers, body)
+            return CallResult(None, str(error))
+        is_taken = 200 <= reply.status < 300
+        return CallResult(reply.status, None if is_taken else f"HTTP status {reply.status}")
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._live.close()
+        await self._test.close()
+
+
+async def _call(client: GuardedClient, url: str, body: bytes, headers: dict[str, str]) -> HttpReply:
+    """A connection that was kept may have been closed meanwhile: then there is a new one."""
+    try:
+        return await client.call("POST", url, headers, body)
+    except ConnectionDroppedError:
+        return await client.call("POST", url, headers, body)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from tollgate.actors.kernel.bounded_cache import LruCache
-from tollgate.actors.ledger.delivery.schedule import DueDelivery
+from tollgate.actors.ledger.delivery.batches import DueDelivery
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
 MERCHANT_CALLS_MAX = 2

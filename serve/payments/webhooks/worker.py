@@ -1,9 +1,10 @@
 """The worker that takes events to webhooks: claim, call, settle, again (part D, Events).
 
-Several calls are under way at once, one per webhook, and the letters of a batch go out one after
-another; the first that fails ends its batch. A batch ends early when others have waited for long
-enough, or its lease would. When storage does not answer, the worker says so, counts it and looks
-again, less and less often; when the process dies, leases run out and another worker goes on.
+Several calls are under way at once, one per webhook, and the events of a batch go out one after
+another; the law (`actors/ledger/delivery/schedule.py`) says when a failure ends it. A batch ends
+early when others have waited for long enough, or its lease would. When storage does not answer, the
+worker says so, counts it and looks again, less and less often; when the process dies, leases run
+out and another worker goes on.
 """
 
 import asyncio
@@ -12,24 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ledger.delivery.schedule import (
-    DeliveriesDown,
+from tollgate.actors.ledger.delivery.batches import (
+    Attempt,
     DeliveryBatch,
-    DeliveryOutcome,
-    DeliveryStore,
     DueDelivery,
     OutgoingEvent,
+    Turn,
 )
-from tollgate.serve.payments.secrets.master_secret import SealBroken
-from tollgate.serve.payments.webhooks.calls import (
-    EVENT_HEADER,
-    SIGNATURE_HEADER,
-    Sender,
-    live,
-    signature,
-)
+from tollgate.actors.ledger.delivery.schedule import is_over
+from tollgate.actors.ledger.delivery.store import DeliveriesDown, DeliveryStore
+from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.fair_choice import OVERLAP, FairChoice
-from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 LOG = logging.getLogger("tollgate.payments.delivery")
 TIDY_EVERY_S = 3_600.0
@@ -39,13 +33,14 @@ STORAGE_ERRORS = "payments.webhooks.storage_errors"
 
 @dataclass(frozen=True, slots=True)
 class DeliveryBounds:
-    """`calls_max`: under way at once, for test merchants and for live ones. `letters_max`: of one
-    batch. `slice_s`: of one batch, beyond which no letter is begun. `timeout_s`: of one call, which
-    the sender keeps. `poll_s`: between looks when there is nothing to do; twice as long after each
-    one that the storage has not answered, up to `outage_poll_max_s`."""
+    """`calls_max`: under way at once, for test merchants and for live ones. `events_max`: of one
+    batch. `slice_s`: of one batch, beyond which no event is begun (a new one behind a retry is).
+    `timeout_s`: of one call, which the sender keeps. `poll_s`: between looks when there is nothing
+    to do; twice as long after each one that the storage has not answered, up to
+    `outage_poll_max_s`."""
 
     calls_max: int = 64
-    letters_max: int = 20
+    events_max: int = 20
     slice_s: float = 2.0
     timeout_s: float = 10.0
     poll_s: float = 1.0
@@ -53,8 +48,8 @@ class DeliveryBounds:
 
     @property
     def lease_ms(self) -> int:
-        """Long enough for every letter, and one more call's time to settle."""
-        return int((self.letters_max + 1) * self.timeout_s * 1000)
+        """Long enough for every event, and one more call's time to settle."""
+        return int((self.events_max + 1) * self.timeout_s * 1000)
 
 
 def _uncounted(_: str) -> None:
@@ -67,18 +62,14 @@ class DeliveryWorker:
     def __init__(
         self,
         store: DeliveryStore,
-        sender: Sender,
-        box: WebhookSecretSealer,
+        caller: WebhookCaller,
         clock: Clock,
-        user_agent: str = "Tollgate",
         bounds: DeliveryBounds | None = None,
         count: Callable[[str], None] = _uncounted,
     ) -> None:
         self._store = store
-        self._sender = sender
-        self._box = box
+        self._caller = caller
         self._clock = clock
-        self._user_agent = user_agent
         self._bounds = bounds or DeliveryBounds()
         self._count = count
         self._choice = FairChoice(self._bounds.calls_max)
@@ -106,14 +97,6 @@ class DeliveryWorker:
             for task in under_way:
                 task.cancel()
 
-    async def deliver_due(self) -> int:
-        """Delivers everything that is due at this moment, once. Returns the number of batches."""
-        under_way: set[asyncio.Task[None]] = set()
-        await self._start_calls(under_way)
-        for task in under_way:
-            await task
-        return len(under_way)
-
     async def _start_calls(self, under_way: set[asyncio.Task[None]]) -> bool:
         room = 2 * OVERLAP * self._bounds.calls_max - len(under_way)
         if room <= 0:
@@ -128,7 +111,7 @@ class DeliveryWorker:
         try:
             await self._tidy()
             batches = await self._store.claim(
-                now_ms, self._bounds.lease_ms, room, self._bounds.letters_max, choose
+                now_ms, self._bounds.lease_ms, room, self._bounds.events_max, choose
             )
         except DeliveriesDown as error:
             self._unanswered += 1
@@ -161,14 +144,15 @@ class DeliveryWorker:
     async def _deliver(self, batch: DeliveryBatch) -> None:
         calls = 1
         try:
-            outcome = await self._call(batch)
-            calls = outcome.delivered + (outcome.reason is not None)
+            attempts = await self._call(batch)
+            calls = len(attempts)
         finally:
             self._choice.ended(batch.webhook, self._now_ms(), calls)
-        if outcome.reason is not None:
-            LOG.info("webhook %s of %s: %s", batch.webhook, batch.book, outcome.reason)
+        for attempt in attempts:
+            if not attempt.is_delivery:
+                LOG.info("webhook %s of %s: %s", batch.webhook, batch.book, attempt.result.error)
         try:
-            is_ours = await self._store.settle(batch, outcome, self._now_ms())
+            is_ours = await self._store.settle(batch, attempts, self._now_ms())
         except DeliveriesDown as error:
             self._count(STORAGE_ERRORS)
             LOG.warning("a delivery is not written down and will be repeated: %s", error)
@@ -176,33 +160,20 @@ class DeliveryWorker:
         if not is_ours:
             LOG.warning("webhook %s: the lease ran out before the calls ended", batch.webhook)
 
-    async def _call(self, batch: DeliveryBatch) -> DeliveryOutcome:
-        try:
-            known = self._box.open(batch.secret, batch.book)
-        except SealBroken as error:
-            return DeliveryOutcome(0, f"the webhook's secret {error}")
+    async def _call(self, batch: DeliveryBatch) -> list[Attempt]:
         begun_ms = self._now_ms()
         enough_ms = begun_ms + min(
             int(1_000 * self._bounds.slice_s),
             self._bounds.lease_ms - int(2_000 * self._bounds.timeout_s),
         )
-        for number, letter in enumerate(batch.letters):
-            now_ms = self._now_ms()
-            if number and now_ms > enough_ms:
-                return DeliveryOutcome(number)
-            headers = self._headers(letter, live(known, now_ms), now_ms)
-            reason = await self._sender.send(batch.url, letter.body.encode(), headers)
-            if reason is not None:
-                return DeliveryOutcome(number, reason)
-        return DeliveryOutcome(len(batch.letters))
-
-    def _headers(self, letter: OutgoingEvent, signing: list[str], now_ms: int) -> dict[str, str]:
-        return {
-            "Content-Type": "application/json",
-            "User-Agent": self._user_agent,
-            EVENT_HEADER: letter.event,
-            SIGNATURE_HEADER: signature(letter.body.encode(), signing, now_ms // 1000),
-        }
+        attempts: list[Attempt] = []
+        for event in batch.events:
+            if attempts and self._now_ms() > enough_ms and not _is_owed(event, attempts):
+                break
+            attempts.append(await self._caller.attempt(batch, event))
+            if is_over(batch, attempts):
+                break
+        return attempts
 
     async def _tidy(self) -> None:
         now_s = self._clock.monotonic_s()
@@ -212,3 +183,9 @@ class DeliveryWorker:
 
     def _now_ms(self) -> int:
         return int(self._clock.now_s() * 1000)
+
+
+def _is_owed(event: OutgoingEvent, attempts: Sequence[Attempt]) -> bool:
+    """True for the first new event behind a retry: a slow one is no reason to leave it waiting."""
+    only = attempts[0].event.turn if len(attempts) == 1 else None
+    return event.turn is Turn.FIRST and only is Turn.RETRY

@@ -13,10 +13,11 @@ from sqlalchemy import Connection, Update, create_engine, func, inspect, update
 
 from tests.support.ledger.storage import Book, Run, Storage, runner
 from tests.support.ledger.stored_story import story, write
-from tollgate.actors.ledger.storage import delivery_tables, migrations
 from tollgate.actors.ledger.storage import migration as migrating
+from tollgate.actors.ledger.storage import migrations
 from tollgate.actors.ledger.storage.connections import location as addresses
 from tollgate.actors.ledger.storage.connections.location import check_cluster, storage_url
+from tollgate.actors.ledger.storage.deliveries import tables as delivery_tables
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.tables import entities

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.support.virtual_loop import VirtualLoop
-from tollgate.actors.ledger.delivery.schedule import (
-    ChooseDue,
-    DeadLetter,
+from tollgate.actors.ledger.delivery.batches import (
+    Attempt,
+    CallResult,
     DeliveryBatch,
-    DeliveryOutcome,
     DeliveryProgress,
     DueDelivery,
     OutgoingEvent,
-    first_due,
-    progress_after,
+    Turn,
 )
+from tollgate.actors.ledger.delivery.schedule import Waiting, in_turn, settlement
+from tollgate.actors.ledger.delivery.store import ChooseDue, first_due
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookSecret
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
@@ -44,7 +45,20 @@ class Hook:
     kind: str
     waiting: deque[OutgoingEvent] = field(default_factory=deque)
     progress: DeliveryProgress = field(default_factory=lambda: DeliveryProgress(EntityId("0" * 24)))
+    failed: dict[EntityId, Waiting] = field(default_factory=dict)
     is_leased: bool = False
+
+    def due(self, now_ms: int) -> list[OutgoingEvent]:
+        """What is due of what failed."""
+        return [
+            OutgoingEvent(each.event, "x", "{}", Turn.RETRY, each.failing_since_ms, each.attempts)
+            for each in self.failed.values()
+            if each.next_attempt_ms <= now_ms
+        ]
+
+    def is_due(self, now_ms: int) -> bool:
+        is_next = bool(self.waiting) and self.progress.next_attempt_ms <= now_ms
+        return not self.is_leased and (is_next or bool(self.due(now_ms)))
 
 
 class Loops:
@@ -89,61 +103,67 @@ class Street:
                     continue
                 number += 1
                 event = EntityId(f"{number:024x}")
-                hook.waiting.append(OutgoingEvent(event, f'{{"id":"{event}"}}'))
+                hook.waiting.append(OutgoingEvent(event, "x", f'{{"id":"{event}"}}'))
                 if hook.kind == "quick" and self.loop.now_s > WARM_S:
                     self.made_s[event] = self.loop.now_s
 
-    async def send(self, url: str, body: bytes, headers: dict[str, str]) -> str | None:
+    async def send(
+        self, url: str, body: bytes, headers: dict[str, str], *, is_test: bool
+    ) -> CallResult:
         kind = url.partition("//")[2].partition(".")[0]
         if kind == "quick":
             await asyncio.sleep(self.draw.uniform(0.02, 0.08))
             made_s = self.made_s.pop(headers["Tollgate-Event"], None)
             if made_s is not None:
                 self.delays_s.append(self.loop.now_s - made_s)
-            return None
+            return CallResult(200)
         await asyncio.sleep(TIMEOUT_S * (0.9 if kind == "slow" else 1.0))
-        return None if kind == "slow" else "no answer"
+        return CallResult(200) if kind == "slow" else CallResult(None, "no answer")
 
     async def claim(
         self,
         now_ms: int,
         lease_ms: int,
         batches_max: int,
-        letters_max: int,
+        events_max: int,
         choose: ChooseDue = first_due,
     ) -> list[DeliveryBatch]:
         offered = [
             DueDelivery(hook.id, hook.book, url_of(hook), True, hook.progress.failures)
             for hook in self.hooks.values()
-            if hook.waiting and not hook.is_leased and hook.progress.next_attempt_ms <= now_ms
+            if hook.is_due(now_ms)
         ]
-        return [self._batch(each, letters_max) for each in choose(offered, batches_max)]
+        return [self._batch(each, now_ms, events_max) for each in choose(offered, batches_max)]
 
-    def _batch(self, due: DueDelivery, letters_max: int) -> DeliveryBatch:
+    def _batch(self, due: DueDelivery, now_ms: int, events_max: int) -> DeliveryBatch:
         hook = self.hooks[due.webhook]
         hook.is_leased = True
-        letters = tuple(hook.waiting)[:letters_max]
+        is_next = hook.progress.next_attempt_ms <= now_ms
+        new = tuple(hook.waiting)[:events_max] if is_next else ()
         return DeliveryBatch(
-            hook.id, hook.book, url_of(hook), hook.secret, "lease", hook.progress, letters
+            webhook=hook.id,
+            book=hook.book,
+            url=url_of(hook),
+            secret=hook.secret,
+            is_test=True,
+            lease="lease",
+            progress=hook.progress,
+            events=in_turn(hook.due(now_ms), new, (), events_max),
+            waiting=len(hook.failed),
+            scanned=new[-1].event if new else hook.progress.cursor,
         )
 
-    async def settle(self, batch: DeliveryBatch, outcome: DeliveryOutcome, now_ms: int) -> bool:
+    async def settle(self, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> bool:
         hook = self.hooks[batch.webhook]
         hook.is_leased = False
-        hook.progress = progress_after(batch, outcome, now_ms)
-        for _ in range(outcome.delivered):
+        found = settlement(batch, attempts, now_ms)
+        hook.progress = found.progress
+        for event in found.delivered:
+            del hook.failed[event]
+        hook.failed |= {each.event: each for each in found.waiting}
+        while hook.waiting and hook.waiting[0].event <= found.progress.cursor:
             hook.waiting.popleft()
         return True
-
-    async def dead_letters(
-        self, webhook: EntityId, limit: int, before: EntityId | None = None
-    ) -> Sequence[DeadLetter]:
-        return []
-
-    async def send_again(
-        self, webhook: EntityId, events: Sequence[EntityId] | None, now_ms: int
-    ) -> int:
-        return 0
 
     async def forget_removed(self) -> int:
         return 0
@@ -158,7 +178,9 @@ def p99_s(hostile: int, seed: int) -> float:
     loop = VirtualLoop()
     street = Street(loop, hostile, seed)
     bounds = DeliveryBounds(timeout_s=TIMEOUT_S)
-    worker = DeliveryWorker(street, street, SEALER, Loops(loop), "Tollgate", bounds)
+    clock = Loops(loop)
+    caller = WebhookCaller(street, SEALER, clock)
+    worker = DeliveryWorker(street, caller, clock, bounds)  # type: ignore[arg-type]
 
     async def run() -> None:
         delivering = asyncio.create_task(worker.run())

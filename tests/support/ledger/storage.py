@@ -14,9 +14,9 @@ from sqlalchemy import delete
 from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, OperationRow, Posting
 from tollgate.actors.ledger.law.values import BookId, EntityId
-from tollgate.actors.ledger.storage import delivery_tables
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.engine import Database
+from tollgate.actors.ledger.storage.deliveries import tables as delivery_tables
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.tables import metadata

@@ -34,6 +34,7 @@ from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
     ChangeMerchant,
+    ChangeWebhook,
     DecideDispute,
     InviteUser,
     OpenDispute,
@@ -119,6 +120,8 @@ def _administer(shop: Shop) -> None:
     shop.do(RemoveWebhook(webhook))
     (other,) = shop.do(AddWebhook("https://hooks.example/3", "sealed")).entities
     shop.do(ReplaceWebhookSecret(other, "sealed again", replaces="sealed"))
+    shop.do(ChangeWebhook(other, "https://hooks.example/4", ("merchant.changed",), False))
+    shop.do(AddWebhook("https://hooks.example/5", "sealed", ("transaction.captured",), False))
     for number in (2, 3):
         shop.books.do(DIRECTORY, RotateKey(shop.app, f"rotated-{number}", "cd34"), shop.app)
     shop.books.do(DIRECTORY, RecoverApp(shop.app, "recovery", "recovered", "ef56"))

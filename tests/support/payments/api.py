@@ -13,16 +13,16 @@ from typing import Any
 import httpx
 
 from tests.support.manual_clock import ManualClock
+from tollgate.actors.ledger.delivery.batches import CallResult
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.pipeline import Shard
 from tollgate.actors.ledger.storage.connections.engine import Database
-from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.migration import open_database
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 from tollgate.actors.ratelimit.rules.descriptors import Entries
-from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
@@ -38,6 +38,8 @@ from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.webhooks.caller import WebhookCaller
+from tollgate.serve.payments.webhooks.calls import WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
 TABLES = Path(__file__).parents[3] / "configs" / "payments"
@@ -109,6 +111,20 @@ class KeyUsesInMemory:
         return {digest: self.uses[digest] for digest in digests if digest in self.uses}
 
 
+@dataclass
+class RecordedReceivers:
+    """All receivers there are. `answers`: their results in turn; then all take what they get."""
+
+    answers: list[CallResult] = field(default_factory=list)
+    taken: list[tuple[str, bytes, dict[str, str]]] = field(default_factory=list)
+
+    async def send(
+        self, url: str, body: bytes, headers: dict[str, str], *, is_test: bool
+    ) -> CallResult:
+        self.taken.append((url, body, headers))
+        return self.answers.pop(0) if self.answers else CallResult(200)
+
+
 class NoCallLimits:
     """CallLimits that let every call go on."""
 
@@ -127,6 +143,8 @@ class PaymentsApi:
         self.prefix = prefix
         self.trade = TradePolicy(approves_live=False, rates_age_max_ms=RATES_AGE_MAX_MS)
         self.invitations = RecordedInvitations()
+        self.receivers = RecordedReceivers()
+        self.address = "192.0.2.7"
         self.limits = limits or NoCallLimits()
         self.secret = MasterSecret(b"0123456789abcdef0123456789abcdef")
         self.runner.run(self._open(url))
@@ -159,6 +177,7 @@ class PaymentsApi:
     def _context(self) -> ApiContext:
         store = SqlReadStore(self.database)
         digests, generator = KeyDigests(self.secret), SecretGenerator(self.secret)
+        sealer = WebhookSecretSealer(self.secret)
         uses = KeyUses(KeyUsesInMemory(), self.clock)
         return ApiContext(
             store=store,
@@ -173,15 +192,16 @@ class PaymentsApi:
             key_uses=uses,
             invitations=self.invitations,
             deliveries=SqlDeliveryStore(self.database),
-            secret_sealer=WebhookSecretSealer(self.secret),
-            targets=TargetPolicy(),
+            secret_sealer=sealer,
+            webhook_caller=WebhookCaller(self.receivers, sealer, self.clock),
+            targets=WebhookTargets(),
             trade=self.trade,
             clock=self.clock,
         )
 
     def client_of(self, app: Any) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(
-            app, raise_app_exceptions=False, root_path=self.prefix, client=("192.0.2.7", 4711)
+            app, raise_app_exceptions=False, root_path=self.prefix, client=(self.address, 4711)
         )
         return httpx.AsyncClient(transport=transport, base_url=f"http://test{self.prefix}")
 

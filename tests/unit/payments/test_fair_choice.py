@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import count
 
-from tollgate.actors.ledger.delivery.schedule import DueDelivery
+from tollgate.actors.ledger.delivery.batches import DueDelivery
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.serve.payments.webhooks.fair_choice import (
     MERCHANT_CALLS_MAX,

@@ -21,6 +21,7 @@ from tollgate.actors.ledger.book.decisions.membership import (
     decide_merchant_opening,
     decide_user_revocation,
     decide_webhook_addition,
+    decide_webhook_change,
     decide_webhook_removal,
     decide_webhook_secret,
 )
@@ -40,6 +41,7 @@ from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
     ChangeMerchant,
+    ChangeWebhook,
     DecideDispute,
     DirectoryCommand,
     Import,
@@ -119,6 +121,8 @@ def _decide_in_book(case: Case, command: MerchantCommand) -> BookDecision:
             return decide_user_revocation(case, command)
         case AddWebhook():
             return decide_webhook_addition(case, command)
+        case ChangeWebhook():
+            return decide_webhook_change(case, command)
         case ReplaceWebhookSecret():
             return decide_webhook_secret(case, command)
         case RemoveWebhook():

@@ -11,6 +11,7 @@ from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
     ChangeMerchant,
+    ChangeWebhook,
     InviteUser,
     OpenMerchant,
     Order,
@@ -27,6 +28,7 @@ from tollgate.actors.ledger.law.events import (
     UserInvited,
     UserRevoked,
     WebhookAdded,
+    WebhookChanged,
     WebhookRemoved,
     WebhookSecretReplaced,
 )
@@ -123,7 +125,22 @@ def decide_webhook_addition(case: Case, command: AddWebhook) -> BookDecision:
     if len(case.merchant.webhooks) >= WEBHOOKS_MAX:
         return constraint(f"a merchant has at most {WEBHOOKS_MAX} webhooks: remove one first")
     webhook, own = case.ids(2)
-    return (WebhookAdded(own, webhook, command.url, command.secret),)
+    types = command.types or UNSET
+    is_enabled = UNSET if command.is_enabled else False
+    return (WebhookAdded(own, webhook, command.url, command.secret, types, is_enabled),)
+
+
+def decide_webhook_change(case: Case, command: ChangeWebhook) -> BookDecision:
+    webhook = case.webhook(command.webhook)
+    if webhook is None:
+        return absent(f"this merchant has no webhook {command.webhook}")
+    url = _changed(webhook.url, command.url)
+    types = None if command.types == webhook.types else command.types
+    is_enabled = None if command.is_enabled == webhook.is_enabled else command.is_enabled
+    if url is None and types is None and is_enabled is None:
+        return ()
+    (own,) = case.ids(1)
+    return (WebhookChanged(own, webhook.id, url, types, is_enabled),)
 
 
 def decide_webhook_secret(case: Case, command: ReplaceWebhookSecret) -> BookDecision:

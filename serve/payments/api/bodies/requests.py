@@ -21,6 +21,7 @@ from tollgate.serve.payments.api.bodies.wire_types import (
     DisputeReasonCode,
     Email,
     EventIds,
+    EventTypes,
     Exponent,
     FingerprintWord,
     Flag,
@@ -142,7 +143,24 @@ class CardCreate(RequestBody):
 
 
 class WebhookCreate(RequestBody):
+    """`types`: of the events that it gets; without any, all. While it is not `enabled`, events
+    wait."""
+
     url: WebhookUrl
+    types: EventTypes | None = None
+    enabled: Flag = True
+
+
+class WebhookChange(RequestBody):
+    """What is not named stays. An empty list of `types` means all."""
+
+    url: WebhookUrl | None = None
+    types: EventTypes | None = None
+    enabled: Flag | None = None
+
+
+class RetryCreate(RequestBody):
+    events: EventIds | None = None
 
 
 class ReplayCreate(RequestBody):

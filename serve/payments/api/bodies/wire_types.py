@@ -8,12 +8,14 @@ of the body. In the schema of a reply only the second half counts.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from tollgate.actors.ledger.law.events import MERCHANT_EVENT_TYPES
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId
 from tollgate.serve.net.guarded_client import TargetPolicy
@@ -38,6 +40,7 @@ EVENTS_MAX = 1_000
 FRAUD_REASON_MAX = 8
 DISPUTE_REASON_MAX = 9_999
 _DIGITS = re.compile("[0-9]{1,16}")
+_TYPE_SHOWN_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,19 @@ def _ids(value: object, reading: Reading) -> list[EntityId] | FieldError:
     if not all(isinstance(each, str) and is_id(each) for each in value):
         return FieldError("", "must hold ids of events")
     return [EntityId(each) for each in value]
+
+
+def _event_types(value: object, reading: Reading) -> list[str] | FieldError:
+    """In the order of the alphabet, each once; in a form, `types[]=` is none."""
+    if not isinstance(value, list) or len(value) > len(MERCHANT_EVENT_TYPES):
+        return FieldError("", "must be a list of types of events, each once")
+    wanted = [each for each in value if not (reading.is_form and each == "")]
+    for each in wanted:
+        if not isinstance(each, str) or each not in MERCHANT_EVENT_TYPES:
+            near = get_close_matches(str(each)[:_TYPE_SHOWN_MAX], MERCHANT_EVENT_TYPES, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            return FieldError("", f"must hold types of events, such as transaction.captured{hint}")
+    return sorted(set(wanted))
 
 
 def _any_currency(value: object, reading: Reading) -> Currency | FieldError:
@@ -142,6 +158,15 @@ EventIds = Annotated[
         items={"type": "string", "pattern": ID_PATTERN},
         minItems=1,
         maxItems=EVENTS_MAX,
+    ),
+]
+EventTypes = Annotated[
+    list[str],
+    checked(_event_types),
+    schema(
+        "array",
+        items={"type": "string", "enum": sorted(MERCHANT_EVENT_TYPES)},
+        maxItems=len(MERCHANT_EVENT_TYPES),
     ),
 ]
 # `false` means absent as well, because clients send that.

@@ -110,13 +110,46 @@ class AuditEntrySchema(ReplyBody):
 
 
 class WebhookSchema(ReplyBody):
+    """`types`: of the events that it gets; absent: of all."""
+
     id: Id
     url: str
     created: Moment
+    types: list[str] | None = None
+    enabled: bool
 
 
 class WebhookWithSecretSchema(WebhookSchema):
     secret: str
+
+
+class DeliverySchema(ReplyBody):
+    """An attempt to deliver. `status`: of the answer, if there was one. `error`: why the receiver
+    does not have the event. `nextAttempt`: absent if there will be none."""
+
+    id: Id
+    eventId: Id
+    type: str
+    created: Moment
+    durationMs: Annotated[int, Field(ge=0)]
+    delivered: bool
+    status: int | None = None
+    error: str | None = None
+    nextAttempt: Moment | None = None
+
+
+class DeliveryStatusSchema(ReplyBody):
+    """`waiting`: events that failed and are tried again; the first of them since `failingSince`,
+    the next at `nextAttempt`."""
+
+    waiting: Annotated[int, Field(ge=0)]
+    deadLetters: Annotated[int, Field(ge=0)]
+    failingSince: Moment | None = None
+    nextAttempt: Moment | None = None
+
+
+class RetryCreatedSchema(ReplyBody):
+    queued: Annotated[int, Field(ge=0)]
 
 
 class DeadLetterSchema(ReplyBody):
@@ -155,6 +188,9 @@ DisputeReply = only("DisputeReply", dispute=DisputeSchema)
 FraudReply = only("FraudReply", fraud=FraudSchema)
 LineReply = only("LineReply", line=LineSchema)
 BalanceReply = only("BalanceReply", balance=BalanceSchema)
+WebhookReply = only("WebhookReply", webhook=WebhookSchema)
+DeliveryReply = only("DeliveryReply", delivery=DeliverySchema)
+DeliveryStatusReply = only("DeliveryStatusReply", status=DeliveryStatusSchema)
 WebhookCreated = only("WebhookCreated", webhook=WebhookWithSecretSchema)
 ImportReply = only("ImportReply", imported=ImportedSchema)
 TrialBalanceReply = only("TrialBalanceReply", trialBalance=TrialBalanceSchema)

@@ -1,22 +1,25 @@
-"""Webhooks: where events are sent, what could not be delivered, and sending it again (part D)."""
+"""Webhooks: adding, changing and removing one; its secrets (part D)."""
 
 from msgspec.json import decode
 
-from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
-from tollgate.actors.ledger.delivery.schedule import DeadLetter, DeliveriesDown
-from tollgate.actors.ledger.law.commands import AddWebhook, RemoveWebhook, ReplaceWebhookSecret
+from tollgate.actors.ledger.law.commands import (
+    AddWebhook,
+    ChangeWebhook,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
+)
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import EntityId
-from tollgate.serve.payments.api.bodies.requests import ReplayCreate, WebhookCreate
+from tollgate.serve.net.guarded_client import TargetPolicy
+from tollgate.serve.payments.api.bodies.requests import WebhookChange, WebhookCreate
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext, list_of
-from tollgate.serve.payments.api.orders import RETRY_AFTER_S
-from tollgate.serve.payments.api.paging import read_list_query
-from tollgate.serve.payments.api.rejections import NotFound, Unavailable
-from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, encode_json
+from tollgate.serve.payments.api.entity_cache import CachedMerchant
+from tollgate.serve.payments.api.rejections import NotFound
+from tollgate.serve.payments.api.replies import Reply, done_reply, encode_json, under
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.webhooks.calls import WebhookSecret, replaced
 
@@ -26,26 +29,74 @@ MEMBERS_ONLY = frozenset({403, 404})
 async def create_webhook(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    url = context.read(body, WebhookCreate).url
+    wanted = context.read(body, WebhookCreate, _targets(context, call, merchant))
     given = call.idempotency_key
     scope = (call.caller.app, merchant.id, given) if given else ()
     secret = context.secrets.webhook_secret(*scope)
-    command = AddWebhook(url, context.secret_sealer.seal([secret], merchant.id))
+    command = AddWebhook(
+        wanted.url,
+        context.secret_sealer.seal([secret], merchant.id),
+        tuple(wanted.types or ()),
+        wanted.enabled,
+    )
     return _with_secret(await context.execute(call, merchant.id, command, body), secret)
+
+
+def _targets(context: ApiContext, call: Call, merchant: CachedMerchant) -> TargetPolicy:
+    """Where a webhook of this merchant may be, as far as this caller may say.
+
+    A test merchant's may be on the loopback of a Tollgate that serves the loopback alone. Anybody
+    can make a test merchant, but there the anybody is somebody on this machine, who can reach its
+    ports without our help. Callers from elsewhere, whom a proxy or a replica's own port let in,
+    would gain by it: they are refused by the address that they come from and the headers that
+    proxies add. Names that merely lead to the loopback are refused when they are dialled.
+    """
+    if not merchant.is_test:
+        return context.targets.live
+    return context.targets.test if call.is_local else context.targets.live
+
+
+async def change_webhook(context: ApiContext, call: Call) -> Reply:
+    """What is not named stays."""
+    merchant = await context.access_merchant(call, call.ids[0])
+    body = await call.body()
+    wanted = context.read(body, WebhookChange, _targets(context, call, merchant))
+    types = None if wanted.types is None else tuple(wanted.types)
+    command = ChangeWebhook(_webhook_id(call), wanted.url, types, wanted.enabled)
+    return done_reply(await context.execute(call, merchant.id, command, body))
+
+
+async def find_webhook(context: ApiContext, call: Call) -> Reply:
+    return Reply(200, under("webhook", (await _row(context, call)).document))
+
+
+async def _row(context: ApiContext, call: Call) -> EntityRow:
+    merchant = await context.access_merchant(call, call.ids[0])
+    row = await context.entities.row("webhook", call.ids[1])
+    if row.book != merchant.id:
+        raise NotFound(f"this merchant has no webhook {row.id}")
+    return row
+
+
+async def webhook_of(context: ApiContext, call: Call) -> Webhook:
+    """The webhook that the path names, of the merchant that it names. Raises NotFound and what
+    access does."""
+    webhook = entity_of_row(await _row(context, call))
+    assert isinstance(webhook, Webhook), "a webhook's row holds a webhook"
+    return webhook
 
 
 async def replace_webhook_secret(context: ApiContext, call: Call) -> Reply:
     """The secret before signs beside the new one for a day."""
-    row = await _webhook(context, call)
-    webhook = entity_of_row(row)
-    assert isinstance(webhook, Webhook), "a webhook's row holds a webhook"
+    webhook = await webhook_of(context, call)
     given = call.idempotency_key
     scope = (call.caller.app, webhook.id, given) if given else ()
     secret = context.secrets.webhook_secret(*scope)
-    known = context.secret_sealer.open(webhook.secret, row.book)
-    sealed = context.secret_sealer.seal(replaced(known, secret, context.now_ms), row.book)
+    known = context.secret_sealer.open(webhook.secret, webhook.book)
+    sealed = context.secret_sealer.seal(replaced(known, secret, context.now_ms), webhook.book)
     command = ReplaceWebhookSecret(webhook.id, sealed, webhook.secret)
-    return _with_secret(await context.execute(call, row.book, command, is_checked=True), secret)
+    done = await context.execute(call, webhook.book, command, is_checked=True)
+    return _with_secret(done, secret)
 
 
 def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
@@ -57,48 +108,14 @@ def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
 
 async def delete_webhook(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
-    if not is_id(call.ids[1]):
-        raise NotFound(f"there is no webhook {call.ids[1][:24]}")
-    command = RemoveWebhook(EntityId(call.ids[1]))
+    command = RemoveWebhook(_webhook_id(call))
     return done_reply(await context.execute(call, merchant.id, command))
 
 
-async def list_dead_letters(context: ApiContext, call: Call) -> Reply:
-    webhook = await _webhook(context, call)
-    page = read_list_query(call.query_fields, frozenset()).page
-    try:
-        letters = await context.deliveries.dead_letters(webhook.id, page.limit, page.before)
-    except DeliveriesDown as error:
-        raise Unavailable(str(error), RETRY_AFTER_S) from error
-    return Reply(200, as_list([encode_json(_letter(each)).decode() for each in letters]))
-
-
-async def replay_dead_letters(context: ApiContext, call: Call) -> Reply:
-    """Queueing what is queued already changes nothing, so a repetition needs no key."""
-    webhook = await _webhook(context, call)
-    events = context.read(await call.body(), ReplayCreate).events
-    try:
-        queued = await context.deliveries.send_again(webhook.id, events, context.now_ms)
-    except DeliveriesDown as error:
-        raise Unavailable(str(error), RETRY_AFTER_S) from error
-    return Reply(201, encode_json({"queued": queued}))
-
-
-async def _webhook(context: ApiContext, call: Call) -> EntityRow:
-    merchant = await context.access_merchant(call, call.ids[0])
-    row = await context.entities.row("webhook", call.ids[1])
-    if row.book != merchant.id:
-        raise NotFound(f"this merchant has no webhook {row.id}")
-    return row
-
-
-def _letter(letter: DeadLetter) -> dict[str, object]:
-    return {
-        "id": letter.event,
-        "failed": moment(letter.at_ms),
-        "reason": letter.reason,
-        "queued": letter.is_queued,
-    }
+def _webhook_id(call: Call) -> EntityId:
+    if not is_id(call.ids[1]):
+        raise NotFound(f"there is no webhook {call.ids[1][:24]}")
+    return EntityId(call.ids[1])
 
 
 ROUTES = (
@@ -126,6 +143,27 @@ ROUTES = (
         statuses=MEMBERS_ONLY,
     ),
     Route(
+        "GET",
+        "/merchants/{merchantId}/webhooks/{webhookId}",
+        find_webhook,
+        "webhooks",
+        "Fetch a webhook",
+        reply="WebhookReply",
+        statuses=MEMBERS_ONLY,
+    ),
+    Route(
+        "PUT",
+        "/merchants/{merchantId}/webhooks/{webhookId}",
+        change_webhook,
+        "webhooks",
+        "Change a webhook's address or types of events, enable or disable it",
+        request="WebhookChange",
+        status=204,
+        statuses=MEMBERS_ONLY,
+        description="What is not named stays. An empty list of `types` means all. While it is "
+        "disabled events wait.",
+    ),
+    Route(
         "DELETE",
         "/merchants/{merchantId}/webhooks/{webhookId}",
         delete_webhook,
@@ -145,29 +183,5 @@ ROUTES = (
         statuses=MEMBERS_ONLY | {409},
         description="The new secret is shown here and nowhere else. For a day calls carry a "
         "`v1` of the secret before as well.",
-    ),
-    Route(
-        "GET",
-        "/merchants/{merchantId}/webhooks/{webhookId}/dead-letters",
-        list_dead_letters,
-        "webhooks",
-        "Events that could not be delivered in three days",
-        reply="DeadLetter[]",
-        is_paged=True,
-        statuses=MEMBERS_ONLY,
-        description="The newest first; page with `before`.",
-    ),
-    Route(
-        "POST",
-        "/merchants/{merchantId}/webhooks/{webhookId}/replays",
-        replay_dead_letters,
-        "webhooks",
-        "Send dead letters again",
-        request="ReplayCreate",
-        reply="ReplayCreated",
-        status=201,
-        statuses=MEMBERS_ONLY,
-        description="Those named in `events`, or all of them.",
-        takes_key=False,
     ),
 )

@@ -6,11 +6,12 @@ from dataclasses import replace
 from aiohttp import web
 
 from tests.support.payments.api import GOOD_CARD, App, PaymentsApi
-from tollgate.actors.ledger.storage.delivery_store import SqlDeliveryStore
+from tests.support.payments.deliveries import deliver_due
+from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.asgi import Dispatcher
-from tollgate.serve.payments.webhooks.calls import WebhookSender, is_signed
-from tollgate.serve.payments.webhooks.worker import DeliveryWorker
+from tollgate.serve.payments.webhooks.caller import WebhookCaller
+from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets, is_signed
 
 LAX = TargetPolicy(allows_http=True, allows_private=True)
 
@@ -18,7 +19,7 @@ LAX = TargetPolicy(allows_http=True, allows_private=True)
 def test_what_is_committed_arrives(
     api: PaymentsApi, shop: App, merchant: dict[str, object]
 ) -> None:
-    api.client = api.client_of(Dispatcher(replace(api.context, targets=LAX)))
+    api.client = api.client_of(Dispatcher(replace(api.context, targets=WebhookTargets(LAX, LAX))))
     taken: list[tuple[str, bytes]] = []
 
     async def take(request: web.BaseRequest) -> web.Response:
@@ -33,11 +34,9 @@ def test_what_is_committed_arrives(
         for what, amount in (("captures", 300), ("refunds", 100), ("voids", 200)):
             done = await api.request("POST", f"{path}/{what}", shop, json={"amount": amount})
             assert done.status_code == 201
-        sender = WebhookSender(LAX, timeout_s=30.0)
-        store, box = SqlDeliveryStore(api.database), api.context.secret_sealer
-        worker = DeliveryWorker(store, sender, box, api.clock)
-        while await worker.deliver_due():
-            pass
+        sender = WebhookSender(WebhookTargets(LAX, LAX), timeout_s=30.0)
+        caller = WebhookCaller(sender, api.context.secret_sealer, api.clock)
+        await deliver_due(SqlDeliveryStore(api.database), caller, api.clock)
         await sender.close()
         return str(added.json()["webhook"]["secret"])
 

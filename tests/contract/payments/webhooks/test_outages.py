@@ -11,9 +11,11 @@ import pytest
 from tests.support.manual_clock import ManualClock
 from tests.support.payments.api import App, PaymentsApi
 from tests.support.virtual_loop import VirtualLoop
-from tollgate.actors.ledger.delivery.schedule import DeliveriesDown, DeliveryBatch, DeliveryStore
+from tollgate.actors.ledger.delivery.batches import CallResult, DeliveryBatch
+from tollgate.actors.ledger.delivery.store import DeliveriesDown, DeliveryStore
 from tollgate.actors.ledger.storage.connections import engine
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import (
     STORAGE_ERRORS,
@@ -31,13 +33,16 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Receiver:
-    """Takes every letter."""
+    """Takes every event."""
 
     def __init__(self) -> None:
         self.has_one = asyncio.Event()
 
-    async def send(self, url: str, body: bytes, headers: dict[str, str]) -> None:
+    async def send(
+        self, url: str, body: bytes, headers: dict[str, str], *, is_test: bool
+    ) -> CallResult:
         self.has_one.set()
+        return CallResult(200)
 
 
 async def within(event: Awaitable[object]) -> None:
@@ -72,8 +77,7 @@ def test_a_worker_looks_less_often_while_storage_is_away() -> None:
     async def run() -> None:
         worker = DeliveryWorker(
             cast(DeliveryStore, store),
-            Receiver(),
-            BOX,
+            WebhookCaller(Receiver(), BOX, ManualClock(1.8e9)),
             ManualClock(1.8e9),
             bounds=bounds,
             count=counted.append,
@@ -99,8 +103,7 @@ def test_a_worker_outlives_a_pool_that_is_exhausted(
         failed, receiver = asyncio.Event(), Receiver()
         worker = DeliveryWorker(
             api.context.deliveries,
-            receiver,
-            api.context.secret_sealer,
+            WebhookCaller(receiver, api.context.secret_sealer, api.clock),
             api.clock,
             bounds=DeliveryBounds(poll_s=0.01),
             count=lambda _: failed.set(),

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
-from tollgate.actors.ledger.delivery.schedule import DeliveryProgress, DueDelivery
+from tollgate.actors.ledger.delivery.batches import DeliveryProgress, DueDelivery
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.tables import ByteOrderedText, Integer64, entities, metadata
@@ -48,6 +48,34 @@ dead = Table(
     PrimaryKeyConstraint("webhook", "event"),
     sqlite_with_rowid=False,
 )
+retries = Table(
+    "webhook_retries",
+    metadata,
+    Column("webhook", ByteOrderedText, nullable=False),
+    Column("event", ByteOrderedText, nullable=False),
+    Column("failing_since_ms", Integer64, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_attempt_ms", Integer64, nullable=False),
+    Column("reason", Text, nullable=False),
+    PrimaryKeyConstraint("webhook", "event"),
+    Index("webhook_retries_due", "webhook", "next_attempt_ms"),
+    sqlite_with_rowid=False,
+)
+log = Table(
+    "webhook_attempts",
+    metadata,
+    Column("webhook", ByteOrderedText, nullable=False),
+    Column("id", ByteOrderedText, nullable=False),
+    Column("event", ByteOrderedText, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("at_ms", Integer64, nullable=False),
+    Column("duration_ms", Integer64, nullable=False),
+    Column("status", Integer),
+    Column("error", Text, nullable=False),
+    Column("next_attempt_ms", Integer64),
+    PrimaryKeyConstraint("webhook", "id"),
+    sqlite_with_rowid=False,
+)
 # Who looks for work walks the webhooks of all books. (The word stands in the statement, because a
 # planner cannot see in a parameter that this index will do.)
 WEBHOOK: ColumnElement[str] = literal_column("'webhook'")
@@ -57,6 +85,10 @@ Index(
     sqlite_where=entities.c.kind == WEBHOOK,
     postgresql_where=entities.c.kind == WEBHOOK,
 )
+
+
+# (as the state of a webhook says it; within a text, quotation marks would be escaped)
+DISABLED = '"is_enabled":false'
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +110,17 @@ events = entities.alias("events")
 
 
 def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
-    """Webhooks that nobody holds, whose pause is over, and for which there is something; first the
+    """Webhooks that nobody holds, that are enabled, and for which there is something; first the
     ones that were served longest ago."""
     cursor = func.coalesce(cursors.c.cursor, webhooks.c.id)
+    next_ms = func.coalesce(cursors.c.next_attempt_ms, literal_column("0"))
     has_event = exists().where(
         events.c.book == webhooks.c.book, events.c.kind == "event", events.c.id > cursor
     )
-    has_again = exists().where(dead.c.webhook == webhooks.c.id, dead.c.is_queued.is_(True))
+    has_retry = exists().where(
+        retries.c.webhook == webhooks.c.id, retries.c.next_attempt_ms <= now_ms
+    )
+    has_replay = exists().where(dead.c.webhook == webhooks.c.id, dead.c.is_queued.is_(True))
     return (
         select(
             webhooks.c.id,
@@ -99,14 +135,15 @@ def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
         .where(
             webhooks.c.kind == WEBHOOK,
             or_(cursors.c.webhook.is_(None), is_free(now_ms)),
-            or_(has_event, has_again),
+            or_(and_(next_ms <= now_ms, has_event), has_retry, has_replay),
+            ~webhooks.c.state.contains(DISABLED, autoescape=True),
         )
-        .order_by(func.coalesce(cursors.c.next_attempt_ms, literal_column("0")), webhooks.c.id)
+        .order_by(next_ms, webhooks.c.id)
     )
 
 
 def is_free(now_ms: int) -> ColumnElement[bool]:
-    return and_(cursors.c.leased_until_ms <= now_ms, cursors.c.next_attempt_ms <= now_ms)
+    return cursors.c.leased_until_ms <= now_ms
 
 
 def due_of(
@@ -127,7 +164,8 @@ def due_of(
     return DueWebhook(found, progress)
 
 
-def young_events(due: DueWebhook) -> Select[str, str]:
+def new_events(due: DueWebhook) -> Select[str, str]:
+    """The events that it has not had yet, in order."""
     return (
         select(entities.c.id, entities.c.document)
         .where(
@@ -139,10 +177,27 @@ def young_events(due: DueWebhook) -> Select[str, str]:
     )
 
 
-def queued_letters(due: DueWebhook) -> Select[str, str]:
+def failed_events(webhook: EntityId) -> Select[str, str, int, int, int]:
+    """The events that wait for another try."""
+    columns = retries.c
+    return (
+        select(
+            columns.event,
+            entities.c.document,
+            columns.failing_since_ms,
+            columns.attempts,
+            columns.next_attempt_ms,
+        )
+        .join_from(retries, entities, entities.c.id == columns.event)
+        .where(columns.webhook == webhook)
+    )
+
+
+def queued_letters(webhook: EntityId) -> Select[str, str]:
+    """The dead letters that are to be sent again."""
     return (
         select(dead.c.event, entities.c.document)
         .join_from(dead, entities, entities.c.id == dead.c.event)
-        .where(dead.c.webhook == due.webhook.id, dead.c.is_queued.is_(True))
+        .where(dead.c.webhook == webhook, dead.c.is_queued.is_(True))
         .order_by(dead.c.event)
     )

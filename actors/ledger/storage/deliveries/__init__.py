@@ -1,0 +1,1 @@
+"""Deliveries to webhooks in storage: tables, claims, settlements, the log; no rules."""
