@@ -113,7 +113,8 @@ class KeyUsesInMemory:
 
 @dataclass
 class RecordedReceivers:
-    """All receivers there are. `answers`: their results in turn; then all take what they get."""
+    """All receivers there are. `answers`: their results in turn; then all take what they get, but
+    those at `/broken`."""
 
     answers: list[CallResult] = field(default_factory=list)
     taken: list[tuple[str, bytes, dict[str, str]]] = field(default_factory=list)
@@ -122,7 +123,10 @@ class RecordedReceivers:
         self, url: str, body: bytes, headers: dict[str, str], *, is_test: bool
     ) -> CallResult:
         self.taken.append((url, body, headers))
-        return self.answers.pop(0) if self.answers else CallResult(200)
+        if self.answers:
+            return self.answers.pop(0)
+        is_broken = url.endswith("/broken")
+        return CallResult(500, "HTTP status 500") if is_broken else CallResult(200)
 
 
 class NoCallLimits:
