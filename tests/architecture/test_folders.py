@@ -20,8 +20,6 @@ LOOSE_IN_SERVE = {"__init__.py", "cli.py", "wiring.py"}
 SMALL = {
     # Files in a folder are one source of rules, and so far the only one.
     "serve/ratelimit/rule_sources",
-    # One law, whose other half is sockets (serve/payments/webhooks).
-    "actors/ledger/delivery",
     # One function, around a page and its script that are data: two services show it.
     "serve/api_page",
     # The crawler calls through serve/net and judges through verdict/: nothing else is its own.

@@ -168,13 +168,7 @@ def _data_of(event: Event) -> JsonDocument:
         case WebhookAdded():
             return {"webhookId": event.webhook, "url": event.url}
         case WebhookChanged():
-            edits: dict[str, object] = {
-                "url": event.url,
-                "types": event.types,
-                "enabled": event.is_enabled,
-            }
-            changed = {name: value for name, value in edits.items() if value is not None}
-            return {"webhookId": event.webhook, **changed}
+            return _webhook_changes(event)
         case WebhookSecretReplaced():
             return {"webhookId": event.webhook}
         case WebhookRemoved():
@@ -192,3 +186,9 @@ def _booked(event: Captured | Refunded | DisputeOpened | DisputeWon | DisputeLos
         "balance": balance_of(event),
         "fee": _fee_of(event),
     }
+
+
+def _webhook_changes(event: WebhookChanged) -> JsonDocument:
+    edits: dict[str, object] = {"url": event.url, "types": event.types, "enabled": event.is_enabled}
+    changed = {name: value for name, value in edits.items() if value is not None}
+    return {"webhookId": event.webhook, **changed}

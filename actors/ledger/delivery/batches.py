@@ -69,7 +69,7 @@ class CallResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class DeliveryAttempt:
     """An event that was sent, when, for how long, and with what result."""
 
     event: OutgoingEvent

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ledger.delivery.batches import (
-    Attempt,
+    DeliveryAttempt,
     DeliveryBatch,
     DeliveryProgress,
     OutgoingEvent,
@@ -77,7 +77,7 @@ class Settlement:
     keeps_recovering: bool = True
 
 
-def is_over(batch: DeliveryBatch, attempts: Sequence[Attempt]) -> bool:
+def is_over(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> bool:
     """Tells whether a batch ends here: what is behind the last attempt has to wait."""
     last, before = attempts[-1], attempts[:-1]
     if last.is_delivery:
@@ -91,7 +91,9 @@ def is_over(batch: DeliveryBatch, attempts: Sequence[Attempt]) -> bool:
     return False
 
 
-def settlement(batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> Settlement:
+def settlement(
+    batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
+) -> Settlement:
     """What the attempts at a batch lead to. Without any, the cursor alone moves on."""
     # (whoever was served longest ago is next: the time of an attempt is also a place in line)
     place_ms = max(now_ms, batch.progress.next_attempt_ms) if batch.progress.failures else now_ms
@@ -109,7 +111,7 @@ def settlement(batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -
     return found
 
 
-def _deliver(found: Settlement, attempt: Attempt, now_ms: int) -> None:
+def _deliver(found: Settlement, attempt: DeliveryAttempt, now_ms: int) -> None:
     match attempt.event.turn:
         case Turn.RETRY | Turn.RECOVERY:
             found.delivered.append(attempt.event.event)
@@ -121,7 +123,7 @@ def _deliver(found: Settlement, attempt: Attempt, now_ms: int) -> None:
 
 
 def _fail(
-    found: Settlement, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int
+    found: Settlement, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
 ) -> None:
     attempt = attempts[-1]
     event, reason = attempt.event, attempt.result.error or ""
@@ -138,7 +140,7 @@ def _fail(
 
 
 def _failing(
-    before: DeliveryProgress, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int
+    before: DeliveryProgress, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
 ) -> DeliveryProgress:
     """The progress after a failure at a first attempt."""
     failures = before.failures + 1
@@ -154,14 +156,14 @@ def _failing(
     return DeliveryProgress(before.cursor, failures, since_ms, next_ms)
 
 
-def _waiting(batch: DeliveryBatch, attempts: Sequence[Attempt]) -> int:
+def _waiting(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> int:
     """How many events wait for another try after these attempts."""
     failed = sum(not each.is_delivery for each in attempts if each.event.turn is Turn.FIRST)
     again = (Turn.RETRY, Turn.RECOVERY)
     return batch.waiting + failed - sum(a.is_delivery for a in attempts if a.event.turn in again)
 
 
-def _failures(batch: DeliveryBatch, attempts: Sequence[Attempt]) -> int:
+def _failures(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> int:
     """How many first attempts have failed in a row."""
     failures = batch.progress.failures
     for attempt in attempts:

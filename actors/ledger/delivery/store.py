@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tollgate.actors.ledger.delivery.batches import Attempt, DeliveryBatch, DueDelivery
+from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, DeliveryBatch, DueDelivery
 from tollgate.actors.ledger.law.values import EntityId
 
 
@@ -72,10 +72,12 @@ class DeliveryStore(Protocol):
         """Batches of chosen webhooks that nobody else has claimed, and that are due. The least
         recently served are offered first."""
 
-    async def settle(self, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> bool:
+    async def settle(
+        self, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
+    ) -> bool:
         """Write down what became of a batch. False: its lease had run out, nothing was written."""
 
-    async def log(self, webhook: EntityId, attempt: Attempt) -> EntityId:
+    async def log(self, webhook: EntityId, attempt: DeliveryAttempt) -> EntityId:
         """Write an attempt down that is no part of a batch; its id."""
 
     async def attempts(

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ledger.delivery.batches import Attempt, CallResult, OutgoingEvent
+from tollgate.actors.ledger.delivery.batches import CallResult, DeliveryAttempt, OutgoingEvent
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.serve.payments.secrets.master_secret import SealBroken
 from tollgate.serve.payments.webhooks.calls import (
@@ -44,7 +44,7 @@ class WebhookCaller:
         self._clock = clock
         self._user_agent = user_agent
 
-    async def attempt(self, receiver: Receiver, event: OutgoingEvent) -> Attempt:
+    async def attempt(self, receiver: Receiver, event: OutgoingEvent) -> DeliveryAttempt:
         """Sends one event, once. Without a secret that can be opened there is no call."""
         at_ms, begun_s = self.now_ms(), self._clock.monotonic_s()
         try:
@@ -56,7 +56,9 @@ class WebhookCaller:
             result = await self._sender.send(
                 receiver.url, event.body.encode(), headers, is_test=receiver.is_test
             )
-        return Attempt(event, at_ms, int(1_000 * (self._clock.monotonic_s() - begun_s)), result)
+        return DeliveryAttempt(
+            event, at_ms, int(1_000 * (self._clock.monotonic_s() - begun_s)), result
+        )
 
     def now_ms(self) -> int:
         return int(self._clock.now_s() * 1000)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.delivery.batches import (
-    Attempt,
+    DeliveryAttempt,
     DeliveryBatch,
     DueDelivery,
     OutgoingEvent,
@@ -160,13 +160,13 @@ class DeliveryWorker:
         if not is_ours:
             LOG.warning("webhook %s: the lease ran out before the calls ended", batch.webhook)
 
-    async def _call(self, batch: DeliveryBatch) -> list[Attempt]:
+    async def _call(self, batch: DeliveryBatch) -> list[DeliveryAttempt]:
         begun_ms = self._now_ms()
         enough_ms = begun_ms + min(
             int(1_000 * self._bounds.slice_s),
             self._bounds.lease_ms - int(2_000 * self._bounds.timeout_s),
         )
-        attempts: list[Attempt] = []
+        attempts: list[DeliveryAttempt] = []
         for event in batch.events:
             if attempts and self._now_ms() > enough_ms and not _is_owed(event, attempts):
                 break
@@ -185,7 +185,7 @@ class DeliveryWorker:
         return int(self._clock.now_s() * 1000)
 
 
-def _is_owed(event: OutgoingEvent, attempts: Sequence[Attempt]) -> bool:
+def _is_owed(event: OutgoingEvent, attempts: Sequence[DeliveryAttempt]) -> bool:
     """True for the first new event behind a retry: a slow one is no reason to leave it waiting."""
     only = attempts[0].event.turn if len(attempts) == 1 else None
     return event.turn is Turn.FIRST and only is Turn.RETRY

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.support.manual_clock import ManualClock
 from tests.support.payments.deliveries import deliver_due
 from tollgate.actors.ledger.delivery.batches import (
-    Attempt,
     CallResult,
+    DeliveryAttempt,
     DeliveryBatch,
     DeliveryProgress,
     DueDelivery,
@@ -94,7 +94,9 @@ class OneWebhook:
             )
         ]
 
-    async def settle(self, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> bool:
+    async def settle(
+        self, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
+    ) -> bool:
         if batch.lease != self.lease[0]:
             return False
         self.lease = ("", 0)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from tests.support.virtual_loop import VirtualLoop
 from tollgate.actors.ledger.delivery.batches import (
-    Attempt,
     CallResult,
+    DeliveryAttempt,
     DeliveryBatch,
     DeliveryProgress,
     DueDelivery,
@@ -153,7 +153,9 @@ class Street:
             scanned=new[-1].event if new else hook.progress.cursor,
         )
 
-    async def settle(self, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> bool:
+    async def settle(
+        self, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
+    ) -> bool:
         hook = self.hooks[batch.webhook]
         hook.is_leased = False
         found = settlement(batch, attempts, now_ms)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ledger.delivery.batches import Attempt, DeliveryBatch
+from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, DeliveryBatch
 from tollgate.actors.ledger.delivery.store import (
     ChooseDue,
     DeliveriesDown,
@@ -45,7 +45,9 @@ class UntilIdle:
             self._stop()
         return found
 
-    async def settle(self, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> bool:
+    async def settle(
+        self, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
+    ) -> bool:
         try:
             return await self.store.settle(batch, attempts, now_ms)
         finally:

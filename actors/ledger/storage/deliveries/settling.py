@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import Delete, Update
 
-from tollgate.actors.ledger.delivery.batches import Attempt, DeliveryBatch, DeliveryProgress
+from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, DeliveryBatch, DeliveryProgress
 from tollgate.actors.ledger.delivery.schedule import (
     DEAD_LETTERS_MAX,
     WAITING_MAX,
@@ -177,7 +177,10 @@ class Writing:
         await self._keep_newest(dead, "event", webhook, DEAD_LETTERS_MAX)
 
     async def log(
-        self, webhook: EntityId, attempts: Sequence[Attempt], waiting: Iterable[Waiting] = ()
+        self,
+        webhook: EntityId,
+        attempts: Sequence[DeliveryAttempt],
+        waiting: Iterable[Waiting] = (),
     ) -> list[EntityId]:
         """Writes the attempts down; their ids in the log."""
         next_ms = {each.event: each.next_attempt_ms for each in waiting}

@@ -12,7 +12,7 @@ from secrets import token_hex
 from sqlalchemy import and_, delete, exists, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from tollgate.actors.ledger.delivery.batches import Attempt, DeliveryBatch
+from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, DeliveryBatch
 from tollgate.actors.ledger.delivery.schedule import settlement
 from tollgate.actors.ledger.delivery.store import (
     ChooseDue,
@@ -78,7 +78,9 @@ class SqlDeliveryStore:
         async with self._reading() as connection:
             return [await batch_of(connection, each, lease, now_ms, events_max) for each in ours]
 
-    async def settle(self, batch: DeliveryBatch, attempts: Sequence[Attempt], now_ms: int) -> bool:
+    async def settle(
+        self, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
+    ) -> bool:
         found = settlement(batch, attempts, now_ms)
         async with self._writing() as writing:
             if not await writing.progress(batch, found.progress, now_ms):
@@ -88,7 +90,7 @@ class SqlDeliveryStore:
             await writing.log(batch.webhook, attempts, found.waiting)
         return True
 
-    async def log(self, webhook: EntityId, attempt: Attempt) -> EntityId:
+    async def log(self, webhook: EntityId, attempt: DeliveryAttempt) -> EntityId:
         async with self._writing() as writing:
             (written,) = await writing.log(webhook, [attempt])
         return written

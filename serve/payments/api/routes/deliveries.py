@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from tollgate.actors.ledger.book.documents import moment
-from tollgate.actors.ledger.delivery.batches import Attempt, OutgoingEvent
+from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, OutgoingEvent
 from tollgate.actors.ledger.delivery.store import (
     DeadLetter,
     DeliveriesDown,
@@ -73,7 +73,7 @@ async def send_test(context: ApiContext, call: Call) -> Reply:
     return Reply(201, encode_json({"delivery": _logged(_of(logged, attempt))}))
 
 
-def _of(logged: EntityId, attempt: Attempt) -> LoggedAttempt:
+def _of(logged: EntityId, attempt: DeliveryAttempt) -> LoggedAttempt:
     return LoggedAttempt(
         logged,
         attempt.event.event,

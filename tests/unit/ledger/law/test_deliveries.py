@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tollgate.actors.ledger.delivery.batches import (
-    Attempt,
     CallResult,
+    DeliveryAttempt,
     DeliveryBatch,
     DeliveryProgress,
     OutgoingEvent,
@@ -57,9 +57,9 @@ def batch(
     )
 
 
-def tried(found: DeliveryBatch, *results: CallResult) -> list[Attempt]:
+def tried(found: DeliveryBatch, *results: CallResult) -> list[DeliveryAttempt]:
     return [
-        Attempt(event, NOW_MS, 5, result)
+        DeliveryAttempt(event, NOW_MS, 5, result)
         for event, result in zip(found.events, results, strict=False)
     ]
 
