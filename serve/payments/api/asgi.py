@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from starlette.types import Receive, Scope, Send
 
-from tollgate.actors.ledger.delivery.schedule import DeliveriesDown
+from tollgate.actors.ledger.delivery.store import DeliveriesDown
 from tollgate.actors.ledger.law.values import OPERATOR
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.store import StorageDown
