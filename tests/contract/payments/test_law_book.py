@@ -1,7 +1,9 @@
 """`docs/payments.md` is true: its examples are run as one story, and its tables are the code's."""
 
 import re
+import subprocess
 from collections.abc import Callable
+from json import dumps
 from pathlib import Path
 from typing import Any, get_args
 
@@ -200,6 +202,27 @@ def test_receivers_take_what_is_signed_and_nothing_else(
     assert not is_from_tollgate(header, body, "whsec_other", now_s)
     for broken in ("", "t=,v1=", "v1=00", f"t={now_s}", f"{header},t={now_s}", "t=x,v1=é"):
         assert not is_from_tollgate(broken, body, "whsec_new", now_s)
+
+
+def test_receivers_in_node_take_the_same() -> None:
+    source = re.search(r"^```js\n(.*?)^```$", section("## Webhooks"), re.DOTALL | re.MULTILINE)
+    assert source
+    body, now_s = '{"note":"é"}'.encode(), 1_767_225_600
+    header = signature(body, ["whsec_new", "whsec_old"], now_s)
+    questions = [
+        (header, body, "whsec_old", now_s + 300),
+        (header, body, "whsec_new", now_s + 301),
+        (header, body + b" ", "whsec_new", now_s),
+        (header, body, "whsec_other", now_s),
+        ("t=x,v1=é", body, "whsec_new", now_s),
+    ]
+    calls = [
+        f"isFromTollgate({dumps(h)}, Buffer.from({dumps(b.decode())}), {dumps(k)}, {at})"
+        for h, b, k, at in questions
+    ]
+    script = source[1] + f"console.log(JSON.stringify([{', '.join(calls)}]));"
+    told = subprocess.run(["node", "-e", script], capture_output=True, check=True, text=True)
+    assert told.stdout.strip() == "[true,false,false,false,false]"
 
 
 def test_the_call_in_the_document_is_signed_with_the_secret_beside_it(
