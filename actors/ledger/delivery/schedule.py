@@ -197,7 +197,8 @@ def in_turn(
     events_max: int,
 ) -> tuple[OutgoingEvent, ...]:
     """The events of a batch in their order: of those that `failed` (recoveries first), one goes
-    before the new ones and the others behind, so that neither can hold up the other."""
+    before the new ones and the others behind, so that neither can hold up the other: with
+    `events_max` of at least 2."""
     recoveries = [each for each in failed if each.turn is Turn.RECOVERY]
     retries = [each for each in failed if each.turn is Turn.RETRY]
     return (*recoveries, *retries[:1], *new, *retries[1:], *replays)[:events_max]

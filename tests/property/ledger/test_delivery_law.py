@@ -176,7 +176,7 @@ pauses_s = st.lists(st.sampled_from([0, 1, 5, 60, 3_600, 86_400]), min_size=1, m
 refused = st.frozensets(st.integers(1, 10), max_size=3)
 
 
-@given(answers, pauses_s, refused, st.integers(1, 6))
+@given(answers, pauses_s, refused, st.integers(2, 6))
 def test_every_event_is_taken_or_dead_after_three_days_and_overtaken_behind_the_window_alone(
     told: list[str | None], pauses: list[int], never: frozenset[int], events_max: int
 ) -> None:
@@ -204,4 +204,4 @@ def test_every_event_is_taken_or_dead_after_three_days_and_overtaken_behind_the_
     assert {*receiver.taken, *store.dead} == set(store.events), "nothing is lost"
     if not any(told) and not never:
         assert store.dead == []
-        assert receiver.taken == store.events
+        assert list(dict.fromkeys(receiver.taken)) == store.events, "but for repetitions"
