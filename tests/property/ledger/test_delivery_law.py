@@ -137,14 +137,15 @@ class Killed(BaseException):
 @dataclass
 class Receiver:
     """Answers as it is told: None is a delivery, "" the end of the worker, else a failure.
-    `refused`: events that it never takes. `failing_s`: when an event that is not taken yet failed
-    first."""
+    `refused`: events that it never takes. `failing_s`: when an event that is not delivered yet
+    failed first; `beside`: the ones that did so when an older one had failed for long."""
 
     clock: ManualClock
     answers: list[str | None]
     refused: frozenset[int] = frozenset()
     taken: list[EntityId] = field(default_factory=list)
     failing_s: dict[EntityId, float] = field(default_factory=dict)
+    beside: set[EntityId] = field(default_factory=set)
 
     async def send(
         self, url: str, body: bytes, headers: dict[str, str], *, is_test: bool
@@ -156,19 +157,31 @@ class Receiver:
         if not answer:
             self._overtakes(event)
             self.taken.append(event)
-            self.failing_s.pop(event, None)
         else:
-            self.failing_s.setdefault(event, self.clock.now_s())
+            self._fails(event)
         if answer == "":
             raise Killed
+        if not answer:
+            self.failing_s.pop(event, None)
         return CallResult(500, answer) if answer else CallResult(200)
 
+    def _fails(self, event: EntityId) -> None:
+        if event not in self.failing_s:
+            if self._has_failed_for_long([each for each in self.failing_s if each < event]):
+                self.beside.add(event)
+            self.failing_s[event] = self.clock.now_s()
+
     def _overtakes(self, event: EntityId) -> None:
-        """What is overtaken has failed, and something has failed for longer than the window."""
-        overtaken = [each for each in self.failing_s if each < event]
-        if event not in self.taken and overtaken:
-            since_s = min(self.failing_s.values())
-            assert self.clock.now_s() - since_s >= ORDER_WINDOW_MS / 1000
+        """What is overtaken has failed for the window, or first failed when an older one had."""
+        if event in self.taken:
+            return
+        for each in self.failing_s:
+            if each < event and each not in self.taken:
+                assert each in self.beside or self._has_failed_for_long([each])
+
+    def _has_failed_for_long(self, events: list[EntityId]) -> bool:
+        until_s = self.clock.now_s() - ORDER_WINDOW_MS / 1000
+        return any(self.failing_s[each] <= until_s for each in events)
 
 
 answers = st.lists(st.sampled_from([None, None, "HTTP status 500", ""]), max_size=15)
