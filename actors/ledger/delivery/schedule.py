@@ -22,6 +22,9 @@ was away for an hour waits for less than eight minutes more, and nobody is calle
 Nothing is lost when a process ends: a batch is claimed under a lease that runs out, and then it is
 claimed again, so that a receiver may see an event twice, with the same id. A dead letter that is
 sent again is tried once, beside the others, and is dead again if that fails.
+
+No clock that was wrong holds up deliveries once it is right: a time further ahead than anything
+waits for was written by such a clock, and is over.
 """
 
 from collections.abc import Sequence
@@ -77,6 +80,13 @@ class Settlement:
     keeps_recovering: bool = True
 
 
+def may_go_first(progress: DeliveryProgress, now_ms: int) -> bool:
+    """Tells whether new events may go out. While nothing fails, `next_attempt_ms` is a place in
+    line and no time to wait for; nor is one that lies further ahead than the longest wait."""
+    ahead_ms = progress.next_attempt_ms - now_ms
+    return not progress.failures or not 0 < ahead_ms <= GIVE_UP_AFTER_MS
+
+
 def is_over(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> bool:
     """Tells whether a batch ends here: what is behind the last attempt has to wait."""
     last, before = attempts[-1], attempts[:-1]
@@ -127,7 +137,7 @@ def _fail(
 ) -> None:
     attempt = attempts[-1]
     event, reason = attempt.event, attempt.result.error or ""
-    since_ms = now_ms if event.failing_since_ms is None else event.failing_since_ms
+    since_ms = _since_ms(event.failing_since_ms, now_ms)
     if event.turn is Turn.RECOVERY:
         found.keeps_recovering = False
     if event.turn is Turn.FIRST:
@@ -144,7 +154,7 @@ def _failing(
 ) -> DeliveryProgress:
     """The progress after a failure at a first attempt."""
     failures = before.failures + 1
-    since_ms = now_ms if before.failing_since_ms is None else before.failing_since_ms
+    since_ms = _since_ms(before.failing_since_ms, now_ms)
     if not _waiting(batch, attempts[:-1]):
         next_ms = now_ms + ORDER_WINDOW_MS
     elif failures >= FAILURES_IN_A_ROW_MAX:
@@ -154,6 +164,11 @@ def _failing(
     else:
         next_ms = now_ms
     return DeliveryProgress(before.cursor, failures, since_ms, next_ms)
+
+
+def _since_ms(failing_since_ms: int | None, now_ms: int) -> int:
+    """The first failure, which cannot lie ahead of the clock."""
+    return now_ms if failing_since_ms is None else min(failing_since_ms, now_ms)
 
 
 def _waiting(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> int:

@@ -6,11 +6,12 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tollgate.actors.ledger.delivery.batches import DeliveryBatch, OutgoingEvent, Turn
-from tollgate.actors.ledger.delivery.schedule import in_turn
+from tollgate.actors.ledger.delivery.schedule import in_turn, may_go_first
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.deliveries.tables import (
     DueWebhook,
     failed_events,
+    is_retry_due,
     new_events,
     queued_letters,
     retries,
@@ -34,7 +35,7 @@ async def batch_of(
     webhook, progress = due.webhook, due.progress
     new: list[OutgoingEvent] = []
     scanned = progress.cursor
-    if progress.next_attempt_ms <= now_ms:
+    if may_go_first(progress, now_ms):
         new, scanned = await _new(connection, due, events_max)
     failed = await _failed(connection, due, now_ms, events_max, is_probed=bool(new))
     found = await connection.execute(queued_letters(webhook.id).limit(events_max))
@@ -84,9 +85,7 @@ async def _failed(
 ) -> list[OutgoingEvent]:
     """What is due of it; and the oldest, when new ones are about to go before it."""
     every = failed_events(due.webhook.id)
-    by_turn = every.where(retries.c.next_attempt_ms <= now_ms).order_by(
-        retries.c.next_attempt_ms, retries.c.event
-    )
+    by_turn = every.where(is_retry_due(now_ms)).order_by(retries.c.next_attempt_ms, retries.c.event)
     failed = await _again(connection, by_turn.limit(events_max))
     if is_probed and due.progress.failures:
         oldest = await _again(connection, every.order_by(retries.c.event).limit(1))

@@ -114,7 +114,8 @@ class Writing:
             for each in waiting
         ]
         changed = {
-            name: statement.excluded[name] for name in ("attempts", "next_attempt_ms", "reason")
+            name: statement.excluded[name]
+            for name in ("failing_since_ms", "attempts", "next_attempt_ms", "reason")
         }
         await self.connection.execute(
             statement.on_conflict_do_update(

@@ -63,7 +63,7 @@ class SqlDeliveryStore:
         due: list[DueWebhook] = []
         async with self._reading() as connection:
             for page in range(OFFERS_MAX):
-                query = due_webhooks(now_ms).limit(OFFER_MAX).offset(page * OFFER_MAX)
+                query = due_webhooks(now_ms, lease_ms).limit(OFFER_MAX).offset(page * OFFER_MAX)
                 rows = (await connection.execute(query)).all()
                 offered = {each.webhook.id: each for each in (due_of(*row) for row in rows)}
                 offers = [each.offer for each in offered.values()]
@@ -171,7 +171,7 @@ async def _lease(writing: Writing, due: DueWebhook, lease: str, now_ms: int, lea
             set_=held,
             # What was read may have been done by another since: then it is not as it was.
             where=and_(
-                is_free(now_ms),
+                is_free(now_ms, lease_ms),
                 cursors.c.cursor == cursor,
                 cursors.c.next_attempt_ms == due.progress.next_attempt_ms,
             ),

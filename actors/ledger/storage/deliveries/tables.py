@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
+    case,
     exists,
     func,
     literal_column,
@@ -22,6 +23,7 @@ from sqlalchemy import (
 
 from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
 from tollgate.actors.ledger.delivery.batches import DeliveryProgress, DueDelivery
+from tollgate.actors.ledger.delivery.schedule import GIVE_UP_AFTER_MS, PAUSE_MAX_MS
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.storage.tables import ByteOrderedText, Integer64, entities, metadata
@@ -109,7 +111,7 @@ webhooks = entities.alias("webhooks")
 events = entities.alias("events")
 
 
-def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
+def due_webhooks(now_ms: int, lease_ms: int) -> Select[str, str, str, str, int, int, int]:
     """Webhooks that nobody holds, that are enabled, and for which there is something; first the
     ones that were served longest ago."""
     cursor = func.coalesce(cursors.c.cursor, webhooks.c.id)
@@ -117,9 +119,10 @@ def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
     has_event = exists().where(
         events.c.book == webhooks.c.book, events.c.kind == "event", events.c.id > cursor
     )
-    has_retry = exists().where(
-        retries.c.webhook == webhooks.c.id, retries.c.next_attempt_ms <= now_ms
-    )
+    # (as `may_go_first` says it)
+    is_far = next_ms > now_ms + GIVE_UP_AFTER_MS
+    may_go_first = or_(cursors.c.failures == 0, next_ms <= now_ms, is_far)
+    has_retry = exists().where(retries.c.webhook == webhooks.c.id, is_retry_due(now_ms))
     has_replay = exists().where(dead.c.webhook == webhooks.c.id, dead.c.is_queued.is_(True))
     return (
         select(
@@ -134,16 +137,25 @@ def due_webhooks(now_ms: int) -> Select[str, str, str, str, int, int, int]:
         .select_from(webhooks.outerjoin(cursors, cursors.c.webhook == webhooks.c.id))
         .where(
             webhooks.c.kind == WEBHOOK,
-            or_(cursors.c.webhook.is_(None), is_free(now_ms)),
-            or_(and_(next_ms <= now_ms, has_event), has_retry, has_replay),
+            or_(cursors.c.webhook.is_(None), is_free(now_ms, lease_ms)),
+            or_(and_(may_go_first, has_event), has_retry, has_replay),
             ~webhooks.c.state.contains(DISABLED, autoescape=True),
         )
-        .order_by(next_ms, webhooks.c.id)
+        .order_by(case((is_far, 0), else_=next_ms), webhooks.c.id)
     )
 
 
-def is_free(now_ms: int) -> ColumnElement[bool]:
-    return cursors.c.leased_until_ms <= now_ms
+def is_free(now_ms: int, lease_ms: int) -> ColumnElement[bool]:
+    """Nobody holds it; a lease that lasts twice as long as leases do is of a clock that was wrong
+    (and not only a little ahead of this one's)."""
+    until_ms = cursors.c.leased_until_ms
+    return or_(until_ms <= now_ms, until_ms > now_ms + 2 * lease_ms)
+
+
+def is_retry_due(now_ms: int) -> ColumnElement[bool]:
+    """Its pause is over, or longer than any."""
+    next_ms = retries.c.next_attempt_ms
+    return or_(next_ms <= now_ms, next_ms > now_ms + PAUSE_MAX_MS)
 
 
 def due_of(

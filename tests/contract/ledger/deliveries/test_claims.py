@@ -10,6 +10,7 @@ from tests.support.ledger.deliveries import (
     BOOK,
     DAY_MS,
     LEASE_MS,
+    NO,
     NOW_MS,
     OK,
     OTHER_BOOK,
@@ -110,6 +111,51 @@ def test_events_go_out_in_order_and_once_when_all_is_well(run: Run) -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("ahead_ms", [DAY_MS // 2, 2 * DAY_MS, 365 * DAY_MS])
+def test_a_clock_that_was_ahead_for_a_round_holds_up_nothing(run: Run, ahead_ms: int) -> None:
+    async def scenario(storage: Storage) -> None:
+        await storage.hook(1)
+        await storage.events(2)
+        wrong_ms = NOW_MS + ahead_ms
+        await storage.settle(await storage.claim_one(wrong_ms), wrong_ms, OK)
+        await storage.events(3)
+        batch = await storage.claim_one(NOW_MS + 1)
+        assert numbers(batch) == [3]
+        await storage.settle(batch, NOW_MS + 1, OK)
+        assert await storage.claim(NOW_MS + 2) == []
+
+    run(scenario)
+
+
+def test_a_failure_while_the_clock_was_ahead_is_tried_again_now(run: Run) -> None:
+    async def scenario(storage: Storage) -> None:
+        hook = await storage.hook(1)
+        await storage.events(2, 3)
+        await storage.fail(NOW_MS + 365 * DAY_MS)
+        batch = await storage.claim_one(NOW_MS)
+        assert numbers(batch) == [2, 3]
+        await storage.settle(batch, NOW_MS, NO, NO)
+        assert await storage.claim(NOW_MS) == [], "its pauses are of this clock from now on"
+        status = await storage.store.status(hook)
+        assert status.failing_since_ms == NOW_MS
+
+    run(scenario)
+
+
+def test_a_lease_of_a_clock_that_was_ahead_is_over(run: Run) -> None:
+    async def scenario(storage: Storage) -> None:
+        await storage.hook(1)
+        await storage.events(2)
+        await storage.claim_one(NOW_MS + 2_000)
+        assert await storage.claim(NOW_MS) == [], "a clock may be ahead by seconds"
+        lost = await storage.claim_one(NOW_MS + DAY_MS)
+        again = await storage.claim_one(NOW_MS)
+        assert numbers(again) == [2]
+        assert not await storage.store.settle(lost, tried(lost, NOW_MS, OK), NOW_MS)
+
+    run(scenario)
+
+
 def test_a_webhook_gets_the_types_that_it_wants(run: Run) -> None:
     async def scenario(storage: Storage) -> None:
         await storage.hook(1, types=("y", "z"))
@@ -174,10 +220,11 @@ def test_looking_for_work_walks_indexes(tmp_path: Path) -> None:
         database = await connect(f"sqlite:///{tmp_path}/ledger.db")
         try:
             await upgrade_tables(database)
-            query = due_webhooks(NOW_MS).compile(database.reader.sync_engine)
+            query = due_webhooks(NOW_MS, LEASE_MS).compile(database.reader.sync_engine)
             async with database.reader.connect() as connection:
                 plan = await connection.exec_driver_sql(
-                    f"EXPLAIN QUERY PLAN {query}", tuple(query.params.values())
+                    f"EXPLAIN QUERY PLAN {query}",
+                    tuple(query.params[name] for name in query.positiontup or ()),
                 )
                 return [row[3] for row in plan]
         finally:
