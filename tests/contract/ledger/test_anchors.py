@@ -10,13 +10,14 @@ import pytest
 from tests.support.ledger.storage import BOOK, Book, Run, Storage, book_id, operation_row, runner
 from tests.support.ledger.stored_story import long_story, story, write
 from tollgate.actors.ledger.book.chain import hash_of
-from tollgate.actors.ledger.law.rows import Commit, Entry, HeadRow
+from tollgate.actors.ledger.law.rows import Commit, Entry
 from tollgate.actors.ledger.proof.anchors import anchor_day, end_of, last_settled_day
 from tollgate.actors.ledger.proof.findings import VerificationReport
 from tollgate.actors.ledger.proof.recent_verification import verify_recent
 from tollgate.actors.ledger.proof.verification import verify_all
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.operation_expiry import (
+    FORGOTTEN_PER_RUN_MS,
     KEPT_MS,
     OPERATIONS_PER_BATCH,
     forget_operations,
@@ -221,16 +222,51 @@ def test_entries_that_create_money_are_found_though_their_hashes_are_right(run: 
 
 
 def test_operations_are_forgotten_when_nobody_may_ask_for_them_any_more(run: Run) -> None:
-    assert KEPT_MS >= 31 * DAY_MS
+    assert KEPT_MS - FORGOTTEN_PER_RUN_MS >= 31 * DAY_MS
 
     async def scenario(storage: Storage) -> None:
         store, database = await storage.store(), await storage.database()
         count = 2 * OPERATIONS_PER_BATCH + 7
         old = [operation_row(BOOK, f"old-{nr}", START_MS - nr - 1) for nr in range(count)]
         young = [operation_row(BOOK, f"young-{nr}", START_MS + nr, f"key-{nr}") for nr in range(9)]
-        await store.append(Commit(operations=[*old, *young], heads=[HeadRow(BOOK, 0, "", "")]))
+        await store.append(Commit(operations=[*old, *young]))
+        newest = Book(at_ms=START_MS + KEPT_MS - 10).commit()
+        await store.append(newest)
         assert await forget_operations(database, START_MS + KEPT_MS) == count
         assert await forget_operations(database, START_MS + KEPT_MS) == 0
-        assert len(await store.operations([row.operation for row in old + young], [])) == 9
+        kept = [row.operation for row in [*old, *young, *newest.operations]]
+        assert len(await store.operations(kept, [])) == 10
+
+    run(scenario)
+
+
+def test_a_clock_that_is_ahead_forgets_no_operation_that_is_young_by_the_journal(run: Run) -> None:
+    async def scenario(storage: Storage) -> None:
+        store, database = await storage.store(), await storage.database()
+        book = Book(at_ms=START_MS)
+        commits = [book.commit(), book.commit()]
+        for commit in commits:
+            await store.append(commit)
+        for days in (40, 400):
+            assert await forget_operations(database, START_MS + days * DAY_MS) == 0
+        made = [row.operation for commit in commits for row in commit.operations]
+        assert len(await store.operations(made, [])) == 2
+
+    run(scenario)
+
+
+def test_a_clock_that_was_ahead_for_an_entry_too_loses_a_day_at_most(run: Run) -> None:
+    """Of 32 days, so that those which are promised are there still."""
+
+    async def scenario(storage: Storage) -> None:
+        store, database = await storage.store(), await storage.database()
+        days = [Book(at_ms=START_MS + day * DAY_MS) for day in range(32)]
+        for number, book in enumerate(days):
+            book.id = book_id(number + 1)
+            await store.append(book.commit())
+        ahead = Book(book_id(99), at_ms=START_MS + 80 * DAY_MS)
+        await store.append(ahead.commit())
+        assert await forget_operations(database, START_MS + 80 * DAY_MS) == 1
+        assert await forget_operations(database, START_MS + 31 * DAY_MS) == 0
 
     run(scenario)
