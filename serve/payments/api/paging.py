@@ -7,7 +7,7 @@
     filter[name]       `transactionId`, `test`, `successful`, as far as the list knows them
 
 Bounds are compared by value: clients make them from dates, and no entity need have them. An empty
-value is as good as none.
+value is as good as none, and so is `null` for an id.
 """
 
 import re
@@ -21,6 +21,8 @@ from tollgate.serve.payments.api.bodies.constraints import flag
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 
 LIMIT_MAX = 1_000
+# Of an id: some clients write an absent one as the text of their null.
+ABSENT = ("", "null")
 _LIMIT = re.compile(r"[0-9]{1,9}")
 
 
@@ -93,7 +95,7 @@ def _filters(
 
 
 def _id(value: object, field: str, errors: list[FieldError]) -> EntityId | None:
-    if value is None or value == "":
+    if value is None or value in ABSENT:
         return None
     if not isinstance(value, str) or not is_id(value):
         errors.append(FieldError(field, "must be an id: 24 digits of 0-9 and a-f"))

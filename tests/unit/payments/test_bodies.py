@@ -32,6 +32,10 @@ def test_json_is_told_by_its_media_type(content_type: str) -> None:
     assert read_body(content_type, b'{"a": 1}') == Body({"a": 1})
 
 
+def test_an_empty_array_is_an_empty_object() -> None:
+    assert read_body("application/json", b"[ ]") == Body({})
+
+
 @pytest.mark.parametrize(
     ("form", "fields"),
     [
@@ -57,7 +61,7 @@ def test_a_form_nests_by_its_brackets(form: bytes, fields: object) -> None:
     [
         ("text/plain", b"x", "", "Content-Type"),
         ("", b"{}", "", "Content-Type"),
-        ("application/json", b"[]", "", "must be an object"),
+        ("application/json", b"[{}]", "", "must be an object"),
         ("application/json", b"{", "", "the body"),
         ("application/json", b'{"a": 1, "a": 2}', "", "the body"),
         ("application/json", b'{"a": "\\ud800"}', "", "the body"),

@@ -213,7 +213,7 @@ def test_custom_data_has_bounds() -> None:
     assert isinstance(constraints.custom({"x": "y" * room}), str)
     assert field_of(constraints.custom({"x": "y" * (room + 1)})) == "custom"
     assert field_of(constraints.custom({"x": "é" * (room // 2 + 1)})) == "custom"
-    for bad in ([], "text", 5, None, True):
+    for bad in ([{}], "text", 5, None, True):
         assert field_of(constraints.custom(bad)) == "custom"
 
 

@@ -28,6 +28,8 @@ def asked(query: str, filters: frozenset[str] = ALL) -> ListQuery:
         (f"limit=5&before={NEW}&sort=id", PageBounds(5, before=NEW, is_ascending=True)),
         (f"limit=5&after={OLD}&sort=-id", PageBounds(5, after=OLD)),
         ("limit=5&before=&after=&sort=", PageBounds(5)),
+        (f"limit=5&after={OLD}&before=null", PageBounds(5, after=OLD, is_ascending=True)),
+        (f"limit=5&before={OLD}&after=null", PageBounds(5, before=OLD)),
     ],
 )
 def test_bounds_and_order(query: str, page: PageBounds) -> None:
@@ -41,6 +43,7 @@ def test_bounds_and_order(query: str, page: PageBounds) -> None:
         (f"limit=5&filter[transactionId]={OLD}", ListFilter(transaction=OLD)),
         ("limit=5&filter[test]=true&filter[successful]=false", ListFilter(None, True, False)),
         ("limit=5&filter[test]=", ListFilter()),
+        ("limit=5&filter[transactionId]=null", ListFilter()),
         ("limit=5&filter=", ListFilter()),
     ],
 )

@@ -191,7 +191,10 @@ def funding_currency(
 
 def custom(value: object, field: str = "custom") -> str | FieldError:
     """Custom data: an object, as the canonical JSON text that is kept (at most 50 KB, 32 levels).
-    That no name is there twice was seen to when the body was read."""
+    That no name is there twice was seen to when the body was read. An empty list is an empty
+    object (part A, Bodies in)."""
+    if value == []:
+        value = {}
     if not isinstance(value, dict):
         return FieldError(field, "must be an object")
     if depth_of(value) > CUSTOM_DEPTH_MAX:

@@ -1,5 +1,6 @@
 """Reads the fields of a body into the model that declares them, and says everything that is wrong
-at once. Null and the empty text mean absent, and so does a part whose fields are all absent.
+at once. Null and the empty text mean absent, and so does a part whose fields are all absent. An
+empty array where an object belongs is an empty object: PHP cannot tell the two apart.
 """
 
 from collections.abc import Mapping
@@ -40,6 +41,8 @@ class RequestBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _present(cls, given: object) -> object:
+        if given == []:
+            given = {}
         if not isinstance(given, Mapping):
             raise PydanticCustomError("refused", "{why}", {"why": "must be an object"})
         if len(given) > NAMES_MAX:

@@ -1,7 +1,7 @@
 """Bodies and queries in (part A, "Bodies in" and "Lists").
 
     media type                            body
-    application/json, any +json           one JSON object
+    application/json, any +json           one JSON object; an empty array is an empty one
     application/x-www-form-urlencoded     a form; brackets nest: company[country]=DK, list[]=1
     any or none, with nothing in it       no fields
     anything else                         refused
@@ -84,6 +84,8 @@ def _json_body(raw: bytes) -> Body:
         value = read_json(raw)
     except JsonError as error:
         raise BadRequest(FieldError("", f"the body {error}")) from None
+    if value == []:
+        return NO_BODY  # (PHP's `json_encode(array())`)
     if not isinstance(value, dict):
         raise BadRequest(FieldError("", "the body must be an object"))
     return Body(value)

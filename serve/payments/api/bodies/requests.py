@@ -129,12 +129,20 @@ class CaptureCreate(RequestBody):
 
 
 class RefundCreate(RequestBody):
+    """`currency`: as of a capture."""
+
     amount: Amount
+    currency: CurrencyCode | None = None
     descriptor: Descriptor = ""
 
 
 class VoidCreate(RequestBody):
+    """`currency`: as of a capture. The `descriptor` means nothing here: clients that have one
+    request for all three send it."""
+
     amount: Amount
+    currency: CurrencyCode | None = None
+    descriptor: Descriptor = ""
 
 
 class CardCreate(RequestBody):

@@ -6,7 +6,7 @@ from tollgate.actors.ledger.book.entities import SavedCard, entity_of_row
 from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund, SaveCard, Void
 from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.transaction import Transaction
-from tollgate.actors.ledger.law.values import CardSummary, EntityId
+from tollgate.actors.ledger.law.values import CardSummary, Currency, EntityId
 from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
 from tollgate.serve.payments.api.bodies.requests import (
     CaptureCreate,
@@ -118,6 +118,7 @@ async def create_refund(context: ApiContext, call: Call) -> Reply:
     entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
     wanted = context.read(body, RefundCreate)
+    _require_currency(entered.transaction, wanted.currency)
     command = Refund(EntityId(call.ids[0]), wanted.amount, wanted.descriptor)
     state = entered.state
     is_checked = state is not None and state.refuse_refund(wanted.amount) is None
@@ -128,11 +129,21 @@ async def create_refund(context: ApiContext, call: Call) -> Reply:
 async def create_void(context: ApiContext, call: Call) -> Reply:
     entered = await context.access_transaction(call, call.ids[0])
     body = await call.body()
-    amount = context.read(body, VoidCreate).amount
+    wanted = context.read(body, VoidCreate)
+    _require_currency(entered.transaction, wanted.currency)
+    amount = wanted.amount
     command = Void(EntityId(call.ids[0]), amount)
     is_checked = entered.state is not None and entered.state.refuse_void(amount) is None
     book = entered.merchant.id
     return done_reply(await context.execute(call, book, command, body, is_checked=is_checked))
+
+
+def _require_currency(transaction: CachedTransaction, currency: Currency | None) -> None:
+    """Refuses a currency that is not the transaction's, as a capture does (T6, T7). That of a
+    transaction never changes (T3), so this needs no look at the book. Raises BadRequest."""
+    if currency is not None and currency != transaction.currency:
+        why = f"the transaction is in {transaction.currency}, not in {currency}"
+        raise BadRequest(FieldError("currency", why))
 
 
 async def create_card(context: ApiContext, call: Call) -> Reply:

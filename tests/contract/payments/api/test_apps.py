@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.payments.api import ABSENT, App, PaymentsApi, done, fields_of, lines_of
+from tests.support.payments.api import ABSENT, MERCHANT, App, PaymentsApi, done, fields_of, lines_of
 from tollgate.serve.payments.secrets.keys import has_checksum
 
 
@@ -26,6 +26,16 @@ def test_creating_an_app_needs_neither_body_nor_credentials(
     app = response.json()["app"]
     assert "name" not in app
     assert "name" not in done(api.call("GET", "/me", app["key"]))["identity"]
+
+
+def test_what_php_writes_for_nothing_is_an_empty_object(api: PaymentsApi, shop: App) -> None:
+    """`json_encode(array())` is `[]`, also where an object is meant."""
+    app = done(api.call("POST", "/apps", json=[]))["app"]
+    assert "name" not in app
+    opened = done(api.call("POST", "/merchants", shop, json=MERCHANT | {"bank": []}))["merchant"]
+    assert opened["bank"] == {}
+    paid = api.pay(opened, 300, custom=[])
+    assert api.transaction(shop, paid)["custom"] == {}
 
 
 def test_a_name_of_an_app_is_a_harmless_text(api: PaymentsApi) -> None:

@@ -115,7 +115,7 @@ def test_3d_secure_is_kept_on_the_transaction(
     [
         ({"test": {"card": {"status": "odd"}}}, "test.card.status"),
         ({"test": 5}, "test"),
-        ({"custom": []}, "custom"),
+        ({"custom": [{}]}, "custom"),
     ],
 )
 def test_a_bad_field_of_a_payment_is_named(

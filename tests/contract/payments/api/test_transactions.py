@@ -129,6 +129,23 @@ def test_a_capture_s_currency_is_the_transaction_s(
         assert response.status_code == 201
 
 
+@pytest.mark.parametrize("what", ["refunds", "voids"])
+def test_one_request_for_all_three_is_taken(
+    api: PaymentsApi, shop: App, paid: str, what: str
+) -> None:
+    """Clients send `currency` and `descriptor` to each of the three."""
+    api.act(shop, paid, "captures", amount=100)
+    path, body = f"/transactions/{paid}/{what}", {"amount": 20, "descriptor": "Own"}
+    before = api.transaction(shop, paid)
+    response = api.call("POST", path, shop, json=body | {"currency": "EUR"})
+    assert fields_of(response) == ["currency"]
+    assert response.json()[0]["message"] == "the transaction is in DKK, not in EUR"
+    assert api.transaction(shop, paid) == before
+    for currency in ("DKK", "", None):
+        done(api.call("POST", path, shop, json=body | {"currency": currency}))
+    assert api.transaction(shop, paid)[f"{what.removesuffix('s')}edAmount"] == 60
+
+
 @pytest.mark.parametrize("what", ["captures", "refunds"])
 def test_a_descriptor_of_its_own(api: PaymentsApi, shop: App, paid: str, what: str) -> None:
     api.act(shop, paid, "captures", amount=50, descriptor="")
