@@ -77,7 +77,15 @@ class Webhook(Struct, frozen=True, omit_defaults=True):
     is_enabled: bool = True
 
 
-Entity = App | Transaction | SavedCard | Dispute | Webhook
+class TakenId(Struct, frozen=True):
+    """An id whose row is only there to be read: a line's, an event's, a fraud's. No decision needs
+    more of it than that it is taken."""
+
+    id: EntityId
+    book: BookId
+
+
+Entity = App | Transaction | SavedCard | Dispute | Webhook | TakenId
 
 KINDS: dict[type[Entity], str] = {
     App: "app",
@@ -100,6 +108,11 @@ def entity_of_row(row: EntityRow) -> Entity | None:
     """The entity of a stored row; None for rows that are only there to be read."""
     decoder = _decoders.get(row.kind)
     return None if decoder is None else decoder.decode(row.state)
+
+
+def known_of_row(row: EntityRow) -> Entity:
+    """All that a decision may know of a stored row, which is no membership's."""
+    return entity_of_row(row) or TakenId(row.id, row.book)
 
 
 def row_of_head(head: Head) -> HeadRow:

@@ -28,6 +28,7 @@ from tollgate.actors.ledger.book.entities import (
     Dispute,
     Entity,
     SavedCard,
+    TakenId,
     Webhook,
     state_of,
 )
@@ -85,6 +86,8 @@ def _entity_row(entity: Entity) -> EntityRow:
             return _row(entity, webhook_document(entity), is_test=entity.is_test)
         case App():
             return _row(entity, app_document(entity))
+        case TakenId():
+            raise AssertionError(f"no event changes {entity.id}, which is only read")
         case _:
             assert_never(entity)
 

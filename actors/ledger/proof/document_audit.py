@@ -1,7 +1,7 @@
 """The agreement of a book's rows, read off the documents of the wire (M1, M2).
 
 M1  a line about a transaction is told alike by the newest entry of its trail, and the other way
-    round: an entry of the trail that moved money has its line
+    round: an entry of the trail that moved money has its line, and no other has the same
 M2  the merchant's balance is the sum of its lines, in its document as on its account
 """
 
@@ -51,6 +51,8 @@ class BookAudit:
 
     def check(self, made: Replayed) -> Iterator[str]:
         """The faults of what an entry made."""
+        for row in made.overwritten:
+            yield f"{row.kind} {row.id} takes the place of what an earlier entry wrote (M1)"
         lines = [_decode_line(row.document) for row in _of_kind(made.rows, "line")]
         moves = _moves(made)
         self._balance += sum(line.balance for line in lines)

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Dialect
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.ledger.book.chain import BrokenJournal, event_of
-from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row, row_of_head
+from tollgate.actors.ledger.book.entities import Entity, head_of_row, known_of_row, row_of_head
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.ids import is_id
@@ -23,16 +23,20 @@ from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.reading.shard_state import StateReader
 
 ENTITIES_KEPT_MAX = 50_000
+# The kinds of rows that one entry writes, and no other.
+WRITTEN_ONCE = frozenset({"line", "fraud", "event"})
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The results of an entry: the head after it, and the rows it wrote."""
+    """The results of an entry: the head after it, and the rows it wrote. `overwritten`: of these
+    the ones that are written once, and were there already."""
 
     entry: Entry
     head: Head
     rows: list[EntityRow]
     keys: list[KeyRow] = field(default_factory=list)
+    overwritten: tuple[EntityRow, ...] = ()
 
 
 class Rebuilder:
@@ -54,14 +58,19 @@ class Rebuilder:
         head = await self._head_of(book)
         entities = await self._entities_for(entries)
         made: list[Replayed] = []
+        written: set[EntityId] = set()
         for entry in entries:
             try:
                 head, changed = replay_entry(head, entities, entry)
-                made.append(Replayed(entry, head, *replayed_rows(entities, head, changed, entry)))
+                rows, keys = replayed_rows(entities, head, changed, entry)
             except (AssertionError, LookupError) as error:
                 raise BrokenJournal(
                     f"entry {entry.seq} of book {book}: what came before does not allow it: {error}"
                 ) from error
+            once = [row for row in rows if row.kind in WRITTEN_ONCE]
+            again = tuple(row for row in once if row.id in written or entities.get(row.id))
+            written.update(row.id for row in once)
+            made.append(Replayed(entry, head, rows, keys, again))
             entities.update(changed)
         self._head = head
         for each, entity in entities.items():
@@ -109,7 +118,7 @@ class Rebuilder:
                 absent.append(each)
         if absent:
             stored = await self._state.entities(self._connection, absent)
-            found.update((each, entity_of_row(row)) for each, row in stored.items())
+            found.update((each, known_of_row(row)) for each, row in stored.items())
         return found
 
 

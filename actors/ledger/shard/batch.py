@@ -15,12 +15,20 @@ idempotency.py says (F4, F5).
 
 from collections.abc import Iterable
 
-from tollgate.actors.ledger.book.entities import Entity
+from tollgate.actors.ledger.book.entities import Entity, known_of_row
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import execute, rows
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import Done, Refusal
-from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow, OperationRow
+from tollgate.actors.ledger.law.rows import (
+    MEMBERSHIP,
+    Commit,
+    EntityRow,
+    Entry,
+    HeadRow,
+    KeyRow,
+    OperationRow,
+)
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.shard.idempotency import KnownOperations, replayed
 
@@ -78,7 +86,17 @@ class SpeculativeState:
         self.sizes.update(
             (row.id, len(row.state)) for row in written.entities if row.id in step.entities
         )
+        self._take_ids(written.entities)
         return step.reply
+
+    def _take_ids(self, written: Iterable[EntityRow]) -> None:
+        """Ids that an order asked for, and nothing had, are those of its rows now."""
+        for row in written:
+            if row.id not in self.entities or self.entities[row.id] is not None:
+                continue
+            if not row.is_deleted and row.kind != MEMBERSHIP:
+                self.entities[row.id] = known_of_row(row)
+                self.sizes[row.id] = len(row.state)
 
     def _add(self, part: Commit) -> None:
         self._entries.extend(part.entries)

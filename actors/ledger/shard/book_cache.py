@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tollgate.actors.kernel.bounded_cache import LruCache
-from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
+from tollgate.actors.ledger.book.entities import Entity, head_of_row, known_of_row
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import needs
 from tollgate.actors.ledger.law.commands import Order
@@ -94,8 +94,7 @@ class BookCache:
     async def _stored(self, absent: Sequence[EntityId]) -> dict[EntityId, _Kept[Entity] | None]:
         found: dict[EntityId, _Kept[Entity] | None] = {}
         for each, row in (await self._store.entities(absent)).items():
-            entity = entity_of_row(row)
-            found[each] = None if entity is None else _Kept(entity, len(row.state))
+            found[each] = _Kept(known_of_row(row), len(row.state))
         return found
 
     def apply(self, state: SpeculativeState) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ledger.storage import Run, Storage, runner
-from tests.support.ledger.stored_story import long_story, story, write
+from tests.support.ledger.stored_story import line_written_twice, long_story, story, write
 from tollgate.actors.ledger.book.chain import hash_of
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY
@@ -73,6 +73,19 @@ def test_thousands_of_entries_with_checkpoints_are_sound(run: Run) -> None:
         report = await verified(storage)
         assert len(report.findings) == 1
         assert "the checkpoint at entry 2046 of book" in report.findings[0]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("payments", [0, 2_100])
+def test_a_line_that_was_written_twice_is_found(run: Run, payments: int) -> None:
+    """In the piece of the journal that has the first, and in a later one."""
+
+    async def scenario(storage: Storage) -> None:
+        await write(await storage.store(), line_written_twice(payments))
+        report = await verified(storage)
+        (finding,) = report.findings
+        assert "takes the place of what an earlier entry wrote (M1)" in finding
 
     run(scenario)
 

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tollgate.actors.ledger.book.entities import Entity, entity_of_row, head_of_row
+from tollgate.actors.ledger.book.entities import Entity, head_of_row, known_of_row
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import OrderEffect, execute, needs, rows
 from tollgate.actors.ledger.law.commands import (
@@ -19,7 +19,7 @@ from tollgate.actors.ledger.law.commands import (
     ReserveMerchant,
 )
 from tollgate.actors.ledger.law.outcomes import Refusal
-from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, KeyRow
+from tollgate.actors.ledger.law.rows import MEMBERSHIP, Commit, EntityRow, Entry, HeadRow, KeyRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import (
     DIRECTORY,
@@ -86,9 +86,14 @@ class Books:
         return None if row is None else head_of_row(row)
 
     def entity(self, entity: EntityId) -> Entity | None:
-        found = (row for (_, _, known), row in self.tables.items() if known == entity)
-        entities = (entity_of_row(row) for row in found)
-        return next((entity for entity in entities if entity is not None), None)
+        return next(
+            (
+                known_of_row(row)
+                for (kind, _, known), row in self.tables.items()
+                if known == entity and kind != MEMBERSHIP
+            ),
+            None,
+        )
 
     def attempt(
         self, book: BookId, command: Command, app: EntityId = NOBODY, **options: Any

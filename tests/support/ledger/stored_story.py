@@ -10,9 +10,10 @@ from unittest.mock import patch
 from tests.support.ledger import books as memory_books
 from tests.support.ledger.books import EUR, FREE, Books, open_shop
 from tests.support.ledger.story import tell
-from tollgate.actors.ledger.law.commands import Command
+from tollgate.actors.ledger.book.machine import OrderEffect, execute, rows
+from tollgate.actors.ledger.law.commands import Capture, Command, Import
 from tollgate.actors.ledger.law.rows import Commit
-from tollgate.actors.ledger.law.values import Currency, EntityId, Pricing
+from tollgate.actors.ledger.law.values import OPERATOR, Currency, EntityId, Pricing
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 BATCH = 64
@@ -34,6 +35,26 @@ def long_story(payments: int) -> tuple[Commit, ...]:
         shop.captured(500)
         for number in range(payments):
             shop.authorised(100 + number)
+    return tuple(commits)
+
+
+@lru_cache
+def line_written_twice(payments: int) -> tuple[Commit, ...]:
+    """A merchant whose first line was imported again after this many payments, by a book that did
+    not know of it."""
+    with _recorded() as commits:
+        shop = open_shop(EUR, FREE)
+        transaction = shop.authorised(1_000)
+        shop.capture(transaction, 300)
+        (line,) = (each["id"] for each in shop.lines)
+        for _ in range(payments):
+            shop.authorised(100)
+        command = Import(Capture(transaction, 300, None, "", None, None), line)
+        order = shop.books.order(shop.book, command, OPERATOR)
+        known = {transaction: shop.transaction(transaction), line: None}
+        step = execute(shop.books.head(shop.book), known, order, shop.books.now_ms)
+        assert isinstance(step, OrderEffect)
+        shop.books.commit(rows(order, step))
     return tuple(commits)
 
 

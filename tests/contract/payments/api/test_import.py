@@ -128,6 +128,16 @@ def test_ids_in_use_are_left_alone(api: PaymentsApi, fixtures: str) -> None:
     assert found["id"] == line
 
 
+def test_a_line_of_the_same_merchant_is_not_written_again(api: PaymentsApi, fixtures: str) -> None:
+    load(api, fixtures)
+    line = api.act(SHOP, TRANSACTION, "captures", amount=10)["trail"][-1]["lineId"]
+    assert fields_of(load(api, fixtures.replace("560fd97b7973ff3d2362a78e", line))) == ["id"]
+    merchant = done(api.call("GET", f"/merchants/{MERCHANT}", SHOP))["merchant"]
+    lines = api.listed(f"/merchants/{MERCHANT}/lines", SHOP)
+    assert len(lines) == COUNTS["lines"] + 1
+    assert merchant["balance"] == sum(each["balance"] for each in lines)
+
+
 @pytest.mark.parametrize(
     ("body", "field", "why"),
     [

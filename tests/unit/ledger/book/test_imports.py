@@ -137,6 +137,19 @@ def test_an_id_that_cannot_be_given_is_refused(given: EntityId, why: str) -> Non
     assert len(found.log) == entries
 
 
+@pytest.mark.parametrize("what", ["a line", "an event", "the merchant"])
+def test_an_id_that_is_only_read_is_taken_too(what: str) -> None:
+    found = with_transaction()
+    found.do(BOOK, Import(CAPTURE, LINE), OPERATOR)
+    event = next(entity for kind, _, entity in found.tables if kind == "event")
+    given = {"a line": LINE, "an event": event, "the merchant": EntityId(BOOK)}[what]
+    for command in (CAPTURE, Refund(TRANSACTION, 10, ""), PayOut(10, "")):
+        refused = refusal(found.attempt(BOOK, Import(command, given), OPERATOR))
+        assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "id")
+    (line,) = found.documents("line", BOOK)
+    assert line["balance"] == found.document("merchant", BOOK)["balance"] == 400
+
+
 def test_what_the_law_refuses_is_refused_in_an_import_too() -> None:
     found = with_transaction()
     too_much = replace(CAPTURE, amount=1_001)

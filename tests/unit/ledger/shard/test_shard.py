@@ -7,8 +7,9 @@ import pytest
 
 from tests.support.ledger.books import FREE, Books, authorise, open_shop
 from tests.support.ledger.shard import Writer, authorised, capture, quiet, run, void
-from tollgate.actors.ledger.law.commands import Refund
+from tollgate.actors.ledger.law.commands import Import, Refund
 from tollgate.actors.ledger.law.outcomes import Done, Refusal, RefusalReason
+from tollgate.actors.ledger.law.values import OPERATOR, EntityId
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 
 # Durable, then told
@@ -100,6 +101,34 @@ def test_the_last_state_is_written_once() -> None:
 
 
 # Once
+
+
+@pytest.mark.parametrize("how", ["one after the other", "in one batch", "while it is written"])
+def test_a_line_is_imported_once(how: str) -> None:
+    line = EntityId("560fd97a7973ff3d2362a78d")
+
+    async def scenario(writer: Writer) -> None:
+        transaction = await authorised(writer)
+        first, second = (
+            writer.order(Import(capture(transaction, 100), line), OPERATOR) for _ in range(2)
+        )
+        if how == "in one batch":
+            done, refused = await writer.ask(first, second)
+        elif how == "while it is written":
+            writer.store.disk.clear()
+            asked = writer.asked(first)
+            await quiet()
+            asked_again = writer.asked(second)
+            await quiet()
+            writer.store.disk.set()
+            (done,), (refused,) = await asked, await asked_again
+        else:
+            (done,), (refused,) = await writer.ask(first), await writer.ask(second)
+        assert isinstance(done, Done)
+        assert isinstance(refused, Refusal)
+        assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, "id")
+
+    run(scenario)
 
 
 def test_asking_again_with_the_operation_gives_the_same_answer() -> None:
