@@ -69,7 +69,7 @@ class ClientBounds:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """`is_asked`: a call with it is in flight, or got lost; `is_uncertain`: one got lost.
+    """`is_asked`: a call with it leaves, is in flight, or got lost; `is_uncertain`: one got lost.
     `is_impatient`: a timer runs that ends its wait if the shard is still lost then. `since_s`: of
     the loop's time."""
 
@@ -148,6 +148,10 @@ class LedgerClient:
             if not batch:
                 return
             lane.calls += 1
+            for waiter in batch:
+                # Not in the task, which begins a turn of the loop later: a timer that is due
+                # before it does would say that nothing was done.
+                waiter.is_asked = True
             task = asyncio.get_running_loop().create_task(self._ask(lane, batch))
             lane.tasks.add(task)
             task.add_done_callback(lane.tasks.discard)
@@ -164,8 +168,12 @@ class LedgerClient:
         return batch
 
     async def _ask(self, lane: _Lane, batch: list[_Waiter]) -> None:
-        for waiter in batch:
-            waiter.is_asked = True
+        batch = [waiter for waiter in batch if not waiter.answer.done()]
+        if not batch:
+            # Nobody waits any more; and of the shard, nothing was learnt.
+            lane.calls -= 1
+            self._send(lane)
+            return
         answers: list[OrderOutcome] = [Indefinite("no answer")] * len(batch)
         try:
             answers = await lane.connection.call([waiter.order for waiter in batch])

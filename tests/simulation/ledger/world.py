@@ -35,8 +35,9 @@ from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, BookId, EntityI
 from tollgate.actors.ledger.shard.client import ClientBounds, LedgerClient
 from tollgate.actors.ledger.shard.routing import ShardMap
 
-# More patient than the API's, so that orders are asked again through whole restarts.
-CLIENT_BOUNDS = ClientBounds(waiting_max=32, batch_max=4, backoff_max_s=1.0, patience_s=10.0)
+# As patient as the API's; or more, so that orders are asked again through whole restarts.
+PATIENT = ClientBounds(waiting_max=32, batch_max=4, backoff_max_s=1.0, patience_s=10.0)
+SHIPPED = replace(PATIENT, patience_s=ClientBounds().patience_s)
 SUPERVISED_EVERY_S = 0.1
 RESTART_S = 0.5
 THINKING_S = 0.3
@@ -106,7 +107,7 @@ class World:
     def _client(self, clock: JumpingClock) -> LedgerClient:
         lines = [Line(self._finder(name), self._chance, NONE) for name in self._shards.names]
         self._lines += lines
-        return LedgerClient(lines, clock, CLIENT_BOUNDS)
+        return LedgerClient(lines, clock, self._chance.choice((PATIENT, PATIENT, SHIPPED)))
 
     def _finder(self, name: str) -> Callable[[], Process]:
         return lambda: self._current[name]

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -216,6 +217,24 @@ def test_an_order_that_was_given_up_before_it_was_sent_never_is() -> None:
             "operation-1",
             "operation-3",
         }
+
+    run(scenario)
+
+
+def test_an_order_is_not_sent_in_the_turn_in_which_its_wait_ends() -> None:
+    """A loop that was busy finds two timers due at once: one sends, the other one gives up."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        line = Line(UNSENT, DONE)
+        hurried = replace(order(), deadline_ms=100)
+        asked = asyncio.create_task(client(line).execute([hurried]))
+        await asyncio.sleep(0.02)
+        loop.now_s = 0.2
+        assert not isinstance((await asked)[0], Done)
+        await asyncio.sleep(1)
+        assert line.calls == [["operation-1"]]
 
     run(scenario)
 
