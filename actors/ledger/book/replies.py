@@ -1,14 +1,18 @@
 """The documents that answer a command once it is done (the table of part A).
 
 A document in a reply is the very text of the row that the next read returns (T9). Apps are answered
-without their key, which the books never see: the API, which made it, adds it.
+without their key, which the books never see: the API, which made it, adds it, and takes out the
+salt by which it makes it again.
 
 What an order changed tells its reply, whatever the order was: so a verification makes it again from
 the entries, and compares it with what is stored for replays (F5).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
+
+from msgspec.json import decode
 
 from tollgate.actors.ledger.book.documents import JsonDocument, processing_document, text_of
 from tollgate.actors.ledger.law.commands import (
@@ -17,7 +21,10 @@ from tollgate.actors.ledger.law.commands import (
     ChangeMerchant,
     ChangeWebhook,
     Command,
+    CreateApp,
     InviteUser,
+    RecoverApp,
+    RotateKey,
 )
 from tollgate.actors.ledger.law.events import (
     AppAdded,
@@ -57,7 +64,7 @@ EMPTY = b""
 def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
     """The reply to a command that led to `events` and `rows`; to none, when all was so already."""
     if events:
-        return reply_about(events, rows)
+        return _salted(reply_about(events, rows), command)
     match command:
         case InviteUser():
             return _MEMBER_ALREADY
@@ -108,6 +115,16 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return _CHANGED
         case event:
             assert_never(event)
+
+
+def _salted(reply: Done, command: Command) -> Done:
+    """The salt is no member of the document, and in no entry: it is worth something only as long as
+    the reply is kept."""
+    if not isinstance(command, CreateApp | RotateKey | RecoverApp) or not command.salt:
+        return reply
+    document = decode(reply.body, type=dict[str, dict[str, str]])
+    document["app"]["salt"] = command.salt
+    return replace(reply, body=_body(document))
 
 
 def _body(document: JsonDocument) -> bytes:

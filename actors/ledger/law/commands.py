@@ -25,12 +25,14 @@ from tollgate.actors.ledger.law.values import (
 @dataclass(frozen=True, slots=True)
 class CreateApp:
     """Into the directory. `key_digest` is HMAC-SHA-256 of the key (part G), `recovery_digest` that
-    of the recovery code, or empty; never the key or the code."""
+    of the recovery code, or empty; never the key or the code. `salt`: kept with the reply, by
+    which the sender makes the key again for a repetition; of all commands that bring a key."""
 
     name: str
     key_digest: str
     key_last4: str
     recovery_digest: str = ""
+    salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class RotateKey:
     app: EntityId
     key_digest: str
     key_last4: str
+    salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class RecoverApp:
     key_digest: str
     key_last4: str
     recovery_digest: str = ""
+    salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,10 @@ class SecretGenerator:
     def request_id(self) -> str:
         return secrets.token_hex(16)
 
+    def salt(self) -> str:
+        """A text that no caller chooses, for what is derived from their idempotency keys."""
+        return secrets.token_hex(16)
+
     def public_key(self) -> str:
         """A merchant's public key."""
         return new_public_key()

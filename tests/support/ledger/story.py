@@ -124,7 +124,7 @@ def _administer(shop: Shop) -> None:
     shop.do(AddWebhook("https://hooks.example/5", "sealed", ("transaction.captured",), False))
     for number in (2, 3):
         shop.books.do(DIRECTORY, RotateKey(shop.app, f"rotated-{number}", "cd34"), shop.app)
-    shop.books.do(DIRECTORY, RecoverApp(shop.app, "recovery", "recovered", "ef56"))
+    shop.books.do(DIRECTORY, RecoverApp(shop.app, "recovery", "recovered", "ef56", salt="5a17"))
     again = RecoverApp(shop.app, "", "reissued", "gh78", "another recovery")
     shop.books.do(DIRECTORY, again, OPERATOR)
 

@@ -8,6 +8,7 @@ from tollgate.serve.payments.api.bodies.readers import (
     BODY_BYTES_MAX,
     FORM,
     FORM_FIELDS_MAX,
+    FORM_STEPS_MAX,
     NAME_SHOWN_MAX,
     NO_BODY,
     QUERY_FIELDS_MAX,
@@ -123,3 +124,16 @@ def test_long_names_are_cut_short_where_they_are_repeated() -> None:
     with pytest.raises(BadRequest) as refused:
         read_body(FORM, name + b"=1&" + name + b"=2")
     assert len(refused.value.errors[0].field) == NAME_SHOWN_MAX + 1
+
+
+def test_a_form_has_so_many_levels_over_all_its_names() -> None:
+    deep = "[x]" * 49  # 50 levels, with the name before them
+    fields = FORM_STEPS_MAX // 50
+    form = "&".join(f"a{number}{deep}=1" for number in range(fields))
+    assert len(read_body(FORM, form.encode()).fields) == fields
+    with pytest.raises(BadRequest) as refused:
+        read_body(FORM, f"{form}&b=1".encode())
+    (error,) = refused.value.errors
+    assert error.message == (
+        f"the names of its fields have more than {FORM_STEPS_MAX} levels together"
+    )

@@ -21,6 +21,8 @@ BODY_BYTES_MAX = 1024 * 1024
 FORM_FIELDS_MAX = 1_000
 QUERY_FIELDS_MAX = 50
 FORM_NAME_LENGTH_MAX = 1_024
+# Of all names of a form or a query together: a[b][] has three.
+FORM_STEPS_MAX = 4_000
 NAME_SHOWN_MAX = 100
 FORM = "application/x-www-form-urlencoded"
 
@@ -73,9 +75,15 @@ def read_form(text: bytes, fields_max: int) -> dict[str, object]:
     if len(pairs) > fields_max or (pairs and b"&" in pairs[-1]):
         raise BadRequest(FieldError("", f"there are more than {fields_max} fields"))
     root: dict[str, object] = {}
+    steps = 0
     for pair in pairs:
         name, _, value = pair.partition(b"=")
-        _put(root, _path(_decoded(name)), _decoded(value))
+        path = _path(_decoded(name))
+        steps += len(path)
+        if steps > FORM_STEPS_MAX:
+            why = f"the names of its fields have more than {FORM_STEPS_MAX} levels together"
+            raise BadRequest(FieldError("", why))
+        _put(root, path, _decoded(value))
     return root
 
 

@@ -17,7 +17,7 @@ from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbidden
 from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, encode_json, under
 from tollgate.serve.payments.api.router import Access, Route
-from tollgate.serve.payments.secrets.keys import StoredKey
+from tollgate.serve.payments.secrets.key_issue import KeyIssue, KeyPurpose, issue_keys
 
 ANONYMOUS_KEY_LENGTH_MIN = 20
 # Of callers without credentials: a name of the longest, each character percent-encoded.
@@ -41,24 +41,36 @@ async def create_app(context: ApiContext, call: Call) -> Reply:
             )
         )
     scope = (call.address, given) if given else ()
-    key, code = context.secrets.app_key(*scope), context.secrets.recovery_code(*scope)
-    stored, recovery = context.digests.stored(key), context.digests.stored(code).digest
-    command = CreateApp(wanted.name, stored.digest, stored.last4, recovery)
+    issue = issue_keys(context.secrets, KeyPurpose.CREATION, scope)
+    stored = context.digests.stored(issue.made.key)
+    recovery = context.digests.stored(issue.made.code).digest
+    command = CreateApp(wanted.name, stored.digest, stored.last4, recovery, issue.salt)
     idempotency_key = sha256("\n".join(scope).encode()).hexdigest() if scope else ""
     done = await context.execute(call, DIRECTORY, command, body, idempotency_key=idempotency_key)
-    return with_key(done, key, code)
+    return with_key(done, issue, has_code=await _has_code(context, done, issue))
+
+
+async def _has_code(context: ApiContext, done: Done, issue: KeyIssue) -> bool:
+    """True if the app has the code that the reply would show. Replies of before there were salts
+    can be those of before there were codes."""
+    app = decode(done.body, type=dict[str, dict[str, str]])["app"]
+    salt = app.get("salt", "")
+    if salt == issue.salt or salt:
+        return True
+    found = entity_of_row(await context.entities.row("app", app["id"]))
+    assert isinstance(found, App), "an app's row holds an app"
+    return found.recovery == context.digests.stored(issue.shown(salt).code).digest
 
 
 async def rotate_app_key(context: ApiContext, call: Call) -> Reply:
     app = await _own(context, call)
     given = call.idempotency_key
-    key = context.secrets.app_key(app.id, given) if given else context.secrets.app_key()
-    stored: StoredKey = context.digests.stored(key)
-    done = await context.execute(
-        call, DIRECTORY, RotateKey(app.id, stored.digest, stored.last4), await call.body()
-    )
+    issue = issue_keys(context.secrets, KeyPurpose.ROTATION, (app.id, given) if given else ())
+    stored = context.digests.stored(issue.made.key)
+    command = RotateKey(app.id, stored.digest, stored.last4, issue.salt)
+    done = await context.execute(call, DIRECTORY, command, await call.body())
     context.authentication.forget()
-    return with_key(done, key)
+    return with_key(done, issue)
 
 
 async def list_app_keys(context: ApiContext, call: Call) -> Reply:
@@ -95,13 +107,14 @@ async def _own(context: ApiContext, call: Call) -> App:
     return app
 
 
-def with_key(done: Done, key: str, code: str = "") -> Reply:
+def with_key(done: Done, issue: KeyIssue, *, has_code: bool = False) -> Reply:
     """The books never see a key or a recovery code, so they are put into the reply here, for the
     only time."""
     body = decode(done.body, type=dict[str, dict[str, str]])
-    body["app"]["key"] = key
-    if code:
-        body["app"]["recoveryCode"] = code
+    shown = issue.shown(body["app"].pop("salt", ""))
+    body["app"]["key"] = shown.key
+    if has_code:
+        body["app"]["recoveryCode"] = shown.code
     return done_reply(done, encode_json(body))
 
 

@@ -92,6 +92,7 @@ async def change_merchant(context: ApiContext, call: Call) -> Reply:
 
 
 async def invite_user(context: ApiContext, call: Call) -> Reply:
+    """Anybody can open a live merchant: strangers hear of it when the operator has approved it."""
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
     email = context.read(body, UserInvite).email
@@ -100,7 +101,7 @@ async def invite_user(context: ApiContext, call: Call) -> Reply:
     )
     done = await context.execute(call, merchant.id, InviteUser(email), body)
     is_member = decode(done.body, type=dict[str, bool])["isMember"]
-    if not is_member and not done.is_replay:
+    if not is_member and not done.is_replay and await context.is_approved(merchant):
         by = await _name(context, "app", call.caller.app)
         to = await _name(context, "merchant", merchant.id)
         context.invitations.send(Invitation(email, to, by, merchant.is_test))

@@ -18,6 +18,7 @@ from tollgate.serve.payments.api.rejections import NotFound
 from tollgate.serve.payments.api.replies import Reply
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.api.routes.apps import with_key
+from tollgate.serve.payments.secrets.key_issue import KeyPurpose, issue_keys
 
 
 async def recover_app(context: ApiContext, call: Call) -> Reply:
@@ -29,26 +30,26 @@ async def recover_app(context: ApiContext, call: Call) -> Reply:
     # Nobody's idempotency keys are everybody's: the code tells one caller's from another's.
     given = call.idempotency_key
     scope = (app, presented, given) if given else ()
-    key = context.secrets.app_key(*scope)
-    stored = context.digests.stored(key)
-    command = RecoverApp(app, presented, stored.digest, stored.last4)
+    issue = issue_keys(context.secrets, KeyPurpose.RECOVERY, scope)
+    stored = context.digests.stored(issue.made.key)
+    command = RecoverApp(app, presented, stored.digest, stored.last4, salt=issue.salt)
     own = sha256("\n".join(scope).encode()).hexdigest() if scope else ""
     done = await context.execute(call, DIRECTORY, command, body, idempotency_key=own)
     context.authentication.forget()
-    return with_key(done, key)
+    return with_key(done, issue)
 
 
 async def reissue_app_key(context: ApiContext, call: Call) -> Reply:
     """By the operator, who has made sure of the owner in another way. The recovery code is new as
     well: whoever had the key may have had that."""
     app, given = _app(call), call.idempotency_key
-    scope = (app, given) if given else ()
-    key, code = context.secrets.app_key(*scope), context.secrets.recovery_code(*scope)
-    stored, recovery = context.digests.stored(key), context.digests.stored(code).digest
-    command = RecoverApp(app, "", stored.digest, stored.last4, recovery)
+    issue = issue_keys(context.secrets, KeyPurpose.REISSUE, (app, given) if given else ())
+    stored = context.digests.stored(issue.made.key)
+    recovery = context.digests.stored(issue.made.code).digest
+    command = RecoverApp(app, "", stored.digest, stored.last4, recovery, issue.salt)
     done = await context.execute(call, DIRECTORY, command, await call.body())
     context.authentication.forget()
-    return with_key(done, key, code)
+    return with_key(done, issue, has_code=True)
 
 
 def _app(call: Call) -> EntityId:

@@ -183,6 +183,17 @@ def test_a_repeated_invitation_sends_no_second_letter(
     assert len(api.invitations.sent) == 1
 
 
+def test_strangers_hear_of_a_live_merchant_once_it_is_approved(api: PaymentsApi, shop: App) -> None:
+    live = api.new_merchant(shop, test=False)
+    path = f"/merchants/{live['id']}/users"
+    done(api.call("POST", path, shop, json={"email": "one@example.com"}))
+    assert [user["email"] for user in api.listed(path, shop)] == ["one@example.com"]
+    assert api.invitations.sent == []
+    api.approve(live)
+    done(api.call("POST", path, shop, json={"email": "two@example.com"}))
+    assert [letter.email for letter in api.invitations.sent] == ["two@example.com"]
+
+
 @pytest.mark.parametrize("body", [{}, {"email": "shop"}, {"email": None}, {"email": ["a@b.c"]}])
 def test_an_invitation_needs_an_address(
     api: PaymentsApi, shop: App, merchant: Merchant, body: dict[str, object]

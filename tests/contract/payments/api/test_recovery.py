@@ -1,8 +1,15 @@
 """A key that was lost or stolen is replaced by the recovery code, or by the operator."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.payments.api import ABSENT, OPERATOR_KEY, App, PaymentsApi, done, fields_of
+from tollgate.actors.ledger.law.commands import CreateApp
+from tollgate.actors.ledger.law.outcomes import Done, TurnedAway
+from tollgate.actors.ledger.storage.operation_expiry import KEPT_MS, forget_operations
+
+TICKET = {"Idempotency-Key": "ticket-4711"}
 
 
 def created(api: PaymentsApi) -> tuple[App, str]:
@@ -108,3 +115,53 @@ def test_the_older_key_hears_of_the_newer(api: PaymentsApi) -> None:
         f"{newer.key[-4:]}; created=2026-01-01T00:00:00.001Z"
     )
     assert "tollgate-newer-key" not in api.call("GET", "/me", newer).headers
+
+
+def test_nobody_knows_beforehand_which_key_another_makes(api: PaymentsApi) -> None:
+    """A thief's rotation, the owner's recovery and the operator's reissue by the same text."""
+    owner, code = created(api)
+    path = f"/apps/{owner.id}/keys"
+    stolen = done(api.call("POST", path, owner, headers=TICKET))["app"]["key"]
+    recovered = recover(api, owner.id, code, **TICKET)
+    path = f"/operator/apps/{owner.id}/keys"
+    reissued = done(api.call("POST", path, OPERATOR_KEY, headers=TICKET))["app"]["key"]
+    assert len({owner.key, stolen, recovered.key, reissued}) == 4
+    assert works(api, App(owner.id, reissued))
+    assert not works(api, App(owner.id, stolen))
+    assert not works(api, recovered)
+
+
+def test_no_key_comes_back(api: PaymentsApi) -> None:
+    """The same request, once the reply to the first is forgotten, makes another key."""
+    owner, _ = created(api)
+    path = f"/apps/{owner.id}/keys"
+    first, again = (api.call("POST", path, owner, headers=TICKET) for _ in range(2))
+    assert first.content == again.content
+    api.clock.advance(KEPT_MS / 1_000 + 1)
+    assert api.runner.run(forget_operations(api.database, api.context.now_ms))
+    key = done(first)["app"]["key"]
+    later = done(api.call("POST", path, App(owner.id, key), headers=TICKET))["app"]["key"]
+    assert later != key
+    assert works(api, App(owner.id, later))
+
+
+def test_replies_of_before_there_were_salts_are_repeated(api: PaymentsApi) -> None:
+    """Their keys follow from the idempotency key alone; a code is shown if the app has it."""
+    secrets, digests = api.context.secrets, api.context.digests
+    headers = {"Idempotency-Key": "0123456789-0123456789"}
+    with_code = {"Idempotency-Key": "0123456789-9876543210"}
+    for given, has_code in ((headers, False), (with_code, True)):
+        scope = (api.address, given["Idempotency-Key"])
+        key, code = secrets.app_key(*scope), secrets.recovery_code(*scope)
+        stored, recovery = digests.stored(key), digests.stored(code).digest
+        before = CreateApp("", stored.digest, stored.last4, recovery if has_code else "")
+        api.ledger.instead = [TurnedAway(1)]
+        assert api.call("POST", "/apps", headers=given).status_code == 503
+        order = replace(api.ledger.orders[-1], command=before)
+        (made,) = api.runner.run(api.ledger.execute([order]))
+        assert isinstance(made, Done)
+        assert b"salt" not in made.body
+        shown = done(api.call("POST", "/apps", headers=given))["app"]
+        assert shown["key"] == key
+        assert works(api, App(shown["id"], key))
+        assert shown.get("recoveryCode") == (code if has_code else None)
