@@ -4,6 +4,8 @@
     the operation's reply           is the one that the entry's event and rows make again
     an operation without an entry   has a reply to an order that found everything as it should be
 
+Fingerprints of requests are not compared: no entry says them.
+
 A reply is stored as it was given. A release that shows a document with other members leaves older
 replies as they are, so members that only one of the two has are passed over; what both have is the
 same, and so is what the document is about.
@@ -52,13 +54,12 @@ class _Stored(NamedTuple):
 
 
 class OperationAudit:
-    """Of all books, entry by entry. `oldest_ms`: the time of the oldest operation that is kept, of
-    which others of the same millisecond may be forgotten already; None when none is kept."""
+    """Of all books, entry by entry. `since_ms`: entries after this time must have an operation."""
 
-    def __init__(self, found: Tables, scratch: Tables, oldest_ms: int | None) -> None:
+    def __init__(self, found: Tables, scratch: Tables, since_ms: int) -> None:
         self._found = found
         self._scratch = scratch
-        self._oldest_ms = oldest_ms
+        self._since_ms = since_ms
         wanted = among(found.dialect, operations.c.operation, "wanted")
         self._wanted = query(found.dialect, select(operations).where(wanted))
         self._remember = upsert(scratch.dialect, _seen, "operation")
@@ -110,7 +111,7 @@ class OperationAudit:
             entry = made[0].entry
             if (row := kept.get(entry.operation)) is not None:
                 findings += _faults(row, made)
-            elif self._oldest_ms is not None and entry.at_ms > self._oldest_ms:
+            elif entry.at_ms > self._since_ms:
                 findings.append(
                     f"entry {entry.seq} of book {entry.book}: what became of its operation "
                     f"{entry.operation} is not kept (F5)"

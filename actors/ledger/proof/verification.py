@@ -48,6 +48,7 @@ from tollgate.actors.ledger.storage.connections.connection import Connection, tr
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import query
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.operation_expiry import PROMISED_MS, newest_entry_ms
 from tollgate.actors.ledger.storage.reading.journal import JournalReader
 
 # Entries gone through, of how many.
@@ -58,14 +59,19 @@ REBUILT = (schema.heads, schema.entities, schema.memberships, schema.keys)
 
 
 async def verify_all(
-    database: Database, progress: ReportProgress, series: AnchorSeries | None = None
+    database: Database,
+    progress: ReportProgress,
+    now_ms: int,
+    series: AnchorSeries | None = None,
 ) -> VerificationReport:
     """Everything, from the first entry on; with a series, what was anchored elsewhere as well.
 
+    `now_ms` says which operations may be forgotten: those of entries older than is promised.
     Raises StorageDown, StorageError.
     """
     async with database.report() as found, empty_tables() as expected:
-        return await _Verification(database.dialect, found, expected, progress).run(series)
+        verification = _Verification(database.dialect, found, expected, progress)
+        return await verification.run(now_ms, series)
 
 
 @asynccontextmanager
@@ -103,8 +109,8 @@ class _Verification:
         self._book: BookId | None = None
         self._audit = BookAudit()
 
-    async def run(self, series: AnchorSeries | None) -> VerificationReport:
-        await self._go_through_journal(series)
+    async def run(self, now_ms: int, series: AnchorSeries | None) -> VerificationReport:
+        await self._go_through_journal(now_ms, series)
         for table in REBUILT:
             await self._compare(table)
         totals = await self._totals()
@@ -117,11 +123,11 @@ class _Verification:
             findings_count=self._findings.count,
         )
 
-    async def _go_through_journal(self, series: AnchorSeries | None) -> None:
+    async def _go_through_journal(self, now_ms: int, series: AnchorSeries | None) -> None:
         dialect, connection = self._found.dialect, self._found.connection
         total = await _count_entries(dialect, connection)
-        oldest_ms = await _oldest_operation(dialect, connection)
-        operations = OperationAudit(self._found, self._expected, oldest_ms)
+        since_ms = await _operations_since(dialect, connection, now_ms)
+        operations = OperationAudit(self._found, self._expected, since_ms)
         await operations.prepare()
         anchors = AnchorAudit(await kept_anchors(connection, dialect), series, self._expected)
         self._add(await anchors.begin())
@@ -219,7 +225,13 @@ async def _count_entries(dialect: Dialect, connection: Connection) -> int:
     return int(count[0] or 0)
 
 
-async def _oldest_operation(dialect: Dialect, connection: Connection) -> int | None:
-    """The time of the oldest operation: what came until then may have been forgotten."""
+async def _operations_since(dialect: Dialect, connection: Connection, now_ms: int) -> int:
+    """The time after which every entry's operation must be kept, in ms (F5).
+
+    None of those that are promised may be missing, whatever else is kept. Before them the oldest
+    are forgotten first, so none is missing after the oldest that is kept.
+    """
+    newest_ms = await newest_entry_ms(dialect, connection) or 0
+    promised_ms = max(now_ms, newest_ms) - PROMISED_MS
     oldest = await query(dialect, select(func.min(schema.operations.c.at_ms))).first(connection)
-    return None if oldest[0] is None else int(oldest[0])
+    return promised_ms if oldest[0] is None else min(promised_ms, int(oldest[0]))

@@ -96,7 +96,7 @@ def verify(recent: bool, anchors: Path | None, keys: tuple[str, ...], is_json: b
         with progress_bar("books" if recent else "entries") as step:
             if recent:
                 return await verify_recent(database, step)
-            return await verify_all(database, step, series)
+            return await verify_all(database, step, _now_ms(), series)
 
     report = _with_storage(verified)
     print_report(report, as_json=is_json)
@@ -199,7 +199,7 @@ def restore(source: Path) -> None:
                     database, records, lambda count: step(count, None), marks
                 )
         with progress_bar("entries verified") as step:
-            return done, await verify_all(database, step)
+            return done, await verify_all(database, step, _now_ms())
 
     done, report = _with_storage(restored, upgrades=True)
     click.echo(f"restored {done.entries} entries of {report.books} books")

@@ -121,10 +121,10 @@ def test_verification_finds_the_anchors_in_the_journal(run: Run) -> None:
         # The story is told on the first day of the year.
         for day in (date(2025, 12, 31), DAY, date(2026, 1, 2)):
             await anchor_day(database, day, START_MS + 9 * DAY_MS)
-        assert (await verify_all(database, lambda *_: None)).is_sound
+        assert (await verify_all(database, lambda *_: None, START_MS)).is_sound
         writing = await storage.writing()
         await writing.run("UPDATE anchors SET books = 2 WHERE day = '2026-01-02'")
-        report = await verify_all(database, lambda *_: None)
+        report = await verify_all(database, lambda *_: None, START_MS)
         assert [line[:24] for line in report.findings] == ["the anchor of 2026-01-02"]
 
     run(scenario)
@@ -143,7 +143,7 @@ def test_recent_entries_are_sound(run: Run) -> None:
         await write(await storage.store(), story())
         report = await recent(storage)
         assert report.findings == ()
-        full = await verify_all(await storage.database(), lambda *_: None)
+        full = await verify_all(await storage.database(), lambda *_: None, START_MS)
         assert report == full
 
     run(scenario)

@@ -64,7 +64,7 @@ def test_books_move_from_sqlite_to_postgresql(
     async def sound(storage: Storage) -> None:
         connection = await storage.writing()
         await connection.run("DELETE FROM anchors")
-        assert (await verify_all(await storage.database(), lambda *_: None)).findings == ()
+        assert (await verify_all(await storage.database(), lambda *_: None, NOW_MS)).findings == ()
 
     runner(there)(sound)
 
@@ -81,7 +81,7 @@ def test_a_restored_ledger_goes_on(ledger_url: str, archive: LedgerArchive, tmp_
         connection = await storage.writing()
         await connection.run("DELETE FROM anchors")
         await write(await storage.store(), commits[half:])
-        report = await verify_all(await storage.database(), lambda *_: None)
+        report = await verify_all(await storage.database(), lambda *_: None, NOW_MS)
         assert report.findings == ()
         assert report.entries == sum(len(commit.entries) for commit in commits)
 

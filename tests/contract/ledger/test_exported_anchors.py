@@ -76,7 +76,7 @@ def verified(
     async def verify() -> VerificationReport:
         database = await open_database(url)
         try:
-            return await verify_all(database, lambda *_: None, series)
+            return await verify_all(database, lambda *_: None, now_ms, series)
         finally:
             await database.close()
 
@@ -94,7 +94,7 @@ def forged(url: str, tmp_path: Path, change: Change) -> str:
                 kept = await kept_anchors(connection, real.dialect)
             for each in kept:
                 await anchor_day(false, date.fromisoformat(each.day), SETTLED_MS + 9 * DAY_MS)
-            return await verify_all(false, lambda *_: None)
+            return await verify_all(false, lambda *_: None, SETTLED_MS)
         finally:
             await real.close()
             await false.close()

@@ -11,8 +11,10 @@ from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY
 from tollgate.actors.ledger.proof.findings import VerificationReport
 from tollgate.actors.ledger.proof.verification import verify_all
+from tollgate.actors.ledger.storage.operation_expiry import PROMISED_MS
 
 ENTRIES = sum(len(commit.entries) for commit in story())
+NOW_MS = max(entry.at_ms for commit in story() for entry in commit.entries)
 # The first merchant's.
 BOOK = next(head.book for commit in story() for head in commit.heads if head.book != DIRECTORY)
 
@@ -22,10 +24,10 @@ def run(ledger_url: str) -> Run:
     return runner(ledger_url)
 
 
-async def verified(storage: Storage) -> VerificationReport:
+async def verified(storage: Storage, now_ms: int = NOW_MS) -> VerificationReport:
     seen: list[tuple[int, int]] = []
     report = await verify_all(
-        await storage.database(), lambda done, total: seen.append((done, total))
+        await storage.database(), lambda done, total: seen.append((done, total)), now_ms
     )
     assert [done for done, _ in seen[-1:]] == ([report.entries] if report.entries else [])
     return report
@@ -175,6 +177,14 @@ CHANGES = {
         "DELETE FROM operations WHERE operation = 'operation-9'",
         "what became of its operation operation-9 is not kept",
     ),
+    "the oldest operation": (
+        "DELETE FROM operations WHERE at_ms = (SELECT min(at_ms) FROM operations)",
+        "what became of its operation operation-1 is not kept",
+    ),
+    "all operations": (
+        "DELETE FROM operations",
+        "what became of its operation operation-1 is not kept",
+    ),
     "an amount in a reply": (
         reply_with('"capturedAmount":3333', '"capturedAmount":3330'),
         f"operation operation-5 of book {BOOK}: its stored reply is not what",
@@ -260,6 +270,19 @@ def test_a_journal_that_was_written_anew_from_one_entry_on_is_found_by_its_table
         await writing.run("COMMIT")
         report = await verified(storage)
         assert any(f"table heads: {book} differs" in line for line in report.findings)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+def test_operations_that_nobody_may_ask_about_any_more_may_be_forgotten(run: Run) -> None:
+    """By the clock, too: books in which nothing was written since are as sound as before."""
+
+    async def scenario(storage: Storage) -> None:
+        await write(await storage.store(), story())
+        await change(storage, "DELETE FROM operations")
+        assert (await verified(storage, NOW_MS + PROMISED_MS)).findings == ()
+        assert not (await verified(storage, NOW_MS + PROMISED_MS - 1)).is_sound
 
     run(scenario)
 
