@@ -53,17 +53,19 @@ def status(is_json: bool) -> None:
             click.echo(f"  {problem}")
     if letters and not is_json:
         click.echo(f"  {letters} letters wait to be sent, in {outbox_folder(data)}")
-    if rates is not None and rates.warning and record is not None and not is_json:
-        click.echo(f"  {rates.warning}")
+    if rates is not None and rates.note and record is not None and not is_json:
+        click.echo(f"  {rates.note}")
     sys.exit({"healthy": 0, "down": 3}.get(state, 1))
 
 
 @dataclass(frozen=True, slots=True)
 class RatesStatus:
-    """The age of the exchange rates, for programs; and for people, when it matters."""
+    """The age of the exchange rates, for programs; and for people, what there is to tell: no
+    alarm, since rates that are old are good enough for test merchants, and a Tollgate may have no
+    others."""
 
     document: dict[str, object]
-    warning: str = ""
+    note: str = ""
 
 
 def _rates(settings: Settings) -> RatesStatus:
@@ -78,12 +80,12 @@ def _rates(settings: Settings) -> RatesStatus:
     age_days = (now_ms - table.until_ms + age_max_ms) // DAY_MS
     is_old = now_ms >= table.until_ms
     document = {"file": str(file), "dated": table.dated, "ageDays": age_days, "isTooOld": is_old}
-    warning = (
-        f"exchange rates are dated {table.dated}, too old for live merchants: renew {file}"
+    note = (
+        f"exchange rates of {table.dated} are for test merchants; live ones need newer in {file}"
         if is_old
         else ""
     )
-    return RatesStatus(document, warning)
+    return RatesStatus(document, note)
 
 
 def _state(record: RunRecord, settings: Settings) -> tuple[str, list[str]]:

@@ -2,6 +2,7 @@
 
 Both name two currencies: `currency` is that of `amount`, `fundingCurrency` that of `balance` and
 `fee`. A line by itself leaves the latter to its merchant; a file of lines may be read without it.
+New columns go to the end: there are readers that count them.
 
 A spreadsheet runs what begins with = + - @ or a tab as a formula. Texts that do get an apostrophe
 in front; numbers are ours and stay numbers.
@@ -18,7 +19,7 @@ from tollgate.actors.ledger.law.values import Currency
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 COLUMNS = (
     *("id", "created", "kind", "transactionId", "currency", "amount"),
-    *("fundingCurrency", "balance", "fee", "description", "test"),
+    *("balance", "fee", "description", "test", "fundingCurrency"),
 )
 KINDS = ("capture", "refund", "dispute", "payout")
 
@@ -60,8 +61,8 @@ def csv_row(document: str, funding: Currency) -> bytes:
     return _row(
         (
             *(line.id, line.created, line.kind, line.transaction),
-            *(line.amount.currency, line.amount.amount, funding, line.balance, line.fee),
-            *(without_formula(line.description), "yes" if line.test else "no"),
+            *(line.amount.currency, line.amount.amount, line.balance, line.fee),
+            *(without_formula(line.description), "yes" if line.test else "no", funding),
         )
     )
 

@@ -6,21 +6,27 @@
     sort               `id` or `-id`, over what the bounds say
     filter[name]       `transactionId`, `test`, `successful`, as far as the list knows them
 
+A name that is near to one of these is a misspelt one, and refused: without its `before` a client
+would read the first page for ever. Others pass, since clients add some of their own.
+
 Bounds are compared by value: clients make them from dates, and no entity need have them. An empty
 value is as good as none, and so is `null` for an id.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.constraints import flag
+from tollgate.serve.payments.api.bodies.readers import NAME_SHOWN_MAX
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 
 LIMIT_MAX = 1_000
+PARAMETERS = ("limit", "before", "after", "sort", "filter")
 # Of an id: some clients write an absent one as the text of their null.
 ABSENT = ("", "null")
 _LIMIT = re.compile(r"[0-9]{1,9}")
@@ -39,6 +45,7 @@ def read_list_query(query: Mapping[str, object], filters: frozenset[str]) -> Lis
     """The page that a query asks for; `filters`: those that this list knows. Raises BadRequest."""
     errors: list[FieldError] = []
     page = _page(query, errors)
+    errors += _misspelt(query)
     given = _filters(query, filters, errors)
     wanted = ListFilter(
         transaction=_id(given.get("transactionId"), "filter.transactionId", errors),
@@ -70,6 +77,14 @@ def _limit(query: Mapping[str, object], errors: list[FieldError]) -> int:
     if not 1 <= number <= LIMIT_MAX:
         errors.append(FieldError("limit", f"must be a whole number from 1 to {LIMIT_MAX}"))
     return number
+
+
+def _misspelt(query: Mapping[str, object]) -> Iterator[FieldError]:
+    for name in query:
+        shown = name[:NAME_SHOWN_MAX]
+        near = get_close_matches(shown, PARAMETERS, n=1)
+        if near and name not in PARAMETERS:
+            yield FieldError(shown, f"is unknown; did you mean {near[0]}?")
 
 
 def _filters(

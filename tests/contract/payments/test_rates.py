@@ -4,6 +4,8 @@ import json
 import logging
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from tests.support.payments.api import REFERENCE, TABLES
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.law.values import Currency, Rate
 from tollgate.serve.commands.status import status
+from tollgate.serve.node.run_record import RunRecord, write_record
 from tollgate.serve.payments.reference.exchange_rates import RateFile
 
 EUR, USD = Currency("EUR"), Currency("USD")
@@ -113,3 +116,15 @@ def test_status_tells_how_old_the_rates_are(tmp_path: Path) -> None:
     file.write_text("version: 1")
     assert "base is missing" in told(tmp_path)["exchangeRates"]["problem"]
     assert "exchangeRates" not in told(tmp_path, PAYMENTS_ENABLED="false")
+
+
+def test_status_sounds_no_alarm_where_only_test_merchants_may_be(tmp_path: Path) -> None:
+    """A fresh Tollgate has the shipped table, and nothing about it is to be mended."""
+    supervisor = [sys.executable, "-c", "input()", "tollgate.serve.node.supervisor"]
+    with subprocess.Popen(supervisor, stdin=subprocess.PIPE) as process:
+        write_record(str(tmp_path), RunRecord(process.pid, SystemClock().now_s()))
+        environment = {"TOLLGATE_DATA": str(tmp_path), "PAYMENTS_CONFIG": str(TABLES)}
+        output = CliRunner().invoke(status, env=environment).output
+        process.communicate(b"\n")
+    assert "exchange rates of 2025-01-01 are for test merchants; live ones need newer in" in output
+    assert "too old" not in output

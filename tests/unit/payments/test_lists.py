@@ -78,12 +78,25 @@ def test_a_merchant_is_told_apart_from_the_filters_of_the_store() -> None:
         ("limit=5&filter[colour]=red", ["filter.colour"]),
         ("limit=5&filter[merchantId]=x", ["filter.merchantId"]),
         ("before=x&after=y&sort=z", ["before", "after", "sort", "limit"]),
+        (f"limit=1&befor={OLD}", ["befor"]),
+        ("limit=1&Sort=id&filters[test]=yes", ["Sort", "filters"]),
     ],
 )
 def test_every_field_that_is_wrong_is_named(query: str, fields: list[str]) -> None:
     with pytest.raises(BadRequest) as refused:
         asked(query)
     assert [error.field for error in refused.value.errors] == fields
+
+
+def test_a_misspelt_parameter_is_told_the_right_one() -> None:
+    with pytest.raises(BadRequest) as refused:
+        asked(f"limit=1&befor={OLD}")
+    assert refused.value.errors[0].message == "is unknown; did you mean before?"
+
+
+def test_parameters_of_a_client_s_own_pass() -> None:
+    """Such as those that keep caches away, and what other services page by."""
+    assert asked("limit=1&_=1767225600&page=2&offset=10&order=asc&fields=id").page == PageBounds(1)
 
 
 @pytest.mark.parametrize(

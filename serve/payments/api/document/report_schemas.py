@@ -96,12 +96,12 @@ class EventSchema(ReplyBody):
 
 
 class AuditEntrySchema(ReplyBody):
-    """`appId` null: without credentials."""
+    """`appId` null: without credentials; `operator`: one of the operator's calls."""
 
     seq: Annotated[int, Field(ge=1)]
     created: Moment
     type: str
-    appId: str | None
+    appId: Id | Literal["operator"] | None
     keyLast4: str | None
     address: str | None
     requestId: str | None

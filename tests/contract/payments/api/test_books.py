@@ -90,6 +90,9 @@ def test_exports_name_the_currency_of_each_amount(
     (line,) = api.listed(f"{here}/lines", shop)
     text = api.call("GET", f"{here}/lines.csv", shop).text
     (row,) = csv.DictReader(io.StringIO(text))
+    assert text.splitlines()[0] == (  # a column stays where it is; new ones go to the end
+        "id,created,kind,transactionId,currency,amount,balance,fee,description,test,fundingCurrency"
+    )
     assert (row["currency"], row["amount"]) == ("EUR", "500")
     assert (row["fundingCurrency"], int(row["balance"])) == ("DKK", line["balance"])
     exported = json.loads(api.call("GET", f"{here}/lines.ndjson", shop).text)
