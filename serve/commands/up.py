@@ -16,6 +16,7 @@ from tollgate.serve.node.environment import completed_environment, node_environm
 from tollgate.serve.node.orphan_processes import end_orphans
 from tollgate.serve.node.ports import free_port, port_conflicts
 from tollgate.serve.node.run_record import RunRecord, running
+from tollgate.serve.node.socket_folder import exposures
 from tollgate.serve.payments.secrets.key_files import load_operator_key
 from tollgate.serve.payments.secrets.master_secret import SecretFileError
 from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
@@ -50,6 +51,8 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
         _refuse(error.errors)
     for warning in settings.warnings:
         click.echo(f"tollgate: warning: {warning}", err=True)
+    if exposed := list(exposures(settings.process.data)):
+        _refuse(exposed)
     already = running(settings.process.data)
     if already is not None:
         _refuse(

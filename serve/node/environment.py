@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tollgate.actors.kernel.atomic_file import create_file
 from tollgate.serve.node.haproxy import write_program
-from tollgate.serve.node.socket_folder import socket_folder
+from tollgate.serve.node.socket_folder import private_folder, socket_folder
 from tollgate.serve.settings import Settings
 
 LATENCY_BUCKETS_MS = "0.25,0.5,1,2,5,10,25,50,100,500,2000"
@@ -19,8 +19,7 @@ def node_environment(settings: Settings) -> dict[str, str]:
     """The variables for a node with these settings, to be added to the process environment."""
     process = settings.process
     data = Path(process.data).resolve()
-    haproxy = socket_folder(process.data) / "haproxy"
-    haproxy.mkdir(mode=0o700, exist_ok=True)
+    haproxy = private_folder(socket_folder(process.data) / "haproxy")
     return {
         "TOLLGATE_DATA": str(data),
         "RAY_AUTH_MODE": "token",

@@ -32,7 +32,7 @@ from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.parenthood import end_with_parent
 from tollgate.serve.node.ray_sessions import remove_old_sessions
 from tollgate.serve.node.run_record import RunRecord, write_record
-from tollgate.serve.node.socket_folder import socket_folder
+from tollgate.serve.node.socket_folder import ray_folder, socket_folder
 from tollgate.serve.node.workers.origin import start_origin
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, rate_limit_actors
 from tollgate.serve.settings import Settings, process_environment
@@ -86,7 +86,8 @@ class Node:
     def _start_ray(self) -> None:
         process = self._settings.process
         folder = socket_folder(process.data)
-        remove_old_sessions(folder / "ray")
+        sessions = ray_folder(folder)
+        remove_old_sessions(sessions)
         # Before anything of Ray runs in this process.
         sys.executable = str(start_origin(folder))
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
@@ -101,7 +102,7 @@ class Node:
             logging_level=logging.WARNING,
             # Serve talks much at its start; the processes' logs are files below the data folder.
             log_to_driver=False,
-            _temp_dir=str(folder / "ray"),
+            _temp_dir=str(sessions),
         )
 
     def _deploy(self) -> tuple[RateLimitActors, DeploymentHandle[Any]]:

@@ -25,7 +25,7 @@ from tollgate.actors.ratelimit.watching.actor import rule_sets, start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.socket_folder import socket_folder
+from tollgate.serve.node.socket_folder import private_folder, socket_folder
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.debug.port import DebugPort
 from tollgate.serve.ratelimit.front_process import FrontProcess
@@ -210,7 +210,6 @@ def _front(settings: Settings, service: Service) -> Front:
     if settings.reasons_for_grpcio and grpc.front is GrpcFront.AUTO:
         names = " and ".join(map(settings.spelled, settings.reasons_for_grpcio))
         LOG.warning("gRPC is served by grpcio, a slower front with more bounds, for %s", names)
-    sockets = socket_folder(settings.process.data) / "sockets"
-    sockets.mkdir(mode=0o700, exist_ok=True)
+    sockets = private_folder(socket_folder(settings.process.data) / "sockets")
     tuning = NativeTuning(socket_dir=sockets, io_threads=grpc.io_threads)
     return make_front(settings.grpc_front, listen, service, tuning)

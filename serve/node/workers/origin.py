@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from struct import Struct
 from typing import NoReturn
 
 from tollgate.actors.kernel.atomic_file import replace_file
@@ -36,6 +37,8 @@ PENDING_MAX = 128
 REQUEST_BYTES_MAX = 1024 * 1024
 REQUEST_WITHIN_S = 5.0
 STANDARD_FILES = 3
+# pid, uid, gid (struct ucred, unix(7)).
+_PEER = Struct("iII")
 
 
 def inherited_environment(pid: int) -> dict[str, str]:
@@ -57,6 +60,7 @@ def start_origin(folder: Path) -> Path:
     address.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(address))
+        address.chmod(0o600)  # (nobody connects before it listens)
         listener.listen(PENDING_MAX)
         # No collection writes to what is shared, and no text is written twice.
         gc.collect()
@@ -115,30 +119,47 @@ def _be_the_origin(listener: socket.socket) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # (the kernel clears away who has ended)
     while True:
         connection, _ = listener.accept()
-        with connection:
-            try:
-                connection.settimeout(REQUEST_WITHIN_S)
-                asked = _received(connection)
-                pid = os.fork()
-                if pid == 0:
-                    listener.close()
-                    connection.close()
-                    _be_a_worker(asked)
-                for file in asked.files:
-                    os.close(file)
-                connection.sendall(str(pid).encode())
-            except (OSError, ValueError) as error:
-                sys.stderr.write(f"a worker was not forked: {error}\n")
+        asked = None
+        try:
+            with connection:
+                asked = _forked(connection)
+        except (OSError, TypeError, ValueError) as error:
+            sys.stderr.write(f"a worker was not forked: {error}\n")
+        if asked is not None:
+            listener.close()
+            _be_a_worker(asked)
 
 
-def _received(connection: socket.socket) -> Request:
-    part, files, _, _ = socket.recv_fds(connection, REQUEST_BYTES_MAX, STANDARD_FILES)
-    parts = [part]
-    while part:
-        part = connection.recv(REQUEST_BYTES_MAX)
-        parts.append(part)
-    words, environment, folder = json.loads(b"".join(parts))
-    return Request(words, environment, folder, files)
+def _forked(connection: socket.socket) -> Request | None:
+    """Answers a request with a fork: in the fork, the request; in the origin, None, and no file of
+    the request stays open, whatever becomes of it."""
+    connection.settimeout(REQUEST_WITHIN_S)
+    _refuse_strangers(connection)
+    pid, files = -1, list[int]()
+    try:
+        part, files, _, _ = socket.recv_fds(connection, REQUEST_BYTES_MAX, STANDARD_FILES)
+        parts = [part]
+        while part:
+            part = connection.recv(REQUEST_BYTES_MAX)
+            parts.append(part)
+        words, environment, folder = json.loads(b"".join(parts))
+        pid = os.fork()
+        if pid == 0:
+            return Request(words, environment, folder, files)
+        connection.sendall(str(pid).encode())
+    finally:
+        if pid != 0:
+            for file in files:
+                os.close(file)
+    return None
+
+
+def _refuse_strangers(connection: socket.socket) -> None:
+    """Raises PermissionError for a peer of another user than this process's."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    _, user, _ = _PEER.unpack(credentials)
+    if user != os.getuid():
+        raise PermissionError(f"uid {user} asked for it")
 
 
 def _be_a_worker(asked: Request) -> NoReturn:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -162,6 +163,27 @@ def test_without_the_origin_a_worker_starts_by_itself(node: Node) -> None:
         assert asked.stdin is not None
         asked.stdin.close()
         assert asked.wait(10) == 7
+
+
+def test_nobody_else_reaches_the_origin(node: Node) -> None:
+    assert (node.program.parent / "origin.sock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("request_", [b"{", b"5", b"[1]", b'"'], ids=str)
+def test_a_request_that_breaks_leaves_no_file_open(node: Node, request_: bytes) -> None:
+    origin = node.origin
+    until(lambda: origin.name() == "tollgate-origin", "it takes requests")
+    before = origin.num_fds()
+    for _ in range(3):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(node.program.parent / "origin.sock"))
+            socket.send_fds(connection, [request_], [0, 1, 2])
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(100) == b"", "nobody was forked"
+    until(lambda: origin.num_fds() <= before, "its files are closed")
+    asked, found = worker(node)
+    with asked:
+        assert found["is_forked"] is True
 
 
 def test_everything_else_is_run_by_the_interpreter(node: Node) -> None:
