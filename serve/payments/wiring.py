@@ -96,7 +96,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     uses = KeyUses(SqlKeyUses(database), clock)
     deliveries, box = SqlDeliveryStore(database), WebhookSecretSealer(secret)
     post = open_mailer(settings.mail, settings.process.data, clock)
-    targets = _targets(settings)
+    targets = webhook_targets(settings)
     sender = WebhookSender(targets, settings.webhooks.timeout_s)
     tollgate = version("tollgate")
     caller = WebhookCaller(sender, box, clock, f"Tollgate/{tollgate}")
@@ -142,7 +142,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     )
 
 
-def _targets(settings: Settings) -> WebhookTargets:
+def webhook_targets(settings: Settings) -> WebhookTargets:
     """Test merchants may be on the loopback of a Tollgate that nobody else can call (part D)."""
     own = settings.webhooks
     live = TargetPolicy(own.allows_http, own.allows_private)

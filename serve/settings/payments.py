@@ -98,8 +98,8 @@ class WebhookSettings:
     allows_loopback: bool = setting(
         "WEBHOOK_ALLOW_LOOPBACK",
         boolean,
-        "true",
-        "webhooks of test merchants may be on the loopback, while HOST is",
+        "false",
+        "for development: webhooks of test merchants may be on the loopback, while HOST is",
     )
     timeout_s: float = setting(
         "WEBHOOK_TIMEOUT", duration("100ms", "1m"), "10s", "longest wait for a webhook's answer"

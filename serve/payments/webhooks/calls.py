@@ -14,7 +14,7 @@ import secrets
 import ssl
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tollgate.actors.ledger.delivery.batches import CallResult
@@ -35,6 +35,10 @@ SIGNATURE_LENGTH_MAX = 1_024
 SIGNATURE_HEADER = "Tollgate-Signature"
 EVENT_HEADER = "Tollgate-Event"
 ROLLOVER_MS = 24 * 3_600_000
+LOOPBACK_TERMS = (
+    "; one on the loopback is for test merchants, where WEBHOOK_ALLOW_LOOPBACK=true, in calls from "
+    "that machine"
+)
 _SECRET_PREFIX = "whsec_"
 
 
@@ -43,7 +47,10 @@ def webhook_url(value: object, policy: TargetPolicy, field: str = "url") -> str 
     if not isinstance(value, str):
         return FieldError(field, TargetRefusal.NOT_WEB.value)
     refusal = target_refusal(value, policy)
-    return value if refusal is None else FieldError(field, refusal.value)
+    if refusal is None:
+        return value
+    is_loopback = target_refusal(value, replace(policy, allows_loopback=True)) is None
+    return FieldError(field, f"{refusal.value}{LOOPBACK_TERMS if is_loopback else ''}")
 
 
 @dataclass(frozen=True, slots=True)

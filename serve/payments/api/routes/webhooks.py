@@ -45,11 +45,13 @@ async def create_webhook(context: ApiContext, call: Call) -> Reply:
 def _targets(context: ApiContext, call: Call, merchant: CachedMerchant) -> TargetPolicy:
     """Where a webhook of this merchant may be, as far as this caller may say.
 
-    A test merchant's may be on the loopback of a Tollgate that serves the loopback alone. Anybody
-    can make a test merchant, but there the anybody is somebody on this machine, who can reach its
-    ports without our help. Callers from elsewhere, whom a proxy or a replica's own port let in,
-    would gain by it: they are refused by the address that they come from and the headers that
-    proxies add. Names that merely lead to the loopback are refused when they are dialled.
+    A test merchant's may be on the loopback of a Tollgate that serves the loopback alone, where the
+    operator says that it is a machine for development. Anybody can make a test merchant, but there
+    the anybody is somebody on this machine, who can reach its ports without our help. Callers from
+    elsewhere, whom a proxy or a replica's own port let in, would gain by it: they are refused by
+    the address that they come from and the headers that proxies add. A proxy that adds none cannot
+    be told from a local caller, which is why it takes the operator's word. Names that merely lead
+    to the loopback are refused when they are dialled.
     """
     if not merchant.is_test:
         return context.targets.live

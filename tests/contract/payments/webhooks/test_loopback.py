@@ -9,6 +9,8 @@ from tests.support.payments.api import App, PaymentsApi, done, fields_of
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.asgi import Dispatcher
 from tollgate.serve.payments.webhooks.calls import WebhookTargets
+from tollgate.serve.payments.wiring import webhook_targets
+from tollgate.serve.settings import Settings
 
 Merchant = dict[str, Any]
 URL = {"url": "https://example.com/hook"}
@@ -85,4 +87,37 @@ def test_names_and_numbers_of_the_loopback_are_one(
     api: PaymentsApi, shop: App, path: str, host: str
 ) -> None:
     for scheme in ("http", "https"):
-        assert fields_of(api.call("POST", path, shop, json={"url": f"{scheme}://{host}/"}))
+        answer = api.call("POST", path, shop, json={"url": f"{scheme}://{host}/"})
+        assert fields_of(answer) == ["url"]
+        assert "WEBHOOK_ALLOW_LOOPBACK=true" in answer.text, "the refusal names the setting"
+
+
+def test_no_other_refusal_names_the_setting(api: PaymentsApi, shop: App, path: str) -> None:
+    for url in ("http://example.com/", "https://10.0.0.1/", "http://user@localhost/"):
+        answer = api.call("POST", path, shop, json={"url": url})
+        assert fields_of(answer) == ["url"]
+        assert "WEBHOOK_ALLOW_LOOPBACK" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_allowed"),
+    [
+        ({"HOST": "127.0.0.1"}, False),
+        ({"HOST": "127.0.0.1", "WEBHOOK_ALLOW_LOOPBACK": "true"}, True),
+        ({"WEBHOOK_ALLOW_LOOPBACK": "true"}, False),
+        (
+            {
+                "HOST": "127.0.0.1",
+                "WEBHOOK_ALLOW_LOOPBACK": "true",
+                "PAYMENTS_TRUST_FORWARDED_FOR": "true",
+            },
+            False,
+        ),
+    ],
+)
+def test_the_operator_says_that_a_machine_is_for_development(
+    environment: dict[str, str], is_allowed: bool
+) -> None:
+    targets = webhook_targets(Settings.from_environment(environment))
+    assert targets.test.allows_loopback is is_allowed
+    assert not targets.live.allows_loopback
