@@ -14,12 +14,14 @@ numbers are judged by this one rule; what a name leads to is judged again when i
 import re
 from enum import Enum
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 # Judgements of so many hosts are remembered.
 HOSTS_MAX = 4_096
 # Longer texts are no IPv4 addresses, however they are written.
 ADDRESS_LENGTH_MAX = 64
+# (HAProxy counts connections by the same: `serve/node/haproxy.py`)
+CALLER_NETWORK_BITS = 64
 
 Address = IPv4Address | IPv6Address
 
@@ -85,6 +87,21 @@ def is_loopback(address: Address) -> bool:
     """Tells whether an address is this machine's own, for nobody else to reach."""
     inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (inner or address).is_loopback
+
+
+def network_of(address: str) -> str:
+    """The network by which callers are counted: an IPv4 address itself, also inside of an IPv6 one
+    (RFC 4291, 2.5.5.2); of another IPv6 address the /64, all of which is one subscriber's (RFC
+    6177). A text that is no address stays."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(IPv6Network((found, CALLER_NETWORK_BITS), strict=False))
 
 
 def address_of(host: str) -> Address | None:

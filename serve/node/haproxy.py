@@ -50,10 +50,11 @@ s|^( *)timeout client .*$|\1timeout client @SILENCE@s\n\1timeout http-request \
 # The address of HAProxy's peer, behind whatever headers of that name a caller sends.
 s|^( *)option httplog$|&\n\1option forwardfor header X-Tollgate-Peer|
 
-# No address takes all connections; small bodies are complete before a replica hears of them.
+# No address, in IPv6 no /64 (`public_addresses.network_of`), takes all connections; small bodies
+# are complete before a replica hears of them.
 /^frontend http_frontend$/,/^ *bind /s|^( *)bind .*$|&\
 \n\1stick-table type ipv6 size 100k expire @SILENCE@s store conn_cur\
-\n\1tcp-request connection track-sc0 src\
+\n\1tcp-request connection track-sc0 src,ipmask(32,64)\
 \n\1tcp-request connection reject if {{ sc0_conn_cur gt @CONNECTIONS@ }}\
 \n\1http-request wait-for-body time @REQUEST@s unless {{ path_beg {STREAMED} }}|
 

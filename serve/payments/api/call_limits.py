@@ -1,9 +1,10 @@
 """Limits of calls to the API, counted by Tollgate's own rate limiter (parts D and G).
 
 Every call asks once, before any side effect, with a descriptor for each thing it counts against:
-app, merchant, address. The rules are `configs/payments/limits.yaml`. One process counts for itself;
-several count in the partitions, and the questions of calls that come together travel together. When
-the counters do not answer, calls pass: a limit protects the service, it must not be what stops it.
+app, merchant, address (in IPv6 its /64). The rules are `configs/payments/limits.yaml`. One process
+counts for itself; several count in the partitions, and the questions of calls that come together
+travel together. When the counters do not answer, calls pass: a limit protects the service, it must
+not be what stops it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,6 +29,7 @@ from tollgate.actors.ratelimit.rules.descriptors import (
 )
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.net.public_addresses import network_of
 from tollgate.serve.payments.api.rejections import TooMany
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import WireReply
@@ -73,17 +75,17 @@ def per_merchant(merchant: str, *, is_test: bool, is_write: bool) -> Entries:
 
 def per_address(address: str) -> Entries:
     """The descriptor of creating an app."""
-    return (("call", "apps"), ("address", address))
+    return (("call", "apps"), ("address", network_of(address)))
 
 
 def per_public_key(key: str, address: str) -> Entries:
     """The descriptor of a payment by a public key."""
-    return (("call", "payments"), ("key", key), ("address", address))
+    return (("call", "payments"), ("key", key), ("address", network_of(address)))
 
 
 def payments_per_address(address: str) -> Entries:
     """The descriptor of payments by whatever key, counted before their bodies are read."""
-    return (("call", "payments"), ("address", address))
+    return (("call", "payments"), ("address", network_of(address)))
 
 
 def invitations_per_merchant(merchant: str) -> Entries:
@@ -93,7 +95,7 @@ def invitations_per_merchant(merchant: str) -> Entries:
 
 def invitations_per_address(address: str) -> Entries:
     """The descriptor of invitations that come from an address."""
-    return (("call", "invitations"), ("address", address))
+    return (("call", "invitations"), ("address", network_of(address)))
 
 
 def webhook_tests_per_merchant(merchant: str) -> Entries:
@@ -103,7 +105,7 @@ def webhook_tests_per_merchant(merchant: str) -> Entries:
 
 def webhook_tests_per_address(address: str) -> Entries:
     """The descriptor of test events that are asked for from an address."""
-    return (("call", "webhook_tests"), ("address", address))
+    return (("call", "webhook_tests"), ("address", network_of(address)))
 
 
 def load_limits(file: Path) -> RuleSet:

@@ -60,11 +60,13 @@ def replica() -> Iterator[int]:
 
 
 @contextmanager
-def haproxy(folder: Path, backends: list[BackendConfig], limits: CallerLimits) -> Iterator[str]:
+def haproxy(
+    folder: Path, backends: list[BackendConfig], limits: CallerLimits, host: str = "127.0.0.1"
+) -> Iterator[str]:
     """The address of a HAProxy as Serve starts it, with these backends."""
     folder.mkdir(exist_ok=True)
     port = free_port()
-    options = HTTPOptions(host="127.0.0.1", port=port)
+    options = HTTPOptions(host=host, port=port)
     state = str(folder / "server-state")
     config = HAProxyConfig(
         socket_path=str(folder / "admin.sock"),
@@ -82,15 +84,15 @@ def haproxy(folder: Path, backends: list[BackendConfig], limits: CallerLimits) -
     command = [write_program(folder, limits), "-db", "-f", file]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         try:
-            until(lambda: accepts(port) or process.poll() is not None, "HAProxy listens")
-            yield f"http://127.0.0.1:{port}"
+            until(lambda: accepts(host, port) or process.poll() is not None, "HAProxy listens")
+            yield f"http://{host}:{port}"
         finally:
             process.kill()
 
 
-def accepts(port: int) -> bool:
+def accepts(host: str, port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port)).close()
+        socket.create_connection((host.strip("[]"), port)).close()
     except OSError:
         return False
     return True
@@ -159,6 +161,24 @@ def test_silent_connections_of_one_address_leave_room_for_others(
             assert is_answered(address)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(("host", "key"), [("[::1]", "::"), ("127.0.0.1", "::ffff:127.0.0.1")])
+def test_connections_are_counted_by_address_and_in_ipv6_by_network(
+    tmp_path: Path, replica: int, host: str, key: str
+) -> None:
+    with (
+        haproxy(tmp_path, [app(replica)], PATIENT, host) as address,
+        httpx.Client() as caller,
+        socket.socket(socket.AF_UNIX) as admin,
+    ):
+        assert caller.get(address).status_code == 200
+        admin.connect(str(tmp_path / "admin.sock"))
+        admin.sendall(b"show table http_frontend\n")
+        with admin.makefile() as told:
+            table = told.read()
+    assert f"key={key} " in table
+    assert table.count("key=") == 1
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from tollgate.serve.catalog_auth.rules.exposure.addresses import registrable_domain
-from tollgate.serve.net.public_addresses import Exposure, exposure_of
+from tollgate.serve.net.public_addresses import Exposure, exposure_of, network_of
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,21 @@ def test_public_hosts_expose_nothing(host: str) -> None:
 )
 def test_where_an_owners_names_end(host: str, domain: str) -> None:
     assert registrable_domain(host) == domain
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:0:1::1", "2001:db8:0:1::/64"),
+        ("2001:DB8:0:1:ffff:ffff:ffff:ffff", "2001:db8:0:1::/64"),
+        ("2001:db8:0:2::1", "2001:db8:0:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+        ("unknown", "unknown"),
+        ("9" * 64, "9" * 64),
+    ],
+)
+def test_callers_are_counted_by_what_one_of_them_has(address: str, network: str) -> None:
+    assert network_of(address) == network
