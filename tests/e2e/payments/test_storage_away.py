@@ -15,6 +15,10 @@ from tests.support.waiting import until
 
 # The figure is 1 s, on a quiet machine.
 ANSWER_WITHIN_S = 5.0
+# A shard hears of it by an order. Where a call ends earlier, at the reading of its key, none comes.
+AWAY = {
+    f"payments: the books cannot be {what} at this moment" for what in ("read", "read or written")
+}
 
 
 def told(tollgate: TollgateProcess) -> tuple[int, dict[str, Any]]:
@@ -52,9 +56,8 @@ def test_storage_that_is_away_is_said_to_be_and_used_again(start_tollgate: Start
                 until(lambda: told(tollgate)[0] == 1, "status says that something is wrong")
                 status = told(tollgate)[1]
                 assert status["state"] == "unhealthy"
-                assert status["problems"] == [
-                    "payments: the books cannot be read or written at this moment"
-                ]
+                (problem,) = status["problems"]
+                assert problem in AWAY
             finally:
                 server.start()
             until(lambda: capture(1).status_code == 201, "captures go on")
