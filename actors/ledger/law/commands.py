@@ -154,7 +154,7 @@ class Authorise:
 class Capture:
     """`rate` None when the transaction is in the funding currency; `flat_rate` likewise for the
     merchant's flat fee; both are looked up before the command is made, and kept with the entry.
-    `table`: where; None for rates that are never too old."""
+    `table`: where `rate` was; None for one that is never too old."""
 
     transaction: EntityId
     amount: int
@@ -186,8 +186,7 @@ class SaveCard:
 
 @dataclass(frozen=True, slots=True)
 class OpenDispute:
-    """`dispute_rate`: for the dispute fee, None when it is in the funding currency. `table`: as of
-    a capture."""
+    """`dispute_rate`: for the dispute fee, None when it is in the funding currency."""
 
     transaction: EntityId
     amount: int
@@ -195,7 +194,6 @@ class OpenDispute:
     reason_title: str
     due_ms: int
     dispute_rate: Rate | None
-    table: RateTable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
         return refused
     funding = case.merchant.currency
     price = case.merchant.pricing.dispute
-    fee = in_funding(case, price, command.dispute_rate, command.table, "dispute")
+    fee = in_funding(case, price, command.dispute_rate, None, "dispute")
     if isinstance(fee, Refusal):
         return fee
     takings = lots.take_from_lots(transaction.lots, command.amount)

@@ -103,7 +103,7 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
         return exchanged
     worth, how = exchanged
     pricing = case.merchant.pricing
-    flat = in_funding(case, pricing.flat, command.flat_rate, command.table, "pricing.flat")
+    flat = in_funding(case, pricing.flat, command.flat_rate, None, "pricing.flat")
     if isinstance(flat, Refusal):
         return flat
     line, own, later = case.ids(3)
@@ -206,8 +206,9 @@ def in_funding(
     case: Case, price: Price, rate: Rate | None, table: RateTable | None, field: str
 ) -> tuple[int, Exchange | None] | Refusal:
     """A price in the merchant's funding currency, and how it was converted, if it had to be: from
-    the exponent that is stamped on it to the one that is stamped on the merchant (M9). A live
-    merchant's is not by rates that are too old (part C, Foreign exchange)."""
+    the exponent that is stamped on it to the one that is stamped on the merchant (M9). `table`: of
+    the rate, which for a live merchant must not be too old; None for a fee, which is converted by
+    the newest rate there is (part C, Foreign exchange)."""
     funding, to_exponent = case.merchant.currency, case.merchant.funding_exponent
     exponent = stamped_exponent(price.currency, price.exponent)
     if price.amount == 0 or (price.currency, exponent) == (funding, to_exponent):

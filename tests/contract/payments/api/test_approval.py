@@ -149,6 +149,17 @@ def test_live_merchants_exchange_by_young_rates_alone(api: PaymentsApi, shop: Ap
     assert (again.status_code, again.content) == (201, captured.content)
 
 
+def test_a_fee_in_another_currency_does_not_wait_for_young_rates(
+    api: PaymentsApi, shop: App
+) -> None:
+    """The shipped fees are in EUR: what this merchant takes is in the currency of its account."""
+    live = api.new_merchant(shop, test=False, currency="DKK")
+    api.approve(live)
+    own = authorised(api, live, "DKK")
+    captured = api.act(shop, own, "captures", amount=100)
+    assert captured["trail"][0]["fee"]["flat"] == 187
+
+
 def test_test_merchants_exchange_out_of_the_box(api: PaymentsApi, shop: App) -> None:
     merchant = api.new_merchant(shop)
     paid = api.pay(merchant, currency="USD")

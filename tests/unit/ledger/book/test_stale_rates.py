@@ -48,16 +48,27 @@ def test_test_merchants_exchange_by_any_rates() -> None:
     assert isinstance(captured(shop, USD), OrderEffect)
 
 
-def test_fees_are_exchanged_by_the_same_law() -> None:
+def test_fees_are_exchanged_by_the_newest_rates_however_old() -> None:
     shop = open_shop(DKK, is_test=False)
     shop.books.now_ms = TABLE.until_ms
     transaction = shop.authorised(10_000, DKK)
     eur = rate(EUR, DKK, 746, 100)
-    refused = shop.refusal(Capture(transaction, 10_000, None, "", None, eur, TABLE))
+    shop.do(Capture(transaction, 10_000, None, "", None, eur, TABLE))
+    shop.do(OpenDispute(transaction, 1_000, 1, "", NOW_MS, eur), OPERATOR)
+    dispute, captured = sorted(shop.lines, key=lambda line: line["balance"])
+    assert captured["fee"] == 186 + 145
+    assert dispute["fee"] == 18_650
+    assert dispute["balance"] == -1_000 - 18_650
+    usd = shop.authorised(100, USD)
+    refused = shop.refusal(Capture(usd, 100, None, "", rate(USD, DKK, 7, 1), eur, TABLE))
+    assert (refused.kind, refused.field) == (RefusalReason.UNCONVERTIBLE, "currency")
+
+
+def test_a_fee_without_any_rate_is_refused() -> None:
+    shop = open_shop(DKK, is_test=False)
+    transaction = shop.authorised(10_000, DKK)
+    refused = shop.refusal(Capture(transaction, 10_000, None, "", None, None, TABLE))
     assert (refused.kind, refused.field) == (RefusalReason.UNCONVERTIBLE, "pricing.flat")
-    shop.do(Capture(transaction, 10_000, None, "", None, eur))
-    dispute = OpenDispute(transaction, 1, 1, "", NOW_MS, eur, TABLE)
-    assert shop.refusal(dispute, OPERATOR).kind is RefusalReason.UNCONVERTIBLE
 
 
 def test_who_says_so_is_kept_with_the_exchange() -> None:
