@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, HeadRow, OperationRow
-from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.law.values import BookId, EntityId, IdempotencyKey
 
 
 class Fenced(Exception):  # noqa: N818 - a state of the world, not a mistake
@@ -109,6 +109,9 @@ class ReadStore(Protocol):
 
     async def trial_balance(self) -> list[tuple[str, str, int]]:
         """(account, currency, sum) over all books; per currency the sums add up to zero (M8)."""
+
+    async def operation(self, key: IdempotencyKey) -> OperationRow | None:
+        """The operation that was done with this idempotency key, while it is kept (F5)."""
 
     def entries(self, book: BookId | None, after_seq: int = 0) -> AsyncIterator[Entry]:
         """Journal entries in order, of one book or of all, with their postings."""

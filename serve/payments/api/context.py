@@ -28,7 +28,7 @@ from tollgate.serve.payments.api.call_limits import CallLimits, per_app, per_mer
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction, EntityCache
 from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
 from tollgate.serve.payments.api.paging import read_list_query
-from tollgate.serve.payments.api.replies import Reply, as_list, under
+from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, under
 from tollgate.serve.payments.api.router import Handler
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
@@ -157,6 +157,16 @@ class ApiContext:
         return await self.commands.give(
             call, book, command, body, is_checked=is_checked, idempotency_key=idempotency_key
         )
+
+    async def first_reply(self, call: Call, book: BookId, body: Body) -> Reply | None:
+        """The reply to the same call, if it was made with its idempotency key before: for calls
+        that are judged by tables which may have changed since. Without a key nothing is read."""
+        if not (key := call.idempotency_key):
+            return None
+        row = await self.store.operation((call.caller.app, book, key))
+        if row is None or row.fingerprint != call.fingerprint(body):
+            return None
+        return done_reply(Done(row.done, row.body, is_replay=True))
 
     async def require_approval(self, merchant: CachedMerchant) -> None:
         """Checks that the merchant may take payments, before a card network hears of one. Raises

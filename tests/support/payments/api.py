@@ -33,7 +33,7 @@ from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
-from tollgate.serve.payments.reference.tables import load_reference
+from tollgate.serve.payments.reference.tables import ReferenceData, load_reference
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
@@ -174,11 +174,11 @@ class PaymentsApi:
         self.context = self._context()
         self.client = self.client_of(payments_application(Dispatcher(self.context), "0.0"))
 
-    def another_process(self) -> httpx.AsyncClient:
+    def another_process(self, reference: ReferenceData = REFERENCE) -> httpx.AsyncClient:
         """A client of a process that has heard of nothing yet, before the same books."""
-        return self.client_of(payments_application(Dispatcher(self._context()), "0.0"))
+        return self.client_of(payments_application(Dispatcher(self._context(reference)), "0.0"))
 
-    def _context(self) -> ApiContext:
+    def _context(self, reference: ReferenceData = REFERENCE) -> ApiContext:
         store = SqlReadStore(self.database)
         digests, generator = KeyDigests(self.secret), SecretGenerator(self.secret)
         sealer = WebhookSecretSealer(self.secret)
@@ -187,10 +187,10 @@ class PaymentsApi:
             store=store,
             entities=EntityCache(store),
             authentication=Authentication(store, digests, uses, self.clock),
-            commands=CommandGateway(self.ledger, generator, self.clock, REFERENCE.errors),
+            commands=CommandGateway(self.ledger, generator, self.clock, reference.errors),
             limits=self.limits,
-            reference=REFERENCE,
-            networks=CardNetworks(SimulatedNetwork(REFERENCE.errors)),
+            reference=reference,
+            networks=CardNetworks(SimulatedNetwork(reference.errors)),
             secrets=generator,
             digests=digests,
             key_uses=uses,

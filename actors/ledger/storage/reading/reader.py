@@ -5,14 +5,15 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, func, select
 
-from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry
-from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry, OperationRow
+from tollgate.actors.ledger.law.values import BookId, EntityId, IdempotencyKey
 from tollgate.actors.ledger.storage.balances import BalanceReader, read_sums, sums
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import QueryStatement, query
 from tollgate.actors.ledger.storage.reading import lists as paging
 from tollgate.actors.ledger.storage.reading.journal import JournalReader
 from tollgate.actors.ledger.storage.reading.rows import ENTITY_COLUMNS, entity_row
+from tollgate.actors.ledger.storage.reading.shard_state import StateReader
 from tollgate.actors.ledger.storage.store import KeyOwner, ListFilter, PageBounds
 from tollgate.actors.ledger.storage.tables import (
     checkpoints,
@@ -35,6 +36,7 @@ class SqlReadStore:
         self._database = database
         self._dialect = dialect
         self._journal = JournalReader(dialect)
+        self._state = StateReader(dialect)
         self._balances = BalanceReader(dialect)
         self._key = query(
             dialect,
@@ -122,6 +124,12 @@ class SqlReadStore:
         async with self._database.report() as connection:
             balances = read_sums(await self._sums.rows(connection))
         return sorted((*account, amount) for account, amount in balances.items())
+
+    async def operation(self, key: IdempotencyKey) -> OperationRow | None:
+        """The operation that was done with this idempotency key, while it is kept (F5)."""
+        async with self._database.reading() as connection:
+            found = await self._state.operations(connection, (), [key])
+        return found[0] if found else None
 
     async def entries(self, book: BookId | None, after_seq: int = 0) -> AsyncIterator[Entry]:
         """Journal entries in order, of one book or of all (by book), with their postings.

@@ -57,6 +57,9 @@ async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
     await context.limits.admit(payments_per_address(call.address))
     body = await call.body()
     merchant = await _merchant(context, call, body.fields.get("key"))
+    shown = _without_number(body)
+    if (told := await context.first_reply(call, merchant.id, shown)) is not None:
+        return told
     network = context.networks.of(is_test=True)
     if isinstance(network, PaymentRefused):
         raise BadRequest(FieldError(network.field, network.message))
@@ -65,8 +68,6 @@ async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
     wanted = context.read(body, SandboxPayment)
     charge = Charge(currency.code, currency.exponent, amount, context.now_ms)
     command = await _authorised(network, card, charge, wanted)
-    # The fingerprint is made of what is ordered: of the card that is its summary.
-    shown = Body({"key": body.fields.get("key"), "order": repr(command)})
     done = await context.execute(call, merchant.id, command, shown)
     if done.kind is DoneKind.MADE:
         made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
@@ -84,6 +85,17 @@ async def _merchant(context: ApiContext, call: Call, key: object) -> CachedMerch
     if not merchant.is_test:
         raise BadRequest(FieldError("key", "is of a live merchant: the sandbox is for test ones"))
     return merchant
+
+
+def _without_number(body: Body) -> Body:
+    """The request as its fingerprint is made of it, which is stored: of the card's number what a
+    summary keeps, and no code."""
+    card = body.fields.get("card")
+    if not isinstance(card, Mapping):
+        return body
+    digits = "".join(filter(str.isdecimal, str(card.get("number"))))
+    kept = {**card, "number": [digits[:6], digits[-4:]], "code": bool(card.get("code"))}
+    return Body({**body.fields, "card": kept})
 
 
 def _money(context: ApiContext, body: Body) -> tuple[CurrencyEntry, int]:
@@ -167,7 +179,6 @@ async def create_sandbox_dispute(context: ApiContext, call: Call) -> Reply:
         reason_title=wanted.reason.title or "Disputed in the sandbox",
         due_ms=context.now_ms + DISPUTE_DAYS * DAY_MS,
         dispute_rate=context.exchange_rate(merchant.pricing.dispute.currency, merchant.currency),
-        table=context.rate_table(),
     )
     return done_reply(await context.execute(call, merchant.id, command, body))
 

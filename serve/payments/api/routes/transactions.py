@@ -32,6 +32,8 @@ async def create_transaction(context: ApiContext, call: Call) -> Reply:
     """From an earlier transaction or a saved card, without its holder."""
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
+    if (told := await context.first_reply(call, merchant.id, body)) is not None:
+        return told
     wanted = context.read(body, TransactionCreate)
     await context.require_approval(merchant)
     source, is_card = _source(wanted)

@@ -1,12 +1,14 @@
 """Idempotency-Key (part D; C2): one effect and the same bytes, however often and whenever."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.payments.api import App, PaymentsApi, done, fields_of
+from tests.support.payments.api import REFERENCE, App, PaymentsApi, done, fields_of
 
 Merchant = dict[str, Any]
+CURRENCIES = REFERENCE.currencies
 KEY = {"Idempotency-Key": "the-key"}
 
 
@@ -140,6 +142,57 @@ def test_a_repeated_payment_by_card_is_one_payment(
     assert again.headers["idempotency-replayed"] == "true"
     other = api.call("POST", "/sandbox/payments", json=body | {"amount": 6}, headers=KEY)
     assert other.status_code == 422
+
+
+def with_other_tables(api: PaymentsApi) -> Any:
+    """A process whose tables have other words for errors, and no currency but deprecated ones."""
+    currencies = {
+        code: replace(each, is_deprecated=True) for code, each in CURRENCIES.by_code.items()
+    }
+    errors = {
+        code: replace(each, error=replace(each.error, message="Other words", text="Other words."))
+        for code, each in REFERENCE.errors.by_code.items()
+    }
+    return api.another_process(
+        replace(
+            REFERENCE,
+            currencies=replace(CURRENCIES, by_code=currencies),
+            errors=replace(REFERENCE.errors, by_code=errors),
+        )
+    )
+
+
+@pytest.mark.parametrize("amount", [5, 666_007])
+def test_a_repeated_transaction_is_not_judged_by_later_tables(
+    api: PaymentsApi, shop: App, merchant: Merchant, paid: str, amount: int
+) -> None:
+    path = f"/merchants/{merchant['id']}/transactions"
+    body = {"transactionId": paid, "currency": "EUR", "amount": amount}
+    first = api.call("POST", path, shop, json=body, headers=KEY)
+    client = with_other_tables(api)
+    again = api.call("POST", path, shop, json=body, headers=KEY, client=client)
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert fields_of(api.call("POST", path, shop, json=body, client=client)) == ["currency"]
+    assert len(api.listed(path, shop)) == 2
+
+
+@pytest.mark.parametrize("test", [{}, {"card": {"status": "expired"}}])
+def test_a_repeated_payment_by_card_is_not_judged_by_later_tables(
+    api: PaymentsApi, merchant: Merchant, test: dict[str, Any]
+) -> None:
+    card = {"number": "4100000000000000", "expiry": {"month": 8, "year": 2066}, "code": "123"}
+    body = {"key": merchant["key"], "amount": 5, "currency": "EUR", "card": card, "test": test}
+    first = api.call("POST", "/sandbox/payments", json=body, headers=KEY)
+    client = with_other_tables(api)
+    again = api.call("POST", "/sandbox/payments", json=body, headers=KEY, client=client)
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    for other in (card | {"number": "4200000000000000"}, card | {"code": ""}):
+        changed = body | {"card": other, "currency": "EUR"}
+        response = api.call("POST", "/sandbox/payments", json=changed, headers=KEY)
+        assert response.status_code != 201
+        assert "idempotency-replayed" not in response.headers
 
 
 @pytest.mark.parametrize("key", ["x" * 256, "a\tb", "ø"])
