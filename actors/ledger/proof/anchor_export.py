@@ -20,7 +20,13 @@ from tollgate.actors.ledger.proof.anchor_file import (
     digest_of,
     file_name,
 )
-from tollgate.actors.ledger.proof.anchors import Anchor, anchor_day, heads_at, last_settled_day
+from tollgate.actors.ledger.proof.anchors import (
+    Anchor,
+    anchor_day,
+    anchor_of,
+    heads_at,
+    last_settled_day,
+)
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.errors import StorageError
 
@@ -42,7 +48,7 @@ async def export_anchors(
     newest = max(anchor_files(folder), default=None)
     day = last if newest is None else day_of(newest) + timedelta(days=1)
     if newest is not None and day <= last:
-        await _check_books(database, newest, now_ms)
+        await _check_books(database, newest)
     made = []
     while day <= last:
         anchor = await anchor_day(database, day, now_ms)
@@ -60,10 +66,11 @@ def _anchor_in(file: Path) -> SignedAnchor:
     return anchor_in(file, lambda _: True)
 
 
-async def _check_books(database: Database, newest: Path, now_ms: int) -> None:
+async def _check_books(database: Database, newest: Path) -> None:
     """Nothing is signed on top of what no longer holds."""
     signed = _anchor_in(newest)
-    now = await anchor_day(database, date.fromisoformat(signed.day), now_ms)
+    async with database.report() as connection:
+        now = await anchor_of(connection, database.dialect, date.fromisoformat(signed.day))
     if (now.books, now.root) != (signed.books, signed.root):
         raise StorageError(
             f"{newest}: has the root {signed.root} over {signed.books} books, and the books now "

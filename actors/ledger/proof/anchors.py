@@ -62,7 +62,7 @@ async def anchor_day(database: Database, day: date, now_ms: int) -> Anchor:
     if day > last_settled_day(now_ms):
         raise StorageError(f"{day}: the day is not over: the last was {last_settled_day(now_ms)}")
     async with database.report() as connection:
-        made = await _anchor_of(connection, database.dialect, day)
+        made = await anchor_of(connection, database.dialect, day)
         before = {each.day: each for each in await kept_anchors(connection, database.dialect)}
     kept = before.get(made.day)
     if kept is None:
@@ -126,7 +126,8 @@ class AnchorTrees:
         self._next += 1
 
 
-async def _anchor_of(connection: Connection, dialect: Dialect, day: date) -> Anchor:
+async def anchor_of(connection: Connection, dialect: Dialect, day: date) -> Anchor:
+    """The anchor that the journal gives for a day, which is not kept."""
     end_ms, tree = end_of(day), MerkleTree()
     async for head in heads_at(connection, dialect, end_ms):
         tree.add(head.book, head.seq, head.hash)

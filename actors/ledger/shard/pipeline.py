@@ -238,7 +238,8 @@ class Shard:
         batch.waiters.extend(waiters)
         orders = [waiter.order for waiter in waiters]
         unread = await self._load(orders, batch.state)
-        now_ms = self._now_ms()
+        # (a day that was anchored stays as it is, though the clock was set back)
+        now_ms = max(self._now_ms(), self._store.anchored_until_ms)
         for order in orders:
             batch.answers.append(await self._answer(order, batch, now_ms, unread))
 

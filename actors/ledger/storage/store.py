@@ -13,7 +13,8 @@ from tollgate.actors.ledger.law.values import BookId, EntityId, IdempotencyKey
 
 
 class Fenced(Exception):  # noqa: N818 - a state of the world, not a mistake
-    """A newer incarnation owns the shard. Nothing was written; the process must end (F1)."""
+    """A newer incarnation owns the shard (F1), or a day was anchored that this one still writes to
+    (F7). Nothing was written; the process must end."""
 
 
 class OutcomeUnknown(Exception):  # noqa: N818 - likewise
@@ -30,6 +31,11 @@ class StorageDown(Exception):  # noqa: N818 - likewise
 
 class JournalStore(Protocol):
     """Durable writes of one shard. Everything but `append` may raise StorageDown."""
+
+    @property
+    def anchored_until_ms(self) -> int:
+        """The end of the newest anchored day, as far as it is known; 0: none is. No entry may be
+        stamped before it (F7)."""
 
     async def take_over(self, shard: str, incarnation: str) -> int:
         """Become the shard's owner; the new epoch, which later commits carry."""

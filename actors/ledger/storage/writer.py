@@ -48,6 +48,10 @@ class SqlJournalStore:
         self._is_writing = False
         self._end: Fenced | OutcomeUnknown | None = None
 
+    @property
+    def anchored_until_ms(self) -> int:
+        return self._fence.anchored_until_ms
+
     async def take_over(self, shard: str, incarnation: str) -> int:
         """Become the shard's owner; the new epoch, which later commits carry.
 
@@ -118,8 +122,9 @@ class SqlJournalStore:
 
     async def _append(self, connection: Connection, commit: Commit) -> None:
         begin, steps = self._database.begin_writing, self._writer.steps(commit)
+        guard = self._fence.hold(commit.entries)
         async with until_the_end(connection):
-            await connection.begin(begin, self._fence.hold(), steps)
+            await connection.begin(begin, guard, steps)
             await self._checkpoints.write(connection, commit)
 
     def _meaning(self, error: Exception) -> Fenced | OutcomeUnknown:

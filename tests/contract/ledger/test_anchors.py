@@ -4,17 +4,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.support.ledger.storage import BOOK, Book, Run, Storage, book_id, operation_row, runner
 from tests.support.ledger.stored_story import long_story, story, write
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ledger.book.chain import hash_of
+from tollgate.actors.ledger.law.commands import CreateApp, Order, Origin
+from tollgate.actors.ledger.law.outcomes import Done, Indefinite, OrderOutcome
 from tollgate.actors.ledger.law.rows import Commit, Entry
+from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY
+from tollgate.actors.ledger.proof.anchor_export import export_anchors
+from tollgate.actors.ledger.proof.anchor_file import public_key_of
+from tollgate.actors.ledger.proof.anchor_series import AnchorSeries
 from tollgate.actors.ledger.proof.anchors import anchor_day, end_of, last_settled_day
 from tollgate.actors.ledger.proof.findings import VerificationReport
 from tollgate.actors.ledger.proof.recent_verification import verify_recent
 from tollgate.actors.ledger.proof.verification import verify_all
+from tollgate.actors.ledger.shard.pipeline import Shard
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.operation_expiry import (
     FORGOTTEN_PER_RUN_MS,
@@ -22,6 +32,7 @@ from tollgate.actors.ledger.storage.operation_expiry import (
     OPERATIONS_PER_BATCH,
     forget_operations,
 )
+from tollgate.actors.ledger.storage.store import Fenced
 
 DAY = date(2026, 1, 1)
 DAY_MS = 86_400_000
@@ -94,6 +105,48 @@ def test_an_anchor_stays_what_it_is(run: Run) -> None:
         await writing.run("UPDATE entries SET hash = 'another' WHERE seq = 1")
         with pytest.raises(StorageError, match=r"2026-01-01: the anchor was .* it was changed"):
             await anchor_day(database, DAY, now_ms)
+
+    run(scenario)
+
+
+def test_a_clock_that_is_set_back_does_not_reach_into_an_anchored_day(
+    run: Run, tmp_path: Path
+) -> None:
+    key = Ed25519PrivateKey.generate()
+    settled_ms = end_of(DAY) + 600_000
+
+    async def scenario(storage: Storage) -> None:
+        database, clock = await storage.database(), ManualClock(START_MS / 1000)
+        ends: list[BaseException] = []
+
+        async def shard() -> Shard:
+            return Shard(await storage.store(), clock, ends.append)
+
+        async def outcome(shard: Shard, name: str) -> OrderOutcome:
+            command = CreateApp(name, name * 64, name * 4)
+            order = Order(
+                name * 32, DIRECTORY, command, Origin(NOBODY, "", "", ""), settled_ms + 9 * DAY_MS
+            )
+            (told,) = await shard.execute([order])
+            return told
+
+        async def export(days: int) -> int:
+            now_ms = settled_ms + days * DAY_MS
+            return len(await export_anchors(database, tmp_path / "kept", key, now_ms))
+
+        first = await shard()
+        assert isinstance(await outcome(first, "a"), Done)
+        assert await export(0) == 1
+        clock.advance(DAY_MS / 2000)
+        assert isinstance(await outcome(first, "b"), Indefinite)
+        assert [type(end) for end in ends] == [Fenced]
+        assert isinstance(await outcome(await shard(), "c"), Done)
+
+        assert (await export(1), await export(2)) == (1, 1)
+        series = AnchorSeries(
+            tmp_path / "kept", frozenset({public_key_of(key)}), settled_ms + 2 * DAY_MS
+        )
+        assert (await verify_all(database, lambda *_: None, series)).findings == ()
 
     run(scenario)
 

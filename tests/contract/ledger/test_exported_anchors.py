@@ -17,7 +17,7 @@ from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.proof.anchor_export import export_anchors
 from tollgate.actors.ledger.proof.anchor_file import anchor_files, public_key_of
 from tollgate.actors.ledger.proof.anchor_series import AnchorSeries
-from tollgate.actors.ledger.proof.anchors import anchor_day, end_of, kept_anchors
+from tollgate.actors.ledger.proof.anchors import Anchor, anchor_day, end_of, kept_anchors
 from tollgate.actors.ledger.proof.findings import VerificationReport
 from tollgate.actors.ledger.proof.verification import verify_all
 from tollgate.actors.ledger.storage.errors import StorageError
@@ -293,3 +293,35 @@ def test_no_later_day_is_signed_on_books_that_were_changed(url: str, tmp_path: P
     with pytest.raises(StorageError, match=r"anchor-2026-01-01\.ndjson: has the root .* changed"):
         exported(false, tmp_path / "kept", days=2)
     assert len(anchor_files(tmp_path / "kept")) == 1
+
+
+def test_books_that_lost_the_end_of_an_anchored_day_begin_another_series(
+    url: str, tmp_path: Path
+) -> None:
+    """As after a lost disk: the newest segment is older than the newest anchor."""
+    kept, another = tmp_path / "kept", tmp_path / "another"
+    exported(url, kept)
+    restored = forge(
+        url,
+        f"sqlite:///{tmp_path}/restored.sqlite",
+        lambda entry: None if (entry.book, entry.seq) == (BOOK, LAST) else entry,
+    )
+    for _ in range(2):
+        with pytest.raises(StorageError, match=r"anchor-2026-01-01\.ndjson: has the root .* chang"):
+            exported(restored, kept, first=1, days=2)
+
+    # Nothing was written by looking at them: no day is anchored that could not be.
+    async def rows() -> list[Anchor]:
+        database = await open_database(restored)
+        try:
+            async with database.report() as connection:
+                return await kept_anchors(connection, database.dialect)
+        finally:
+            await database.close()
+
+    assert asyncio.run(rows()) == []
+    assert [file.name for file in exported(restored, another, first=1, days=2)] == [
+        "anchor-2026-01-02.ndjson"
+    ]
+    assert len(exported(restored, another, first=2, days=3)) == 1
+    assert verified(restored, another, days=3).findings == ()

@@ -187,6 +187,10 @@ class DiskStore:
         await self._store.append(commit)
         self._process.disk.log.append((self._process.name, self._process.epoch))
 
+    @property
+    def anchored_until_ms(self) -> int:
+        return self._store.anchored_until_ms
+
     async def check_epoch(self) -> None:
         await self._process.step()
         await self._store.check_epoch()

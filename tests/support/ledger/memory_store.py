@@ -92,6 +92,10 @@ class MemoryStore:
         self._shard = ""
         self._epoch = 0
 
+    @property
+    def anchored_until_ms(self) -> int:
+        return 0
+
     async def take_over(self, shard: str, incarnation: str) -> int:
         del incarnation  # (of interest to whoever looks at a database)
         self._tables.epochs[shard] += 1
