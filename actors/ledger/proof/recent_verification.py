@@ -1,7 +1,7 @@
 """`tollgate ledger verify --recent`: each book from its newest sound checkpoint on (F6).
 
     chain      each entry comes after the one before, and has the hash of what it says (F7)
-    postings   sum up to zero per currency (M4)
+    postings   sum up to zero per currency (M4); none is there beyond a book's end or without a book
     head       is the last entry's, and its balances are the checkpoint's and what came since (M2)
     the books  of all merchants together balance, per currency (M8)
 
@@ -21,6 +21,7 @@ from tollgate.actors.ledger.book.head import GENESIS_HASH
 from tollgate.actors.ledger.law.rows import Entry, HeadRow
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.actors.ledger.proof.findings import Findings, VerificationReport, unbalanced
+from tollgate.actors.ledger.proof.stray_rows import GapReader
 from tollgate.actors.ledger.storage.balances import Balances, balances_of_text
 from tollgate.actors.ledger.storage.checkpoints import Checkpoint, CheckpointReader
 from tollgate.actors.ledger.storage.connections.connection import Connection
@@ -63,15 +64,22 @@ class _Tails:
                 entries.c.book == bindparam("book"), entries.c.seq == bindparam("seq")
             ),
         )
+        self._gaps = GapReader(dialect)
         self._findings = Findings()
         self._entries = 0
 
     async def run(self, progress: Callable[[int, int], None]) -> VerificationReport:
         totals, books = Balances(), 0
+        last = ("", 0)
         async for head, of_how_many in self._heads():
+            for line in await self._gaps.check(self._connection, last, head.book):
+                self._findings.add(line)
             totals.update(await self._check(head))
+            last = (head.book, head.seq)
             books += 1
             progress(books, of_how_many)
+        for line in await self._gaps.check(self._connection, last, None):
+            self._findings.add(line)
         shown = tuple(sorted((*account, amount) for account, amount in totals.items()))
         for line in unbalanced(shown):
             self._findings.add(line)

@@ -1,7 +1,8 @@
 """`tollgate ledger verify`: replays everything that was ever written, and compares (part D, Books).
 
     chain        each entry comes after the one before, and has the hash of what it says (F7)
-    postings     are those of the entry's event, and sum up to zero per currency (M4)
+    postings     are those of the entry's event, and sum up to zero per currency (M4); none is there
+                 without an entry
     replay       is possible: no entry does what the ones before did not allow (C5, part E)
     lines        one for each move of money, told alike by the transaction's trail (M1)
     balances     of merchants are the sums of their lines, after every entry (M2)
@@ -39,6 +40,7 @@ from tollgate.actors.ledger.proof.findings import (
     unbalanced,
 )
 from tollgate.actors.ledger.proof.operation_audit import OperationAudit
+from tollgate.actors.ledger.proof.stray_rows import stray_rows
 from tollgate.actors.ledger.proof.table_comparison import Difference, Tables, differences
 from tollgate.actors.ledger.proof.table_rebuild import Rebuilder, Replayed
 from tollgate.actors.ledger.storage import tables as schema
@@ -111,6 +113,7 @@ class _Verification:
 
     async def run(self, now_ms: int, series: AnchorSeries | None) -> VerificationReport:
         await self._go_through_journal(now_ms, series)
+        self._add(await stray_rows(self._found.dialect, self._found.connection))
         for table in REBUILT:
             await self._compare(table)
         totals = await self._totals()

@@ -72,7 +72,7 @@ postings = Table(
     Column("amount", Integer64, nullable=False),
     PrimaryKeyConstraint("book", "seq", "leg"),
     # (no foreign key to the entry: it would halve the commits per second on PostgreSQL, and
-    # verification finds what it would)
+    # verification finds what it would, `proof/stray_rows.py`)
     sqlite_with_rowid=False,
 )
 

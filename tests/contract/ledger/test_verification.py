@@ -10,6 +10,7 @@ from tollgate.actors.ledger.book.chain import hash_of
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY
 from tollgate.actors.ledger.proof.findings import VerificationReport
+from tollgate.actors.ledger.proof.recent_verification import verify_recent
 from tollgate.actors.ledger.proof.verification import verify_all
 from tollgate.actors.ledger.storage.operation_expiry import PROMISED_MS
 
@@ -221,6 +222,38 @@ CHANGES = {
         f"operation forged of book {BOOK}: has a reply, and no entry knows of it",
     ),
 }
+
+
+# (book, seq) of two legs that sum up to zero
+STRAYS = {
+    "beyond the end of the last book": (SOME_BOOK, 99_999),
+    "beyond the end of another book": (f"'{DIRECTORY}'", 99_999),
+    "before the first entry": (SOME_BOOK, 0),
+    "in a book before all others": ("'0'", 1),
+    "in a book behind all others": ("'ffffffffffffffffffffffff'", 1),
+}
+
+
+@pytest.mark.parametrize("where", STRAYS)
+def test_postings_without_an_entry_are_found(run: Run, where: str) -> None:
+    book, seq = STRAYS[where]
+
+    async def scenario(storage: Storage) -> None:
+        await write(await storage.store(), story())
+        sound = await verify_recent(await storage.database(), lambda *_: None)
+        assert sound.findings == ()
+        await change(
+            storage,
+            f"INSERT INTO postings VALUES ({book}, {seq}, 0, 'merchant', 'EUR', -100000)",
+            f"INSERT INTO postings VALUES ({book}, {seq}, 1, 'paid_out', 'EUR', 100000)",
+        )
+        recent = await verify_recent(await storage.database(), lambda *_: None)
+        for report in (await verified(storage), recent):
+            (line,) = report.findings
+            assert line.startswith("table postings: ")
+            assert line.endswith(f" {seq} is there, and the journal has no such entry")
+
+    run(scenario)
 
 
 ON_POSTGRESQL = ("a posting", "a document", "a mark", "a key", "an entity is gone")
