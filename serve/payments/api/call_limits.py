@@ -78,6 +78,21 @@ def per_address(address: str) -> Entries:
     return (("call", "apps"), ("address", network_of(address)))
 
 
+def recoveries_per_address(address: str) -> Entries:
+    """The descriptor of recovering an app; new apps and recoveries do not stop each other."""
+    return (("call", "recoveries"), ("address", network_of(address)))
+
+
+def live_merchants_per_app(app: str) -> Entries:
+    """The descriptor of opening merchants that the operator has to look at."""
+    return (("call", "live_merchants"), ("app", app))
+
+
+def live_merchants_per_address(address: str) -> Entries:
+    """The descriptor of the same, by where it comes from."""
+    return (("call", "live_merchants"), ("address", network_of(address)))
+
+
 def per_public_key(key: str, address: str) -> Entries:
     """The descriptor of a payment by a public key."""
     return (("call", "payments"), ("key", key), ("address", network_of(address)))

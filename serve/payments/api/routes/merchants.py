@@ -28,6 +28,8 @@ from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import (
     invitations_per_address,
     invitations_per_merchant,
+    live_merchants_per_address,
+    live_merchants_per_app,
 )
 from tollgate.serve.payments.api.context import ApiContext, entity_of, list_of
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
@@ -50,6 +52,10 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
     await context.count_call(call, is_test=is_test)
     creator = await _app(context, call.caller.app)
     wanted = context.read(body, MerchantCreate)
+    if not is_test and not context.trade.approves_live:
+        await context.limits.admit(
+            live_merchants_per_app(creator.id), live_merchants_per_address(call.address)
+        )
     command = replace(
         opening(wanted, context.reference, creator, context.secrets.public_key()),
         needs_approval=not context.trade.approves_live,

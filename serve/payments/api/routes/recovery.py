@@ -12,7 +12,7 @@ from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, EntityId
 from tollgate.serve.payments.api.bodies.requests import AppRecover
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_address
+from tollgate.serve.payments.api.call_limits import recoveries_per_address
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.rejections import NotFound
 from tollgate.serve.payments.api.replies import Reply
@@ -23,7 +23,7 @@ from tollgate.serve.payments.secrets.key_issue import KeyPurpose, issue_keys
 
 async def recover_app(context: ApiContext, call: Call) -> Reply:
     """Without credentials; the code stays what it is, so that a lost reply locks nobody out."""
-    await context.limits.admit(per_address(call.address))
+    await context.limits.admit(recoveries_per_address(call.address))
     app = _app(call)
     body = await call.body()
     presented = context.digests.stored(context.read(body, AppRecover).recoveryCode).digest

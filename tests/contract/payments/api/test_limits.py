@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.manual_clock import ManualClock
-from tests.support.payments.api import ABSENT, NOW_S, TABLES, PaymentsApi, done
+from tests.support.payments.api import ABSENT, MERCHANT, NOW_S, TABLES, PaymentsApi, done
 from tests.support.ratelimit.engine import RecordedCounters
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.rules.descriptors import Entries
@@ -48,6 +48,18 @@ descriptors:
     value: apps
     descriptors:
       - {key: address, rate_limit: {unit: hour, requests_per_unit: 3}}
+  - key: call
+    value: recoveries
+    descriptors:
+      - key: address
+        rate_limit: {unit: hour, requests_per_unit: 2}
+  - key: call
+    value: live_merchants
+    descriptors:
+      - key: app
+        rate_limit: {unit: day, requests_per_unit: 2}
+      - key: address
+        rate_limit: {unit: day, requests_per_unit: 3}
   - key: call
     value: invitations
     descriptors:
@@ -208,3 +220,22 @@ def test_invitations_are_limited_by_merchant_and_by_address(limited: PaymentsApi
         for number, (merchant, app) in enumerate([(here, shop)] * 3 + [(there, other)] * 2)
     ]
     assert statuses == [201, 201, 429, 429, 429]
+
+
+def test_recoveries_are_limited_apart_from_new_apps(limited: PaymentsApi) -> None:
+    path = f"/apps/{limited.new_app().id}/recoveries"
+    statuses = [
+        limited.call("POST", path, json={"recoveryCode": "guess"}).status_code for _ in range(3)
+    ]
+    assert statuses == [403, 403, 429]
+    limited.new_app()
+
+
+def test_merchants_that_wait_are_limited_by_app_and_by_address(limited: PaymentsApi) -> None:
+    shop, other = limited.new_app(), limited.new_app()
+    statuses = [
+        limited.call("POST", "/merchants", app, json=MERCHANT | {"test": False}).status_code
+        for app in (shop, shop, shop, other, other)
+    ]
+    assert statuses == [201, 201, 429, 429, 429]
+    limited.new_merchant(other)
