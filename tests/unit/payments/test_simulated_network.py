@@ -185,11 +185,11 @@ def test_money_in_another_currency_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("test", "field"),
     [
-        ([], "test"),
+        ([{}], "test"),
         ("yes", "test"),
         (1, "test"),
         ({"cards": {}}, "test.cards"),
-        ({"card": []}, "test.card"),
+        ({"card": [{}]}, "test.card"),
         ({"card": {"number": "4100000000000000"}}, "test.card.number"),
         ({"card": {"status": "gone"}}, "test.card.status"),
         ({"card": {"status": {}}}, "test.card.status"),
