@@ -146,7 +146,7 @@ def test_a_clock_that_is_set_back_does_not_reach_into_an_anchored_day(
         series = AnchorSeries(
             tmp_path / "kept", frozenset({public_key_of(key)}), settled_ms + 2 * DAY_MS
         )
-        assert (await verify_all(database, lambda *_: None, series)).findings == ()
+        assert (await verify_all(database, lambda *_: None, series.now_ms, series)).findings == ()
 
     run(scenario)
 
