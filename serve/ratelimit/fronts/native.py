@@ -53,6 +53,8 @@ RECEIVE_TIMEOUT_MS = 100
 # Once the front is closed nobody is left to wait for, but what a decision holds up.
 INNER_GRACE_S = 1.0
 PUMP_END_S = 1.0
+# The library does not tell when it has written the answers that it was given.
+WRITTEN_WITHIN_S = 0.1
 
 _OVERLOADED = ErrorStatus(StatusCode.RESOURCE_EXHAUSTED, OVERLOADED)
 _SHUTTING_DOWN = ErrorStatus(StatusCode.UNAVAILABLE, "the service is shutting down")
@@ -143,6 +145,7 @@ class NativeFront:
         give_up_s = clock.monotonic_s() + PUMP_END_S
         while any(p.is_deciding for p in self._pumps) and clock.monotonic_s() < give_up_s:
             time.sleep(QUIET_CHECK_S)
+        time.sleep(WRITTEN_WITHIN_S)
 
     def _calls_taken(self) -> int:
         return sum(pump.calls_taken for pump in self._pumps)
