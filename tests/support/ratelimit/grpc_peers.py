@@ -48,7 +48,10 @@ class Decisions:
         return self.answer(payloads)
 
     def hold(self) -> None:
+        """Batches that come now are waited for, and stay until they are released."""
         self.is_open.clear()
+        while self.entered.acquire(blocking=False):
+            pass
 
     def release(self) -> None:
         self.is_open.set()
