@@ -3,7 +3,7 @@
     replace_file    what has the name makes room           records, archives, documents
     create_file     nothing may have the name yet          secrets, keys, letters
 
-The content is written to a draft beside the file and made durable; then the draft takes the name,
+The content is written to a new file beside it and made durable; then that one takes the name,
 and the folder is made durable, for the name is an entry of the folder.
 """
 
@@ -18,8 +18,8 @@ PRIVATE = 0o600
 
 def replace_file(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
     """Puts a file with this content in place of whatever has the name. Raises OSError."""
-    with _draft(path, content, mode) as draft:
-        draft.replace(path)
+    with _new_file(path, content, mode) as new:
+        new.replace(path)
 
 
 def create_file(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
@@ -27,8 +27,8 @@ def create_file(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
 
     Raises FileExistsError when something has the name already, or another OSError.
     """
-    with _draft(path, content, mode) as draft:
-        os.link(draft, path)
+    with _new_file(path, content, mode) as new:
+        os.link(new, path)
 
 
 def make_durable(path: Path) -> None:
@@ -41,16 +41,16 @@ def make_durable(path: Path) -> None:
 
 
 @contextmanager
-def _draft(path: Path, content: bytes, mode: int) -> Iterator[Path]:
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+def _new_file(path: Path, content: bytes, mode: int) -> Iterator[Path]:
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             os.fchmod(descriptor, mode)  # (whatever the umask has left of it)
             file.write(content)
             file.flush()
             os.fsync(descriptor)
-        yield draft
+        yield new
         make_durable(path.parent)
     finally:
-        draft.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)

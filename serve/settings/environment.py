@@ -15,7 +15,7 @@ from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.shipped_files import SAMPLE_RULES
 from tollgate.serve.settings.table import GROUP_OF, TABLE, Groups, group_values
 from tollgate.serve.settings.unbuilt_features import UNBUILT
-from tollgate.serve.settings.values import BadValueError, is_loopback
+from tollgate.serve.settings.values import BadValueError, is_loopback_host
 
 # Read as <root>/<subdirectory>/<app directory>: exactly this folder, in either watch mode (B20).
 SAMPLE_RULE_SETTINGS = {
@@ -74,7 +74,7 @@ class Settings(Groups):
         """The settings, in their canonical names, for which AUTO means the grpcio front: those that
         it alone can honour, and an address that others reach, for it alone bounds a message."""
         needs = needs_of_grpcio(self)
-        if "GRPC_UDS" in needs or is_loopback(self.grpc.host):
+        if "GRPC_UDS" in needs or is_loopback_host(self.grpc.host):
             return needs
         return (*needs, "GRPC_HOST")
 

@@ -136,7 +136,7 @@ def duration_ns(value: str) -> int:
     return sign * nanoseconds
 
 
-def is_loopback(host: str) -> bool:
+def is_loopback_host(host: str) -> bool:
     """True for a host that only this machine reaches; other names than localhost are not."""
     try:
         return ip_address(host.strip("[]")).is_loopback

@@ -81,26 +81,26 @@ class LedgerArchive:
             number = len(files) + 1
             previous = _digest(files[-1]) if files else NO_SEGMENT
             header = SegmentHeader(FORMAT, number, previous, newest_revision(), now_ms)
-            draft = self._folder / f".segment-{number:06}.draft"
-            draft.unlink(missing_ok=True)
-            entries, books = await self._write(draft, header, database, progress)
+            unfinished = self._folder / f".segment-{number:06}.draft"
+            unfinished.unlink(missing_ok=True)
+            entries, books = await self._write(unfinished, header, database, progress)
             if not books:
-                draft.unlink()
+                unfinished.unlink()
                 return None
-            draft.replace(self._file(number))
+            unfinished.replace(self._file(number))
             make_durable(self._folder)
             return Shipment(self._file(number), entries, books)
 
     async def _write(
         self,
-        draft: Path,
+        unfinished: Path,
         header: SegmentHeader,
         database: Database,
         progress: Callable[[int], None],
     ) -> tuple[int, int]:
         """The numbers of entries and of their books."""
         text, entries, books = SegmentText(), 0, 0
-        with open(draft, "wb", opener=_private) as file:
+        with open(unfinished, "wb", opener=_private) as file:
             file.write(text.line(SegmentRecord(header=header)))
             async with aclosing(ship(database, self._positions(), progress)) as records:
                 async for record in records:

@@ -45,7 +45,7 @@ class OptionsBody(Struct, forbid_unknown_fields=True):
     rules: dict[str, SeverityWord] = {}
 
 
-class ContextBody(Struct, forbid_unknown_fields=True):
+class AncestorsBody(Struct, forbid_unknown_fields=True):
     """The ancestors of a document."""
 
     collection: dict[str, Any] | None = None
@@ -54,7 +54,7 @@ class ContextBody(Struct, forbid_unknown_fields=True):
 
 class _EnvelopeBody(Struct):
     document: Raw
-    context: ContextBody | None = None
+    context: AncestorsBody | None = None
     options: OptionsBody | None = None
 
 
@@ -110,7 +110,7 @@ def opened(
         body = msgspec.json.decode(raw, type=_EnvelopeBody)
     except msgspec.ValidationError as error:
         raise shape_problem(error) from None
-    context = body.context or ContextBody()
+    context = body.context or AncestorsBody()
     return Envelope(
         root=root["document"],
         text=bytes(body.document),

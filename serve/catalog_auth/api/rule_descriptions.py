@@ -9,7 +9,7 @@ from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.repair.fixes import fix
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, Profile
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, judge, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, judge, judgement_reply
 from tollgate.serve.catalog_auth.verdict.report import Options
 
 EXAMPLE = "example"
@@ -38,7 +38,7 @@ def rule_in_full(rule: CatalogRule) -> Json:
     return rule_members(rule) | {
         "example": rule.example if rule.example_text is None else rule.example_text.decode(),
         "context": rule.example_collection,
-        "findings": reply_of(judged_example(rule))["findings"],
+        "findings": judgement_reply(judged_example(rule))["findings"],
         "repaired": repaired_example(rule),
     }
 

@@ -20,7 +20,7 @@ from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
 from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, NotJson, Problem
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
-from tollgate.serve.catalog_auth.verdict.judgement import judge_value, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import judge_value, judgement_reply
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.net.guarded_client import (
     BodyTooLongError,
@@ -180,7 +180,9 @@ class Crawl:
         self._lead_on(stop, root, links, ancestors)
         return await self.threads.run(
             len(fetched.body),
-            lambda: reply_of(judge_value(root, fetched.body, stop.url, self.options, ancestors)),
+            lambda: judgement_reply(
+                judge_value(root, fetched.body, stop.url, self.options, ancestors)
+            ),
         )
 
     async def _document(self, url: str, budget: _Budget) -> tuple[HttpReply, JsonValue]:

@@ -20,7 +20,7 @@ from tollgate.serve.catalog_auth.page.view import (
 from tollgate.serve.catalog_auth.repair.fixes import fix
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.rules.rule import Profile
-from tollgate.serve.catalog_auth.verdict.formats.text import number
+from tollgate.serve.catalog_auth.verdict.formats.text import counted
 from tollgate.serve.catalog_auth.verdict.judgement import judge_value, located
 from tollgate.serve.catalog_auth.verdict.report import Options, verdict_on
 
@@ -28,7 +28,7 @@ ALL = "all"
 NAME = "document"
 
 
-def checked(context: CatalogContext, text: str, profile: str | None, repair: str | None) -> View:
+def page_view(context: CatalogContext, text: str, profile: str | None, repair: str | None) -> View:
     """The page for this text. `repair`: which repair to make before, by its name, or all."""
     known = Profile(profile) if profile in tuple(Profile) else context.options.profile
     options = with_asked(context.options, Asked(profile=known)).for_text_of(len(text))
@@ -53,7 +53,7 @@ def checked(context: CatalogContext, text: str, profile: str | None, repair: str
     return _judged(view, root, text.encode(errors="replace"), options)
 
 
-def example_text() -> str:
+def example_document() -> str:
     """A document to try the page with: it has something to find, to repair and to get at."""
     return files("tollgate.serve.catalog_auth.page").joinpath("example.json").read_text("utf-8")
 
@@ -63,7 +63,7 @@ def _repaired(root: JsonValue, raw: bytes, options: Options, repair: str) -> tup
     if repair == ALL:
         made = fix(root, options)
         rules = ", ".join(dict.fromkeys(each.rule for each in made.repairs))
-        count = number(len(made.repairs), "repair")
+        count = counted(len(made.repairs), "repair")
         more = "" if made.is_complete else " There are more: apply them as well."
         return (
             made.document,

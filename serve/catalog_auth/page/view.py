@@ -9,7 +9,7 @@ from tollgate.serve.catalog_auth.page.excerpts import Excerpt, excerpt_of
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 from tollgate.serve.catalog_auth.rules.rule import Profile
-from tollgate.serve.catalog_auth.verdict.formats.text import number, word_of
+from tollgate.serve.catalog_auth.verdict.formats.text import counted, word_of
 from tollgate.serve.catalog_auth.verdict.judgement import Judged
 from tollgate.serve.catalog_auth.verdict.report import Verdict
 
@@ -155,7 +155,7 @@ def _finding(judged: Judged, finding: Finding, lines: list[str]) -> ShownFinding
 
 def _counted(verdict: Verdict) -> str:
     counts = [(severity, verdict.counts.get(severity, 0)) for severity in reversed(Severity)]
-    said = [number(count, word_of(severity)) for severity, count in counts if count]
+    said = [counted(count, word_of(severity)) for severity, count in counts if count]
     return ", ".join(said) if said else "Nothing to be said against it."
 
 

@@ -1,4 +1,4 @@
-"""All rules, in order of their ids, each id once."""
+"""All rules, in order of their ids, each id once (`__init__.py` tells the file of each)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -73,7 +73,7 @@ def located(name: str, verdict: Verdict, raw: bytes, within: Path = ()) -> Judge
     return Judged(name, replace(verdict, findings=in_order), places)
 
 
-def reply_of(judged: Judged) -> Json:
+def judgement_reply(judged: Judged) -> Json:
     """The judgement as it is answered."""
     verdict = judged.verdict
     left_out: Json = {"left_out": list(verdict.left_out)} if verdict.left_out else {}

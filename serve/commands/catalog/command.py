@@ -31,7 +31,7 @@ from tollgate.serve.catalog_auth.verdict.judgement import (
     Judged,
     UnusableDocument,
     judge_value,
-    reply_of,
+    judgement_reply,
 )
 from tollgate.serve.catalog_auth.verdict.report import DEFAULT_OPTIONS, Options
 from tollgate.serve.commands.catalog.files import NearbyAncestors, candidates, read
@@ -146,7 +146,7 @@ def _judged(
 def _print_json(judged: Sequence[Judged], unusable: Sequence[UnusableDocument]) -> None:
     """An object per line: of many documents, each can be read by itself."""
     for each in judged:
-        click.echo(json.dumps({"file": each.name} | reply_of(each), ensure_ascii=False))
+        click.echo(json.dumps({"file": each.name} | judgement_reply(each), ensure_ascii=False))
     for broken in unusable:
         members: dict[str, object] = {"file": broken.name, "error": broken.reason}
         if broken.line:

@@ -14,7 +14,7 @@ from tollgate.serve.catalog_auth.repair.fixes import Fixed, SuggestionChoice
 from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.repair.text_patch import patched_text
 from tollgate.serve.catalog_auth.rules.rule import Profile
-from tollgate.serve.catalog_auth.verdict.formats.text import number, verdict_line
+from tollgate.serve.catalog_auth.verdict.formats.text import counted, verdict_line
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.commands.catalog.files import CatalogFile, NearbyAncestors, candidates, read
@@ -109,8 +109,8 @@ def _put(file: CatalogFile, made: Fixed, *, is_written: bool) -> None:
     more = "" if made.is_complete else "; there are more than are made at once: run it again"
     done = "made" if is_written or file.path is None else "to be made"
     open_ = sum(bool(finding.suggestions) for finding in made.verdict.findings)
-    hint = f"; {number(open_, 'finding')} to decide on: --interactive" if open_ else ""
-    click.echo(f"{told}; {number(len(made.repairs), 'repair')} {done}{more}{hint}", err=True)
+    hint = f"; {counted(open_, 'finding')} to decide on: --interactive" if open_ else ""
+    click.echo(f"{told}; {counted(len(made.repairs), 'repair')} {done}{more}{hint}", err=True)
 
 
 def _difference(before: str, after: str, name: str) -> Iterator[str]:

@@ -19,8 +19,8 @@ from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule
 from tollgate.serve.catalog_auth.verdict.formats.text import (
     block,
+    counted,
     left_out_lines,
-    number,
     total_line,
     verdict_line,
 )
@@ -62,7 +62,7 @@ def print_text(
             click.echo()
     print_unusable(unusable)
     if len(judged) + len(unusable) != 1:
-        others = f" ({number(passed_over, 'other file')} passed over)" if passed_over else ""
+        others = f" ({counted(passed_over, 'other file')} passed over)" if passed_over else ""
         click.echo(f"{total_line(judged, len(unusable))}{others}")
 
 

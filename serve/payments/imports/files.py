@@ -86,13 +86,13 @@ def _not_numbered(merchant: EntityId) -> EntityId:
     way."""
     if merchant[8:10] == "00":
         why = "is of those that Tollgate gives: its digits 9 and 10 are 00"
-        raise wire.refusal(FieldError("", why))
+        raise wire.field_refusal(FieldError("", why))
     return merchant
 
 
 def _some(apps: tuple[EntityId, ...]) -> tuple[EntityId, ...]:
     if not apps:
-        raise wire.refusal(FieldError("", "is empty: somebody must have access"))
+        raise wire.field_refusal(FieldError("", "is empty: somebody must have access"))
     return apps
 
 
@@ -127,10 +127,10 @@ class ImportedMove(RequestBody):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if len([amount for amount in (self.capture, self.refund, self.void) if amount]) != 1:
-            raise wire.refusal(FieldError("", "is not one of capture, refund and void"))
+            raise wire.field_refusal(FieldError("", "is not one of capture, refund and void"))
         if (self.line is None) is not bool(self.void):
             why = "has no line" if self.void else "needs the id of its line"
-            raise wire.refusal(FieldError("", why))
+            raise wire.field_refusal(FieldError("", why))
         return self
 
 
@@ -199,7 +199,7 @@ class ImportedData(RequestBody):
     @model_validator(mode="after")
     def _is_something(self) -> Self:
         if not self.apps and not self.merchants:
-            raise wire.refusal(FieldError("", "holds neither apps nor merchants"))
+            raise wire.field_refusal(FieldError("", "holds neither apps nor merchants"))
         return self
 
 

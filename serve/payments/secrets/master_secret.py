@@ -75,21 +75,19 @@ class Sealer:
     def __init__(self, key: bytes) -> None:
         self.__cipher = AESGCM(key)
 
-    def seal(self, text: str, context: str) -> str:
-        """The text as only this sealer opens it, and only for the same context."""
+    def seal(self, text: str, owner: str) -> str:
+        """The text as only this sealer opens it, and only for the same owner."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        body = self.__cipher.encrypt(nonce, text.encode(), context.encode())
+        body = self.__cipher.encrypt(nonce, text.encode(), owner.encode())
         return _MARK + urlsafe_b64encode(nonce + body).decode()
 
-    def open(self, sealed: str, context: str) -> str:
+    def open(self, sealed: str, owner: str) -> str:
         """The text. Raises SealBroken."""
         if not sealed.startswith(_MARK) or len(sealed) > SEALED_LENGTH_MAX:
             raise SealBroken("is not a sealed text")
         try:
             body = urlsafe_b64decode(sealed.removeprefix(_MARK))
-            plain = self.__cipher.decrypt(
-                body[:_NONCE_BYTES], body[_NONCE_BYTES:], context.encode()
-            )
+            plain = self.__cipher.decrypt(body[:_NONCE_BYTES], body[_NONCE_BYTES:], owner.encode())
         except (ValueError, InvalidTag):
             raise SealBroken("cannot be opened with this secret") from None
         return plain.decode()

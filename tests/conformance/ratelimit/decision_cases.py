@@ -1,4 +1,4 @@
-"""The notation of `decisions/*.yaml`, which is that of the specification's part C.
+"""The notation of `decisions/*.yaml`, which is that of docs/ratelimit.md, part C.
 
 A case has an id, rules (rule-file text), a policy and steps; a step has some of
 

@@ -1,4 +1,4 @@
-"""The specification's cases on counting and deciding (3C to 3E, parts of 3B, 3F and 3G)."""
+"""The cases of counting and deciding: docs/ratelimit.md, 3C to 3E, parts of 3B, 3F and 3G."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -17,7 +17,7 @@ from tollgate.serve.catalog_auth.resolve.resolution import ALTERNATIVES_MAX, res
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, item, scene
-from tollgate.serve.catalog_auth.verdict.judgement import judge, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import judge, judgement_reply
 from tollgate.serve.catalog_auth.verdict.report import REPAIR_BYTES_MAX, validate
 from tollgate.serve.net.work_threads import WorkThreads
 
@@ -82,7 +82,7 @@ def work(document: Document) -> int:
     sys.setprofile(count)
     try:
         judged = judge(raw, "document")
-        reply_of(judged)
+        judgement_reply(judged)
         located = locate(json.loads(raw), raw=raw)
         target = AccessTarget(By.POINTER, "/assets/a")
         resolve(located, target, findings=judged.verdict.findings)

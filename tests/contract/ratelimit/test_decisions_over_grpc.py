@@ -1,4 +1,4 @@
-"""Every decision case of the specification over the wire, through both fronts (3C to 3F).
+"""Every decision case over the wire, through both fronts (docs/ratelimit.md, 3C to 3F).
 
 The caller is a real gRPC client with the published message classes; what it reads from the reply is
 compared in the notation of the cases, headers and metadata too.

@@ -31,7 +31,7 @@ from tollgate.serve.catalog_auth.repair.fixes import fix as fixed
 from tollgate.serve.catalog_auth.repair.migration import NotMigrated
 from tollgate.serve.catalog_auth.repair.migration import migrate as migrated
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, patch_of, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, judgement_reply, patch_of
 
 NAME = "document"
 KNOWN = frozenset({"choices"})
@@ -134,7 +134,7 @@ def _migrate(context: CatalogContext, raw: bytes, query: MigrateQuery) -> Respon
         "version": f"v{made.version}",
         "patch": patch_of(made.patch),
         "document": made.document,
-        "verdict": reply_of(Judged(NAME, made.verdict, {})),
+        "verdict": judgement_reply(Judged(NAME, made.verdict, {})),
     }
     return Response(encode_json(reply), media_type=JSON)
 
@@ -158,5 +158,5 @@ def fixed_reply(made: Fixed) -> Json:
             {"rule": repair.rule, "pointer": pointer(repair.path)} for repair in made.repairs
         ],
         "complete": made.is_complete,
-        "verdict": reply_of(Judged(NAME, made.verdict, {})),
+        "verdict": judgement_reply(Judged(NAME, made.verdict, {})),
     }

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tollgate.serve.catalog_auth.api.bodies import whole_body
 from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.problems import BadBody, NotFoundProblem
-from tollgate.serve.catalog_auth.page.check import checked, example_text
+from tollgate.serve.catalog_auth.page.check import example_document, page_view
 from tollgate.serve.catalog_auth.page.rendering import HEADERS, rendered
 from tollgate.serve.catalog_auth.page.view import View
 from tollgate.serve.net.form_values import form_text
@@ -32,7 +32,7 @@ router = APIRouter()
 async def page(request: Request) -> Response:
     """The page; with `?example`, there is a document in it."""
     is_example = "example" in request.query_params
-    return rendered(PAGE, view=View(text=example_text()) if is_example else View())
+    return rendered(PAGE, view=View(text=example_document()) if is_example else View())
 
 
 @router.post("/")
@@ -44,7 +44,7 @@ async def check(request: Request) -> Response:
     def work() -> Response:
         fields = _fields(raw)
         document = fields.get("document", "")
-        view = checked(context, document, fields.get("profile"), fields.get("repair"))
+        view = page_view(context, document, fields.get("profile"), fields.get("repair"))
         return rendered(PAGE, view=view)
 
     return await context.threads.run(len(raw), work)

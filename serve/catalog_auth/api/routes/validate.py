@@ -31,7 +31,7 @@ from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
 from tollgate.serve.catalog_auth.verdict.formats.sarif import MEDIA_TYPE as SARIF
 from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
 from tollgate.serve.catalog_auth.verdict.formats.text import as_text
-from tollgate.serve.catalog_auth.verdict.judgement import Judged, located, reply_of
+from tollgate.serve.catalog_auth.verdict.judgement import Judged, judgement_reply, located
 from tollgate.serve.catalog_auth.verdict.report import Verdict, verdict_on
 
 # What a document from the wire is called where files have names.
@@ -61,7 +61,7 @@ def _validate(context: CatalogContext, raw: bytes, query: OptionsQuery, wanted: 
         return Response(encode_json(sarif_log([judged], context.version)), media_type=SARIF)
     if wanted == PLAIN:
         return Response("\n".join(as_text(judged)) + "\n", media_type=TEXT)
-    return Response(encode_json(reply_of(judged)), media_type=JSON)
+    return Response(encode_json(judgement_reply(judged)), media_type=JSON)
 
 
 @router.post(
@@ -81,7 +81,9 @@ async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()
 
     def judge(line: bytes) -> Json:
         # (to find a place in a line takes longer than to judge it, and tells a machine nothing)
-        return reply_of(Judged(NAME, envelope_verdict(opened(line, context.options, asked)), {}))
+        return judgement_reply(
+            Judged(NAME, envelope_verdict(opened(line, context.options, asked)), {})
+        )
 
     lumps = bulk_results(
         body_chunks(request),

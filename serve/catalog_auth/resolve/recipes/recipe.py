@@ -41,7 +41,7 @@ def recipes(alternative: Alternative, href: str | None) -> Iterator[Recipe]:
     if not alternative.is_executable:
         return
     made = {
-        Tool.CURL: curl_recipe(alternative, file_name(href)),
+        Tool.CURL: curl_recipe(alternative, safe_file_name(href)),
         Tool.PYTHON: python_recipe(alternative),
         Tool.GDAL: gdal_recipe(alternative),
     }
@@ -50,7 +50,7 @@ def recipes(alternative: Alternative, href: str | None) -> Iterator[Recipe]:
             yield Recipe(tool, "".join(f"{line}\n" for line in lines))
 
 
-def file_name(href: str | None) -> str:
+def safe_file_name(href: str | None) -> str:
     """A safe name for a file: the last part of the path in letters, digits and `._-`, never one
     that begins with a dot or a dash."""
     path = (href or "").partition("#")[0].partition("?")[0]

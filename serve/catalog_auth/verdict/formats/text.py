@@ -67,8 +67,8 @@ def verdict_line(judged: Judged) -> str:
     valid = "valid" if verdict.valid else "not valid"
     schema = SCHEMA_WORDS[verdict.schema_valid]
     counts = [(severity, verdict.counts.get(severity, 0)) for severity in reversed(Severity)]
-    counted = ", ".join(number(count, word_of(severity)) for severity, count in counts if count)
-    return f"{judged.name}: {valid}, {schema}{f' ({counted})' if counted else ''}"
+    severities = ", ".join(counted(count, word_of(severity)) for severity, count in counts if count)
+    return f"{judged.name}: {valid}, {schema}{f' ({severities})' if severities else ''}"
 
 
 def word_of(severity: Severity) -> str:
@@ -76,7 +76,7 @@ def word_of(severity: Severity) -> str:
     return "note" if severity is Severity.INFO else severity.value
 
 
-def number(count: int, word: str) -> str:
+def counted(count: int, word: str) -> str:
     """A count with its word: `1 error`, `2 errors`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
@@ -110,7 +110,7 @@ def total_line(judgements: Sequence[Judged], unusable: int) -> str:
     parts = [f"{valid:,} valid", f"{len(judgements) - valid:,} not valid"]
     if unusable:
         parts.append(f"{unusable:,} unusable")
-    return f"{number(len(judgements) + unusable, 'document')}: {', '.join(parts)}"
+    return f"{counted(len(judgements) + unusable, 'document')}: {', '.join(parts)}"
 
 
 def _wrapped(label: str, text: str) -> Iterable[str]:

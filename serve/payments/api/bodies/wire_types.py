@@ -62,13 +62,13 @@ def checked(check: FieldCheck) -> PlainValidator:
         assert isinstance(info.context, Reading), "bodies are read with one"
         found = check(value, info.context)
         if isinstance(found, FieldError):
-            raise refusal(found)
+            raise field_refusal(found)
         return found
 
     return PlainValidator(validate)
 
 
-def refusal(error: FieldError) -> PydanticCustomError:
+def field_refusal(error: FieldError) -> PydanticCustomError:
     """A field's error as pydantic carries it; a `field` that is not empty is the whole path."""
     return PydanticCustomError("refused", "{why}", {"why": error.message, "field": error.field})
 

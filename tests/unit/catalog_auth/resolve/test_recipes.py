@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.catalog_auth.documents import HREF, Json, item, resolved
-from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, file_name, recipes
+from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes, safe_file_name
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
 API = "https://sign.example.com/v1"
@@ -168,7 +168,7 @@ def test_recipes_come_with_the_answer_when_they_are_asked_for() -> None:
     ],
 )
 def test_a_file_is_saved_under_a_safe_name(href: str | None, name: str) -> None:
-    assert file_name(href) == name
+    assert safe_file_name(href) == name
 
 
 def test_two_parameters_are_two_variables() -> None:

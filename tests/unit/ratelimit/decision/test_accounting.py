@@ -1,4 +1,4 @@
-"""What a count means (B7): every row of the specification's tables that needs no request."""
+"""The meaning of a count: all rows of docs/ratelimit.md, B7, that need no request."""
 
 import pytest
 

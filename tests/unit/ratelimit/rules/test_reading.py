@@ -1,4 +1,4 @@
-"""Rule text to drafts: known keys, then types (specification, B1 steps 2 and 3)."""
+"""Rule text to drafts: known keys, then types (docs/ratelimit.md, B1, steps 2 and 3)."""
 
 import math
 

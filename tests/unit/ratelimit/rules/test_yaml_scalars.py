@@ -1,4 +1,4 @@
-"""What YAML scalars are worth to the reference (specification, B1)."""
+"""The values that YAML scalars have for the reference (docs/ratelimit.md, B1)."""
 
 import math
 import re
