@@ -228,7 +228,8 @@ class StatisticsReporter:
 
     While a report is under way nothing is drained: what is counted meanwhile goes with the next
     one, so a receiver that is slow, or away, costs neither memory nor counts. A report that failed
-    may have arrived, so it is not sent again. `send` may give None: it could not be sent at all."""
+    may have arrived, so it is not sent again. `send` may give None: it could not be sent at all.
+    Then it is kept, as the only one, and goes the next time."""
 
     def __init__(
         self, tallies: Tallies, send: Callable[[StatisticsDelta], "Future[object] | None"]
@@ -236,8 +237,12 @@ class StatisticsReporter:
         self._tallies = tallies
         self._send = send
         self._under_way: Future[object] | None = None
+        self._unsent: StatisticsDelta | None = None
 
     def report(self) -> None:
         """Sends what was counted since the last report, unless that one is still under way."""
-        if self._under_way is None or self._under_way.done():
-            self._under_way = self._send(self._tallies.drain())
+        if self._under_way is not None and not self._under_way.done():
+            return
+        report = self._unsent or self._tallies.drain()
+        self._under_way = self._send(report)
+        self._unsent = report if self._under_way is None else None

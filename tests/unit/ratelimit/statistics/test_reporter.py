@@ -52,12 +52,16 @@ def test_reports_go_on_after_one_failed() -> None:
     assert receiver.calls() == [0, 1]
 
 
-def test_reports_go_on_after_one_that_could_not_be_sent() -> None:
+def test_a_report_that_could_not_be_sent_goes_the_next_time() -> None:
     tallies, receiver = Tallies("front"), Receiver()
     reporter = StatisticsReporter(tallies, receiver)
     receiver.is_away = True
-    reporter.report()
+    for _ in range(3):
+        tallies.count(CALLS)
+        reporter.report()
     receiver.is_away = False
-    tallies.count(CALLS)
     reporter.report()
-    assert receiver.calls() == [0, 1]
+    assert receiver.calls() == [1, 1, 1, 1]
+    receiver.answers[0].set_result(None)
+    reporter.report()
+    assert receiver.calls()[4:] == [2]
