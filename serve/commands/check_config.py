@@ -48,8 +48,10 @@ def check_config(directory: Path, merges_domains: bool, is_strict: bool) -> None
         click.echo(f"error: {each.located}", err=True)
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
-    if errors or (warnings and is_strict):
+    if errors:
         raise click.exceptions.Exit(EXIT_REFUSED)
+    if warnings and is_strict:
+        fail("error: the files could be served, but --strict allows no warnings", EXIT_REFUSED)
     click.echo("all rate limit configs ok")
 
 

@@ -1,10 +1,16 @@
 """`tollgate client`: one rate-limit question over gRPC, with the reference's own flags."""
 
+from pathlib import Path
+
 import click
 
+from tollgate.serve.node.run_record import running
 from tollgate.serve.ratelimit.client import CallFailed, ClientTls, ask, lines_of, parse_descriptor
+from tollgate.serve.settings import Settings, process_environment
+from tollgate.serve.settings.values import is_loopback
 
 EXIT_FAILED = 1
+ANY_HOST = ("", "0.0.0.0", "::", "[::]")
 HITS_ADDEND_MAX = 2**32 - 1
 
 
@@ -16,10 +22,10 @@ def _flag(name: str) -> tuple[str, str]:
 @click.command()
 @click.option(
     *_flag("dial_string"),
-    default="localhost:8081",
-    show_default=True,
+    default=None,
     metavar="ADDRESS",
-    help="host:port of the service, or unix:///path of its socket.",
+    help="host:port of the service, or unix:///path of its socket. "
+    "[default: where a Tollgate with the settings of this environment listens]",
 )
 @click.option(*_flag("domain"), default="", help="The domain to ask about.")
 @click.option(
@@ -41,7 +47,7 @@ def _flag(name: str) -> tuple[str, str]:
 @click.option(*_flag("grpc-key-file"), default="", help="Its private key.")
 @click.option(*_flag("oltp-protocol"), default="", help="Has no effect.")
 def client(
-    dial_string: str,
+    dial_string: str | None,
     domain: str,
     descriptors: tuple[str, ...],
     hits_addend: int,
@@ -62,6 +68,7 @@ def client(
         asked = [parse_descriptor(text) for text in descriptors]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    dial_string = dial_string or own_address(Settings.from_environment(process_environment()))
     try:
         response = ask(dial_string, domain, asked, hits_addend, tls)
     except OSError as error:
@@ -71,6 +78,26 @@ def client(
         raise click.exceptions.Exit(EXIT_FAILED) from None
     for line in lines_of(asked, response):
         click.echo(line)
+
+
+def own_address(settings: Settings) -> str:
+    """The gRPC door of a Tollgate with these settings, as a caller on this machine dials it."""
+    grpc = settings.grpc
+    if grpc.uds:
+        return f"unix://{Path(grpc.uds).absolute()}"
+    port = grpc.port or _free_choice(settings)
+    # The usual name in certificates is a name.
+    if is_loopback(grpc.host) or grpc.host in ANY_HOST:
+        return f"localhost:{port}"
+    return f"[{grpc.host}]:{port}" if ":" in grpc.host else f"{grpc.host}:{port}"
+
+
+def _free_choice(settings: Settings) -> str:
+    """The port that a start chose, which it wrote down."""
+    record = running(settings.process.data)
+    if record is None or not record.is_ready:
+        raise click.UsageError("nothing runs with these settings: say -dial_string host:port")
+    return record.addresses["gRPC"].rpartition(":")[2]
 
 
 def _tls(is_wanted: bool, files: ClientTls) -> ClientTls | None:

@@ -29,15 +29,10 @@ class UnbuiltFeature:
 UNBUILT = (
     UnbuiltFeature(
         ("BACKEND_TYPE", "KVSTORE_URL"),
-        "the kvstore backend",
+        # (whichever of its names the operator gave it)
+        "counting in a store outside of Tollgate",
         "unset it, or set BACKEND_TYPE=actors, to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is Backend.KVSTORE,
-    ),
-    UnbuiltFeature(
-        ("BACKEND_TYPE",),
-        "the altcache backend",
-        "set BACKEND_TYPE=actors to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is Backend.ALTCACHE,
+        lambda settings: settings.counting.backend is not Backend.ACTORS,
     ),
     UnbuiltFeature(
         ("CONFIG_TYPE",),

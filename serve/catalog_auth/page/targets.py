@@ -9,6 +9,7 @@ from tollgate.serve.catalog_auth.page.view import (
     ShownAlternative,
     ShownRecipe,
     ShownTarget,
+    capitalised,
 )
 from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
@@ -131,4 +132,4 @@ def _broken(found: Resolution) -> Iterator[ShownAlternative]:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalised(text)}."

@@ -141,7 +141,7 @@ def _finding(judged: Judged, finding: Finding, lines: list[str]) -> ShownFinding
         rule=rule.id,
         name=rule.name,
         pointer=pointer(finding.path),
-        message=finding.message,
+        message=capitalised(finding.message),
         why=rule.why,
         repair=rule.repair,
         place=None if place is None else excerpt_of(lines, place),
@@ -151,6 +151,13 @@ def _finding(judged: Judged, finding: Finding, lines: list[str]) -> ShownFinding
             for number, each in enumerate(finding.suggestions)
         ),
     )
+
+
+def capitalised(text: str) -> str:
+    """The text as a sentence begins: an address or a name of the document stays as it is."""
+    first, _, _ = text.partition(" ")
+    is_word = first.isalpha() and first.islower()
+    return f"{text[:1].upper()}{text[1:]}" if is_word else text
 
 
 def _counted(verdict: Verdict) -> str:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.support.catalog_auth.api import DANGLING, CatalogApi, item
-from tollgate.serve.catalog_auth.page.view import FINDINGS_MAX
+from tollgate.serve.catalog_auth.page.view import FINDINGS_MAX, capitalised
 
 api = CatalogApi(CATALOG_DOCUMENT_BYTES_MAX="100000")
 
@@ -68,6 +68,20 @@ def test_what_was_repaired_meanwhile_is_not_repaired_again() -> None:
     for stale in (f"1 R07 {place}", f"R07 {place}", "0 R07 /assets/x", f"R01 {place}", "0", "-1"):
         assert "not there any more" in page(text, repair=stale)
     assert "There was nothing to repair." in page(json.dumps(item()), repair="all")
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("there is no scheme", "There is no scheme"),
+        ("http://example.com/token is not encrypted", "http://example.com/token is not encrypted"),
+        ("tokenUrl has to be a text", "tokenUrl has to be a text"),
+        ('"x" is not a type', '"x" is not a type'),
+        ("", ""),
+    ],
+)
+def test_a_message_begins_with_a_capital_but_not_a_name(message: str, shown: str) -> None:
+    assert capitalised(message) == shown
 
 
 def test_a_text_that_is_too_large_is_not_judged() -> None:

@@ -66,7 +66,7 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
     ),
     "unbuilt backend": (
         of(BACKEND_TYPE="redis"),
-        r"BACKEND_TYPE: the kvstore backend is not built yet: .*",
+        r"BACKEND_TYPE: counting in a store outside of Tollgate is not built yet: .*",
     ),
     "unbuilt source": (
         of(CONFIG_TYPE="GRPC_XDS_SOTW"),

@@ -1,5 +1,7 @@
 """`tollgate client`: what it sends, what it prints, and how it ends."""
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +13,8 @@ import trustme
 from tests.support.ratelimit.grpc_peers import World
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
-from tollgate.serve.commands.client import client
+from tollgate.serve.commands.client import client, own_address
+from tollgate.serve.node.run_record import RunRecord, write_record
 from tollgate.serve.ratelimit.codec.answers import (
     STATUS_UNLIMITED,
     STATUS_WITHOUT_LIMIT,
@@ -29,6 +32,7 @@ from tollgate.serve.ratelimit.fronts.front import (
     StatusCode,
     WireReply,
 )
+from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import GrpcFront
 
 OK, OVER_LIMIT = ResponseMessage.OK, ResponseMessage.OVER_LIMIT
@@ -66,8 +70,8 @@ def address(open_front: Open) -> str:
     return open_front(ListenAddress("127.0.0.1", 0))
 
 
-def run(*arguments: str) -> click.testing.Result:
-    return click.testing.CliRunner().invoke(client, arguments)
+def run(*arguments: str, env: dict[str, str] | None = None) -> click.testing.Result:
+    return click.testing.CliRunner().invoke(client, arguments, env=env)
 
 
 def asked(world: World) -> RateLimitRequest:
@@ -193,3 +197,35 @@ def test_it_speaks_tls_and_shows_its_certificate(
     assert "UNAVAILABLE" in refused.stderr
     assert refused.exit_code == 1
     assert run(*flags, "-grpc-cert-file", cert, "-grpc-key-file", key).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        ({}, "localhost:8081"),
+        ({"GRPC_PORT": "9"}, "localhost:9"),
+        ({"GRPC_PORT": "9", "GRPC_HOST": "0.0.0.0"}, "localhost:9"),
+        ({"GRPC_PORT": "9", "GRPC_HOST": "192.0.2.1"}, "192.0.2.1:9"),
+        ({"GRPC_PORT": "9", "GRPC_HOST": "2001:db8::1"}, "[2001:db8::1]:9"),
+        ({"GRPC_UDS": "/nonexistent/front.sock"}, "unix:///nonexistent/front.sock"),
+    ],
+)
+def test_without_an_address_it_calls_the_configured_door(
+    settings: dict[str, str], address: str
+) -> None:
+    assert own_address(Settings.from_environment(settings)) == address
+
+
+def test_it_finds_the_port_that_a_start_chose(address: str, folder: Path, world: World) -> None:
+    world.decisions.answer = answering(STATUS_WITHOUT_LIMIT)
+    environment = {"GRPC_PORT": "0", "TOLLGATE_DATA": str(folder)}
+    unknown = run("-domain", "d", "-descriptors", "a=b", env=environment)
+    assert "nothing runs with these settings: say -dial_string" in unknown.stderr
+    assert unknown.exit_code == 2
+    supervisor = [sys.executable, "-c", "input()", "tollgate.serve.node.supervisor"]
+    with subprocess.Popen(supervisor, stdin=subprocess.PIPE) as process:
+        record = RunRecord(process.pid, 0.0, {"gRPC": address}, is_ready=True)
+        write_record(str(folder), record)
+        result = run("-domain", "d", "-descriptors", "a=b", env=environment)
+        process.kill()
+    assert result.output.splitlines()[0] == "overall: OK"

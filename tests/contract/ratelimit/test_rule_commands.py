@@ -87,6 +87,8 @@ def test_warnings_name_file_and_line(tmp_path: Path) -> None:
     strict = check(tmp_path, "--strict")
     assert strict.exit_code == 1
     assert "ok" not in strict.stdout
+    reason = "error: the files could be served, but --strict allows no warnings"
+    assert strict.stderr.splitlines() == [*result.stderr.splitlines(), reason]
 
 
 def test_nothing_to_check(tmp_path: Path) -> None:

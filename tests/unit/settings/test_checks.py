@@ -135,18 +135,18 @@ def test_the_default_of_a_bad_value_is_not_blamed() -> None:
     [
         (
             {"REDIS_URL": "localhost:6379"},
-            "REDIS_URL: the kvstore backend is not built yet: unset it, or set "
-            "BACKEND_TYPE=actors, to count in Tollgate's own actors",
+            "REDIS_URL: counting in a store outside of Tollgate is not built yet: unset it, or "
+            "set BACKEND_TYPE=actors, to count in Tollgate's own actors",
         ),
         (
             {"BACKEND_TYPE": "redis"},
-            "BACKEND_TYPE: the kvstore backend is not built yet: unset it, or set "
-            "BACKEND_TYPE=actors, to count in Tollgate's own actors",
+            "BACKEND_TYPE: counting in a store outside of Tollgate is not built yet: unset it, or "
+            "set BACKEND_TYPE=actors, to count in Tollgate's own actors",
         ),
         (
             {"BACKEND_TYPE": "memcache"},
-            "BACKEND_TYPE: the altcache backend is not built yet: set BACKEND_TYPE=actors to "
-            "count in Tollgate's own actors",
+            "BACKEND_TYPE: counting in a store outside of Tollgate is not built yet: unset it, or "
+            "set BACKEND_TYPE=actors, to count in Tollgate's own actors",
         ),
         (
             {"CONFIG_TYPE": "GRPC_XDS_SOTW"},
