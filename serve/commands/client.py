@@ -7,7 +7,7 @@ import click
 from tollgate.serve.node.run_record import running
 from tollgate.serve.ratelimit.client import CallFailed, ClientTls, ask, lines_of, parse_descriptor
 from tollgate.serve.settings import Settings, process_environment
-from tollgate.serve.settings.values import is_loopback
+from tollgate.serve.settings.values import is_loopback_host
 
 EXIT_FAILED = 1
 ANY_HOST = ("", "0.0.0.0", "::", "[::]")
@@ -87,7 +87,7 @@ def own_address(settings: Settings) -> str:
         return f"unix://{Path(grpc.uds).absolute()}"
     port = grpc.port or _free_choice(settings)
     # The usual name in certificates is a name.
-    if is_loopback(grpc.host) or grpc.host in ANY_HOST:
+    if is_loopback_host(grpc.host) or grpc.host in ANY_HOST:
         return f"localhost:{port}"
     return f"[{grpc.host}]:{port}" if ":" in grpc.host else f"{grpc.host}:{port}"
 
