@@ -5,6 +5,8 @@ A line is never changed: when a dispute is decided, it gets another line that sa
 
 from typing import assert_never
 
+from msgspec import UNSET
+
 from tollgate.actors.ledger.book.chain import event_kind
 from tollgate.actors.ledger.book.documents import JsonDocument, error_document, moment
 from tollgate.actors.ledger.law.accounts import balance_of
@@ -153,7 +155,7 @@ def _data_of(event: Event) -> JsonDocument:
         case MerchantOpened():
             return {"currency": event.currency, "test": event.is_test, "appId": event.creator}
         case MerchantApproved():
-            return {}
+            return {} if event.version is UNSET else {"version": event.version}
         case MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}

@@ -61,14 +61,15 @@ def evolve(head: Head, entities: Entities, event: Event, entry: Entry) -> tuple[
         hash=entry.hash,
         at_ms=entry.at_ms,
         last_id=event.id,
-        merchant=_merchant_after(head.merchant, event, entry.at_ms),
+        merchant=merchant_after(head.merchant, event, entry.at_ms),
         accounts=posted(head.accounts, entry.postings),
         books=head.books + isinstance(event, MerchantReserved),
     )
     return after, _entities_after(head, entities, event, entry.at_ms)
 
 
-def _merchant_after(merchant: Merchant | None, event: Event, at_ms: int) -> Merchant | None:
+def merchant_after(merchant: Merchant | None, event: Event, at_ms: int) -> Merchant | None:
+    """The merchant of a book after the event of an entry; None in the directory."""
     if isinstance(event, MerchantOpened):
         return _opened(event, at_ms)
     if merchant is None:

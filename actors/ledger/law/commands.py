@@ -93,16 +93,21 @@ class OpenMerchant:
 
 @dataclass(frozen=True, slots=True)
 class ApproveMerchant:
-    """By the operator. Approving one that waits no more succeeds and changes nothing."""
+    """By the operator. `version`: of what they have read; of another one nothing is approved.
+    Approving one that waits no more succeeds and changes nothing."""
+
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeMerchant:
-    """None leaves a field as it is."""
+    """None leaves a field as it is. `needs_approval`: a live merchant that was approved stays as it
+    is, for this change is not the operator's."""
 
     name: str | None = None
     email: str | None = None
     descriptor: str | None = None
+    needs_approval: bool = False
 
 
 @dataclass(frozen=True, slots=True)

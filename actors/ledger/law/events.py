@@ -95,7 +95,10 @@ class MerchantOpened(Happening, frozen=True, tag="merchant.opened/1"):
 
 
 class MerchantApproved(Happening, frozen=True, tag="merchant.approved/1"):
-    """By the operator: it waits no more."""
+    """By the operator: it waits no more. `version`: of what was approved; entries of before there
+    were versions have none."""
+
+    version: str | UnsetType = UNSET
 
 
 class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):

@@ -83,8 +83,8 @@ def import_(file: Path, url: str) -> None:
 def waiting(url: str) -> None:
     """List the live merchants that wait for approval, the newest first.
 
-    A line is a merchant's id, when it was opened, its country, its website and its name. It takes
-    the key in PAYMENTS_OPERATOR_KEY_FILE.
+    The last line of each is the command that approves it as it is shown. It takes the key in
+    PAYMENTS_OPERATOR_KEY_FILE.
     """
     settings = _settings()
     key, base = _operator_key(settings), _operator_base(url, settings)
@@ -93,26 +93,66 @@ def waiting(url: str) -> None:
         path = f"/operator/waiting-merchants?limit={PAGE}&before={before}"
         found = _answer(base, "GET", path, key)
         for each in found:
-            named = (each["company"]["country"], each["website"], each.get("name", ""))
-            click.echo("  ".join((each["id"], each["created"], *named)).rstrip())
+            click.echo(_waiting_merchant(each))
         if len(found) < PAGE:
             return
         before = found[-1]["id"]
 
 
+def _waiting_merchant(merchant: dict[str, Any]) -> str:
+    company, bank = merchant["company"], merchant["bank"]
+    told = {
+        "opened": merchant["created"],
+        "name": merchant.get("name", ""),
+        "email": merchant["email"],
+        "descriptor": merchant["descriptor"],
+        "website": merchant["website"],
+        "currency": merchant["currency"],
+        "company": f"{company['country']} {company.get('number', '')}".rstrip(),
+        "iban": bank.get("iban", ""),
+        "approve": f"tollgate payments approve {merchant['id']} {merchant['version']}",
+    }
+    lines = [f"  {name:10}  {value}" for name, value in told.items() if value]
+    return "\n".join((merchant["id"], *lines))
+
+
 @payments.command()
 @click.argument("merchant", metavar="MERCHANT")
+@click.argument("version", metavar="VERSION")
 @_operator_url
-def approve(merchant: str, url: str) -> None:
+def approve(merchant: str, version: str, url: str) -> None:
     """Let the live merchant with the id MERCHANT trade, for good.
 
-    It takes the key in PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when there is no such
-    merchant.
+    VERSION is the one that `tollgate payments waiting` shows: of what you have read. If the
+    merchant has been changed since, nothing is approved. It takes the key in
+    PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when nothing was approved.
     """
     settings = _settings()
     key, base = _operator_key(settings), _operator_base(url, settings)
-    _answer(base, "PUT", f"/operator/merchants/{quote(merchant, safe='')}/approval", key)
+    path = f"/operator/merchants/{quote(merchant, safe='')}/approval"
+    _answer(base, "PUT", path, key, {"version": version})
     click.echo(f"{merchant}: approved")
+
+
+@payments.command("change-merchant")
+@click.argument("merchant", metavar="MERCHANT")
+@click.option("--name", metavar="TEXT", help="The new name; empty: none.")
+@click.option("--email", metavar="ADDRESS", help="The new address.")
+@click.option("--descriptor", metavar="TEXT", help="What cardholders read on their statements.")
+@_operator_url
+def change_merchant(merchant: str, url: str, **changes: str | None) -> None:
+    """Change the name, email or descriptor of the merchant with the id MERCHANT.
+
+    Once a live merchant is approved, only this changes them. It takes the key in
+    PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when nothing was changed.
+    """
+    body = {name: value for name, value in changes.items() if value is not None}
+    if not body:
+        raise click.UsageError("say what is to change: --name, --email, --descriptor")
+    settings = _settings()
+    key, base = _operator_key(settings), _operator_base(url, settings)
+    _answer(base, "PUT", f"/operator/merchants/{quote(merchant, safe='')}", key, body)
+    click.echo(f"{merchant}: changed")
 
 
 @payments.command("recover-app")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tests.support.payments.api import PaymentsApi, lines_of
+from tests.support.payments.api import ABSENT, PaymentsApi, done, lines_of
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
 from tollgate.serve.payments.secrets.key_files import load_operator_key, make_operator_key
 from tollgate.serve.payments.secrets.keys import KeyDigests
@@ -208,15 +208,36 @@ def test_live_merchants_are_listed_and_approved(api: PaymentsApi, tmp_path: Path
     shop = api.new_app()
     first = api.new_merchant(shop, test=False)["id"]
     second = api.new_merchant(shop, test=False, name="Tea")["id"]
-    listed = ran(api, tmp_path, "waiting")
-    assert listed.stdout.splitlines() == [
-        f"{second}  2026-01-01T00:00:00.000Z  DK  https://example.com  Tea",
-        f"{first}  2026-01-01T00:00:00.000Z  DK  https://example.com",
-    ]
-    approved = ran(api, tmp_path, "approve", first)
+    listed = ran(api, tmp_path, "waiting").stdout
+    read = {each["id"]: each["version"] for each in api.waiting().values()}
+    told = {
+        "opened": "2026-01-01T00:00:00.000Z",
+        "name": "Tea",
+        "email": "shop@example.com",
+        "descriptor": "Coffee & Cake",
+        "website": "https://example.com",
+        "currency": "DKK",
+        "company": "DK",
+        "approve": f"tollgate payments approve {second} {read[second]}",
+    }
+    lines = [second, *(f"  {name:10}  {value}" for name, value in told.items()), first]
+    assert listed.splitlines()[: len(lines)] == lines
+    done(api.call("PUT", f"/merchants/{first}", shop, json={"descriptor": "Tea"}))
+    said = one_line(ran(api, tmp_path, "approve", first, read[first]))
+    assert 'the descriptor was "Coffee & Cake" and is now "Tea"; look at the merchant again' in said
+    approved = ran(api, tmp_path, "approve", first, api.waiting()[first]["version"])
     assert (approved.returncode, approved.stdout) == (0, f"{first}: approved\n")
-    assert ran(api, tmp_path, "waiting").stdout.startswith(second)
-    assert "404 there is no merchant" in one_line(ran(api, tmp_path, "approve", "f" * 24))
+    assert list(api.waiting()) == [second]
+    changed = ran(api, tmp_path, "change-merchant", first, "--name", "Tea", "--email", "t@tea.dk")
+    assert (changed.returncode, changed.stdout) == (0, f"{first}: changed\n")
+    found = done(api.call("GET", f"/merchants/{first}", shop))["merchant"]
+    assert (found["name"], found["email"], found["descriptor"]) == ("Tea", "t@tea.dk", "Tea")
+
+
+def test_a_change_says_what_is_to_change(tmp_path: Path) -> None:
+    result = tollgate(tmp_path, "change-merchant", ABSENT)
+    assert result.returncode == 2
+    assert "say what is to change: --name, --email, --descriptor" in result.stderr
 
 
 def test_an_app_is_recovered(api: PaymentsApi, tmp_path: Path) -> None:

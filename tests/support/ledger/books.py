@@ -5,10 +5,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from tollgate.actors.ledger.book.decisions.approval import merchant_version
 from tollgate.actors.ledger.book.entities import Entity, head_of_row, known_of_row
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.book.machine import OrderEffect, execute, needs, rows
 from tollgate.actors.ledger.law.commands import (
+    ApproveMerchant,
     Authorise,
     Capture,
     Command,
@@ -162,6 +164,13 @@ class Shop:
         assert isinstance(refused, Refusal)
         assert before == (self.books.heads, self.books.tables, self.books.log)
         return refused
+
+    def approval(self) -> ApproveMerchant:
+        """Of the merchant as it is now."""
+        head = self.books.head(self.book)
+        assert head is not None
+        assert head.merchant is not None
+        return ApproveMerchant(merchant_version(self.book, head.merchant))
 
     def authorised(
         self, amount: int, currency: Currency = EUR, error: ProcessingError | None = None

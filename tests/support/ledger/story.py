@@ -30,7 +30,6 @@ from tollgate.actors.ledger.book.entities import head_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,
-    ApproveMerchant,
     Authorise,
     Capture,
     ChangeMerchant,
@@ -75,7 +74,7 @@ def tell() -> Books:
     _trade(shop)
     _administer(shop)
     live = open_shop(EUR, pricing, is_test=False, needs_approval=True, books=shop.books)
-    live.do(ApproveMerchant(), OPERATOR)
+    live.do(live.approval(), OPERATOR)
     shop.books.now_ms -= 60_000  # the clock goes back
     _dispute(live)
     return shop.books

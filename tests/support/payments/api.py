@@ -265,9 +265,15 @@ class PaymentsApi:
         return merchant
 
     def approve(self, merchant: Mapping[str, Any]) -> None:
-        """The operator lets a live merchant trade."""
+        """The operator lets a live merchant trade, as it is now."""
         path = f"/operator/merchants/{merchant['id']}/approval"
-        done(self.call("PUT", path, OPERATOR_KEY))
+        body = {"version": self.waiting()[merchant["id"]]["version"]}
+        done(self.call("PUT", path, OPERATOR_KEY, json=body))
+
+    def waiting(self) -> dict[str, dict[str, Any]]:
+        """The merchants that wait for approval, by their ids, the newest first."""
+        path = "/operator/waiting-merchants?limit=100"
+        return {each["id"]: each for each in lines_of(self.call("GET", path, OPERATOR_KEY))}
 
     def pay(self, merchant: Mapping[str, Any], amount: int = 1_000, **changes: Any) -> str:
         """A customer's transaction; its id."""

@@ -2,23 +2,58 @@
 
 Anybody may open one, and may read and configure it; until the operator has approved it, it neither
 takes money nor is paid any. What it may do is the law of `may_trade`, which its document shows.
+
+An approval is of what the operator has read, and names it by a version: a merchant that was changed
+meanwhile still waits. Once it is approved, only the operator changes what was approved.
 """
 
+from hashlib import sha256
+
+from msgspec.json import Encoder
+
 from tollgate.actors.ledger.book.case import BookDecision, Case
+from tollgate.actors.ledger.book.documents import JsonDocument, merchant_document
 from tollgate.actors.ledger.book.head import Merchant
-from tollgate.actors.ledger.law.commands import Authorise, Capture, Command, PayOut, SaveCard
+from tollgate.actors.ledger.law.commands import (
+    ApproveMerchant,
+    Authorise,
+    Capture,
+    Command,
+    PayOut,
+    SaveCard,
+)
 from tollgate.actors.ledger.law.events import MerchantApproved
 from tollgate.actors.ledger.law.outcomes import ErrorCode, Refusal, RefusalReason
+from tollgate.actors.ledger.law.values import BookId
 
 WAITS = "the merchant is live and waits for the operator's approval"
+CHANGED = "the merchant is not as this version has it: look at it again"
+# Who opens a merchant chooses the texts: shorter, two of them with one hash could be found.
+VERSION_LENGTH = 32
+_APPROVED = ("id", "name", "currency", "email", "website", "descriptor", "company", "bank")
+_encode = Encoder(order="sorted").encode
 
 
-def decide_approval(case: Case) -> BookDecision:
+def version_of(document: JsonDocument) -> str:
+    """The version of what an approval is about, of a merchant's document: a hash, in hex."""
+    texts = _encode([document.get(name) for name in _APPROVED])
+    return sha256(texts).hexdigest()[:VERSION_LENGTH]
+
+
+def merchant_version(book: BookId, merchant: Merchant) -> str:
+    """The same, of the merchant as its book knows it."""
+    return version_of(merchant_document(book, merchant, balance=0))
+
+
+def decide_approval(case: Case, command: ApproveMerchant) -> BookDecision:
     """Once, and for good."""
+    version = merchant_version(case.head.book, case.merchant)
+    if command.version != version:
+        return Refusal(RefusalReason.LOST_RACE, CHANGED)
     if case.merchant.may_trade:
         return ()
     (own,) = case.ids(1)
-    return (MerchantApproved(own),)
+    return (MerchantApproved(own, version),)
 
 
 def refuse_unapproved(merchant: Merchant, command: Command) -> Refusal | None:

@@ -108,7 +108,7 @@ def _decide_in_book(case: Case, command: MerchantCommand) -> BookDecision:
         case ReportFraud():
             return decide_fraud_report(case, command)
         case ApproveMerchant():
-            return decide_approval(case)
+            return decide_approval(case, command)
         case ChangeMerchant():
             return decide_merchant_change(case, command)
         case AddApp():

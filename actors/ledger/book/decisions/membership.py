@@ -35,6 +35,8 @@ from tollgate.actors.ledger.law.events import (
 from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_ids
 from tollgate.actors.ledger.law.outcomes import absent, constraint
 
+APPROVED = "was approved with the merchant, and only the operator changes it now: ask them"
+
 
 def decide_merchant_opening(
     head: Head, command: OpenMerchant, order: Order, at_ms: int
@@ -71,12 +73,16 @@ def decide_merchant_opening(
 
 
 def decide_merchant_change(case: Case, command: ChangeMerchant) -> BookDecision:
+    """What customers see of a live merchant, and where letters go, stays what was approved."""
     merchant = case.merchant
     name = _changed(merchant.name, command.name)
     email = _changed(merchant.email, command.email)
     descriptor = _changed(merchant.descriptor, command.descriptor)
     if name is email is descriptor is None:
         return ()
+    if command.needs_approval and merchant.may_trade and not merchant.is_test:
+        wanted = {"name": name, "email": email, "descriptor": descriptor}
+        return constraint(APPROVED, next(each for each in wanted if wanted[each] is not None))
     (own,) = case.ids(1)
     return (MerchantChanged(own, name, email, descriptor),)
 

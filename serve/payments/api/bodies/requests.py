@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.wire_types import (
     Amount,
+    ApprovalVersion,
     CardSchemeWord,
     CardStatusWord,
     CompanyNumber,
@@ -97,6 +98,12 @@ class MerchantChange(RequestBody):
     name: Name | None = None
     email: Email | None = None
     descriptor: Descriptor | None = None
+
+
+class MerchantApprove(RequestBody):
+    """`version`: of what was read in the list of waiting merchants."""
+
+    version: ApprovalVersion
 
 
 class UserInvite(RequestBody):

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from tollgate.actors.ledger.book.decisions.approval import VERSION_LENGTH
 from tollgate.actors.ledger.law.events import MERCHANT_EVENT_TYPES
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId
@@ -39,6 +40,8 @@ ID_PATTERN = "^[0-9a-f]{24}$"
 EVENTS_MAX = 1_000
 FRAUD_REASON_MAX = 8
 DISPUTE_REASON_MAX = 9_999
+VERSION_PATTERN = f"^[0-9a-f]{{{VERSION_LENGTH}}}$"
+_VERSION = re.compile(VERSION_PATTERN)
 _DIGITS = re.compile("[0-9]{1,16}")
 _TYPE_SHOWN_MAX = 100
 
@@ -303,6 +306,16 @@ RecoveryCode = Annotated[
     checked(_recovery_code),
     schema("string", description="as it was shown with the app's first key", maxLength=256),
 ]
+
+
+def _version(value: object, reading: Reading) -> str | FieldError:
+    del reading
+    if isinstance(value, str) and _VERSION.fullmatch(value):
+        return value
+    return FieldError("", "must be the version that the list of waiting merchants shows")
+
+
+ApprovalVersion = Annotated[str, checked(_version), schema("string", pattern=VERSION_PATTERN)]
 
 # The parts of a payment are judged by the handler: their refusals have codes of part C.
 _AS_GIVEN = PlainValidator(lambda value: value)

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tollgate.serve.payments.api.bodies.wire_types import Amount, CurrencyCode, Id
+from tollgate.serve.payments.api.bodies.wire_types import VERSION_PATTERN, Amount, CurrencyCode, Id
 from tollgate.serve.payments.api.document.reply_schemas import (
+    MerchantSchema,
     Moment,
     NonNegative,
     ReplyBody,
@@ -15,6 +16,10 @@ from tollgate.serve.payments.api.document.reply_schemas import (
     SumSchema,
     only,
 )
+
+
+class WaitingMerchantSchema(MerchantSchema):
+    version: Annotated[str, Field(description="what an approval names", pattern=VERSION_PATTERN)]
 
 
 class DisputeReasonSchema(ReplyBody):

@@ -92,9 +92,15 @@ async def change_merchant(context: ApiContext, call: Call) -> Reply:
     """A3."""
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    wanted = context.read(body, MerchantChange)
-    command = ChangeMerchant(wanted.name, wanted.email, wanted.descriptor)
+    command = replace(
+        merchant_change(context.read(body, MerchantChange)),
+        needs_approval=not context.trade.approves_live,
+    )
     return done_reply(await context.execute(call, merchant.id, command, body))
+
+
+def merchant_change(wanted: MerchantChange) -> ChangeMerchant:
+    return ChangeMerchant(wanted.name, wanted.email, wanted.descriptor)
 
 
 async def invite_user(context: ApiContext, call: Call) -> Reply:
@@ -191,6 +197,7 @@ ROUTES = (
         request="MerchantChange",
         status=204,
         statuses=CHANGES,
+        description="Of a live merchant that the operator has approved, they alone change these.",
     ),
     Route(
         "POST",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.payments.api import (
@@ -32,8 +33,15 @@ PAYMENT = {"transactionId": ABSENT, "currency": "EUR", "amount": 5}
 
 
 def waiting(api: PaymentsApi) -> list[str]:
-    path = "/operator/waiting-merchants?limit=10"
-    return [each["id"] for each in lines_of(api.call("GET", path, OPERATOR_KEY))]
+    return list(api.waiting())
+
+
+def approval(api: PaymentsApi, merchant: dict[str, Any], version: str) -> httpx.Response:
+    path = f"/operator/merchants/{merchant['id']}/approval"
+    body = {"version": version}
+    response = api.call("PUT", path, OPERATOR_KEY, json=body)
+    assert isinstance(response, httpx.Response)
+    return response
 
 
 def found(api: PaymentsApi, shop: App, merchant: dict[str, Any]) -> dict[str, Any]:
@@ -62,8 +70,9 @@ def test_a_live_merchant_waits_and_is_approved(api: PaymentsApi, shop: App) -> N
     response = api.call("POST", f"/merchants/{live['id']}/cards", shop, json=body)
     assert (response.status_code, response.json()["code"]) == (400, 28)
     done(api.call("PUT", f"/merchants/{live['id']}", shop, json={"name": "Coffee"}))
+    version = api.waiting()[live["id"]]["version"]
     for _ in range(2):
-        response = api.call("PUT", f"/operator/merchants/{live['id']}/approval", OPERATOR_KEY)
+        response = approval(api, live, version)
         assert (response.status_code, response.content) == (204, b"")
     assert waiting(api) == []
     assert all(
@@ -99,8 +108,55 @@ def test_those_that_wait_are_paged(api: PaymentsApi, shop: App) -> None:
 
 @pytest.mark.parametrize("merchant", [ABSENT, "x"])
 def test_only_what_is_there_is_approved(api: PaymentsApi, merchant: str) -> None:
-    path = f"/operator/merchants/{merchant}/approval"
-    assert api.call("PUT", path, OPERATOR_KEY).status_code == 404
+    assert approval(api, {"id": merchant}, "0" * 32).status_code == 404
+
+
+def test_the_list_shows_what_is_approved(api: PaymentsApi, shop: App) -> None:
+    live = api.new_merchant(shop, test=False, name="Tea")
+    (read,) = api.waiting().values()
+    assert {name: read[name] for name in live} == live
+    assert read.keys() - live.keys() == {"version"}
+    assert fields_of(approval(api, live, "")) == ["version"]
+    path = f"/operator/merchants/{live['id']}/approval"
+    assert fields_of(api.call("PUT", path, OPERATOR_KEY)) == ["version"]
+
+
+def test_a_merchant_that_was_changed_meanwhile_is_not_approved(api: PaymentsApi, shop: App) -> None:
+    live = api.new_merchant(shop, test=False)
+    read = api.waiting()[live["id"]]["version"]
+    here = f"/merchants/{live['id']}"
+    for changes in ({"email": "x@example.com"}, {"name": "Tea", "email": "y@example.com"}):
+        done(api.call("PUT", here, shop, json=changes))
+    response = approval(api, live, read)
+    assert (response.status_code, response.json()["code"]) == (409, "CONFLICT")
+    assert response.json()["message"] == (
+        'nothing was approved: the name was "" and is now "Tea", the email was '
+        '"shop@example.com" and is now "y@example.com"; look at the merchant again'
+    )
+    response = approval(api, live, "0" * 32)
+    assert response.status_code == 409
+    assert "it is no version of this merchant" in response.json()["message"]
+    assert waiting(api) == [live["id"]]
+    api.approve(live)
+
+
+def test_an_approved_merchant_is_changed_by_the_operator(api: PaymentsApi, shop: App) -> None:
+    live = api.new_merchant(shop, test=False)
+    api.approve(live)
+    here = f"/merchants/{live['id']}"
+    response = api.call("PUT", here, shop, json={"descriptor": "Bank", "email": live["email"]})
+    assert fields_of(response) == ["descriptor"]
+    assert "only the operator changes it now" in response.json()[0]["message"]
+    done(api.call("PUT", here, shop, json={"email": live["email"]}))
+    done(api.call("PUT", f"/operator{here}", OPERATOR_KEY, json={"descriptor": "Tea"}))
+    assert found(api, shop, live)["descriptor"] == "Tea"
+    assert found(api, shop, live)["claim"]["canChargeCard"]
+    (audit,) = (
+        each for each in api.listed(f"{here}/audit", shop) if each["type"] == "merchant.changed"
+    )
+    assert audit["appId"] == OPERATOR
+    path = f"/operator/merchants/{ABSENT}"
+    assert api.call("PUT", path, OPERATOR_KEY, json={"name": "x"}).status_code == 404
 
 
 def test_the_operator_may_do_without(api: PaymentsApi, shop: App) -> None:
@@ -108,6 +164,7 @@ def test_the_operator_may_do_without(api: PaymentsApi, shop: App) -> None:
     live = api.new_merchant(shop, test=False)
     assert live["claim"]["canChargeCard"]
     assert waiting(api) == []
+    done(api.call("PUT", f"/merchants/{live['id']}", shop, json={"descriptor": "Tea"}))
 
 
 def authorised(api: PaymentsApi, merchant: dict[str, Any], currency: str) -> str:

@@ -259,6 +259,7 @@ def test_the_apps_calls_are_not_at_the_door_of_the_operator(api: PaymentsApi, sh
         "/operator/trial-balance",
         "/operator/imports",
         "/operator/apps/{appId}/keys",
+        "/operator/merchants/{merchantId}",
         "/operator/merchants/{merchantId}/approval",
         "/operator/waiting-merchants",
     }

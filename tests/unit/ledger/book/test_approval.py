@@ -1,11 +1,12 @@
 """A live merchant waits for the operator's approval (part B, Approval)."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.ledger.books import ABSENT, EUR, PRICING, Shop, authorise, open_shop, opening
 from tollgate.actors.ledger.law.commands import (
     AddWebhook,
-    ApproveMerchant,
     Capture,
     ChangeMerchant,
     Command,
@@ -43,7 +44,7 @@ def test_until_then_no_money_moves(command: Command, code: int) -> None:
     assert (refused.kind, refused.code) == (RefusalReason.UNAPPROVED, code)
     assert refused.message == "the merchant is live and waits for the operator's approval"
     # That is not what is said of one that may trade.
-    shop.do(ApproveMerchant(), OPERATOR)
+    shop.do(shop.approval(), OPERATOR)
     after = shop.books.attempt(shop.book, command, OPERATOR)
     assert getattr(after, "kind", None) is not RefusalReason.UNAPPROVED
 
@@ -60,20 +61,71 @@ def test_it_can_be_read_and_configured() -> None:
 
 def test_the_operator_approves_once_and_for_good() -> None:
     shop = waiting()
-    step = shop.do(ApproveMerchant(), OPERATOR)
+    step = shop.do(shop.approval(), OPERATOR)
     assert (step.reply.kind, step.reply.body) == (DoneKind.CHANGED, b"")
     assert claims(shop) == [True] * 5
     assert shop.event_types() == ["merchant.opened", "merchant.approved"]
     assert shop.books.log[-1].origin.startswith('{"app":"operator"')
-    again = shop.do(ApproveMerchant(), OPERATOR)
+    again = shop.do(shop.approval(), OPERATOR)
     assert (again.events, again.reply) == ((), step.reply)
     shop.do(ChangeMerchant(name="Coffee"))
     assert claims(shop) == [True] * 5
 
 
+@pytest.mark.parametrize(
+    "change",
+    [ChangeMerchant(name="x"), ChangeMerchant(email="x@x.org"), ChangeMerchant(None, "", "x")],
+    ids=["name", "email", "descriptor"],
+)
+def test_nothing_is_approved_but_what_was_read(change: ChangeMerchant) -> None:
+    shop = waiting()
+    read = shop.approval()
+    shop.do(change)
+    refused = shop.refusal(read, OPERATOR)
+    assert refused.kind is RefusalReason.LOST_RACE
+    assert refused.message == "the merchant is not as this version has it: look at it again"
+    (event,) = shop.do(shop.approval(), OPERATOR).events
+    assert isinstance(event, MerchantApproved)
+    assert event.version == shop.approval().version != read.version
+    # Somebody else who read what was before is not told that this was approved.
+    assert shop.refusal(read, OPERATOR).kind is RefusalReason.LOST_RACE
+
+
+def test_another_merchant_with_the_same_texts_has_another_version() -> None:
+    assert waiting().approval() == waiting().approval()
+    shop = waiting()
+    twin = open_shop(is_test=False, needs_approval=True, books=shop.books)
+    assert shop.approval() != twin.approval()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (ChangeMerchant(name="x", needs_approval=True), "name"),
+        (ChangeMerchant(email="x@example.com", needs_approval=True), "email"),
+        (ChangeMerchant(descriptor="x", needs_approval=True), "descriptor"),
+    ],
+)
+def test_what_was_approved_is_changed_by_the_operator(change: ChangeMerchant, field: str) -> None:
+    shop = waiting()
+    shop.do(replace(change, **{field: "before"}))
+    shop.do(shop.approval(), OPERATOR)
+    refused = shop.refusal(change)
+    assert (refused.kind, refused.field) == (RefusalReason.CONSTRAINT, field)
+    assert "only the operator changes it now" in refused.message
+    # What is so already is no change.
+    assert shop.do(replace(change, **{field: "before"})).events == ()
+    assert shop.do(replace(change, needs_approval=False), OPERATOR).events
+
+
+def test_test_merchants_are_changed_at_will() -> None:
+    shop = open_shop()
+    assert shop.do(ChangeMerchant(name="x", needs_approval=True)).events
+
+
 def test_nobody_else_approves() -> None:
     shop = waiting()
-    refused = shop.refusal(ApproveMerchant())
+    refused = shop.refusal(shop.approval())
     assert refused.kind is RefusalReason.FORBIDDEN
 
 
@@ -84,13 +136,13 @@ def test_test_merchants_and_those_of_before_never_wait(is_test: bool, needs_appr
     shop = open_shop(is_test=is_test, needs_approval=needs_approval)
     assert claims(shop) == [True] * 5
     shop.authorised(1)
-    assert shop.do(ApproveMerchant(), OPERATOR).events == ()
+    assert shop.do(shop.approval(), OPERATOR).events == ()
     assert not any("is_pending" in entry.event for entry in shop.books.log)
 
 
 def test_approval_is_an_event_of_its_own() -> None:
     shop = waiting()
-    (event,) = shop.do(ApproveMerchant(), OPERATOR).events
+    (event,) = shop.do(shop.approval(), OPERATOR).events
     assert isinstance(event, MerchantApproved)
     command = opening(shop.app, EUR, PRICING, is_test=False)
     assert shop.refusal(command).message == f"the merchant {shop.book} is open already"
