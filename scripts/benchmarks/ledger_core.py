@@ -30,7 +30,7 @@ BATCH = 100
 CALLERS = 2
 GROWING = 10_000
 GROWING_BATCH = 250
-DEADLINE_MS = 600_000
+TIME_LEFT_MS = 600_000
 PAGE = 50
 PAGES = 200
 SHARD = "benchmark"
@@ -79,10 +79,9 @@ class Core:
         return Speed(len(orders) / seconds, spent / len(orders) * 1e6), done
 
     def _ordered(self, commands: Sequence[Command]) -> Iterator[Order]:
-        deadline_ms = int(self.clock.now_s() * 1000) + DEADLINE_MS
         for command in commands:
             self._orders += 1
-            yield Order(f"{self._name}-{self._orders}", BOOK, command, ORIGIN, deadline_ms)
+            yield Order(f"{self._name}-{self._orders}", BOOK, command, ORIGIN, TIME_LEFT_MS)
 
 
 async def core_table(folder: Path, share: float) -> Table:

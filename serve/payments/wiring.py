@@ -104,7 +104,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         store=store,
         entities=EntityCache(store),
         authentication=Authentication(store, digests, uses, clock),
-        commands=CommandGateway(LedgerClient(shards, clock), generator, clock, reference.errors),
+        commands=CommandGateway(LedgerClient(shards), generator, reference.errors),
         limits=_limits(settings, actors, clock, tallies),
         reference=reference,
         networks=CardNetworks(SimulatedNetwork(reference.errors)),

@@ -300,7 +300,8 @@ class Order:
 
     `operation`: unique per request, kept over re-sends. `idempotency_key`: the caller's, or empty;
     `fingerprint` then tells whether the request is the same one (method, path, body).
-    `deadline_ms`: expired orders are dropped before they are decided (F11). `is_checked`: the API
+    `time_left_ms`: how long it is waited for, from when it is given; if it is not decided by then,
+    it is dropped (F11). No time of day: the clocks of two machines differ. `is_checked`: the API
     saw that the book allowed it, so that a refusal means that another came first (C1).
     """
 
@@ -308,7 +309,7 @@ class Order:
     book: BookId
     command: Command
     origin: Origin
-    deadline_ms: int
+    time_left_ms: int
     idempotency_key: str = ""
     fingerprint: str = ""
     is_checked: bool = False

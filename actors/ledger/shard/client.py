@@ -23,10 +23,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import Indefinite, OrderOutcome, TurnedAway
 from tollgate.actors.ledger.shard.call_format import OrdersRefused
@@ -100,12 +99,10 @@ class LedgerClient:
     def __init__(
         self,
         connections: Sequence[ShardConnection],
-        clock: Clock,
         bounds: ClientBounds = ClientBounds(),
     ) -> None:
         self._shards = ShardMap(len(connections))
         self._lanes = [_Lane(connection) for connection in connections]
-        self._clock = clock
         self._bounds = bounds
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
@@ -124,12 +121,12 @@ class LedgerClient:
 
     def _admit(self, order: Order) -> _Waiter | OrderOutcome:
         lane = self._lanes[self._shards.shard_of(order.book)]
-        left_s = order.deadline_ms / 1000 - self._clock.now_s()
-        if len(lane.waiting) >= self._bounds.waiting_max or left_s <= 0:
+        if len(lane.waiting) >= self._bounds.waiting_max or order.time_left_ms <= 0:
             return TurnedAway(RETRY_AFTER_S)
         loop = asyncio.get_running_loop()
         waiter = _Waiter(order, loop.create_future(), loop.time())
-        waiter.deadline = loop.call_later(left_s, _expire, waiter)
+        deadline_s = waiter.since_s + order.time_left_ms / 1000
+        waiter.deadline = loop.call_at(deadline_s, _expire, waiter)
         if lane.backoff_s:
             self._lose_patience(lane, waiter)
         if not lane.waiting:
@@ -176,7 +173,7 @@ class LedgerClient:
             return
         answers: list[OrderOutcome] = [Indefinite("no answer")] * len(batch)
         try:
-            answers = await lane.connection.call([waiter.order for waiter in batch])
+            answers = await lane.connection.call(_due_now(batch))
             assert len(answers) == len(batch), "a shard gives one answer per order"
         except Unanswered:
             pass  # what the answers say already
@@ -241,6 +238,18 @@ class LedgerClient:
     def _wake(self, lane: _Lane) -> None:
         lane.is_resting = False
         self._send(lane)
+
+
+def _due_now(batch: Sequence[_Waiter]) -> list[Order]:
+    """Their orders, with the time that is left to each by now."""
+    now_s = asyncio.get_running_loop().time()
+    return [
+        replace(
+            waiter.order,
+            time_left_ms=waiter.order.time_left_ms - int((now_s - waiter.since_s) * 1000),
+        )
+        for waiter in batch
+    ]
 
 
 def _expire(waiter: _Waiter) -> None:

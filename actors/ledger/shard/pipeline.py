@@ -5,7 +5,8 @@ anything else happens (F11). One task takes them out and decides them into the o
 disk is free, the open batch is committed, and the next one is opened. So batches grow with the
 load, deciding and writing go on side by side, and nothing waits for a timer.
 
-    take      orders that nobody waits for any more, or whose deadline has passed, are dropped
+    take      orders that nobody waits for any more, or whose time is up, are dropped; it counts
+              from their arrival, by this machine's monotonic clock: no two clocks need to agree
     load      earlier operations, heads, entities: what the caches do not have, one query each
     decide    one after another, against the state that the orders before would leave behind, those
               of the batch on its way to the disk included
@@ -97,8 +98,11 @@ class ShardFigures:
 
 @dataclass(frozen=True, slots=True)
 class _Waiter:
+    """`until_s`: of monotonic time."""
+
     order: Order
     answer: asyncio.Future[OrderOutcome]
+    until_s: float
 
 
 @dataclass(slots=True)
@@ -177,7 +181,8 @@ class Shard:
         if len(self._mailbox) >= self._bounds.mailbox_max:
             self.figures.turned_away += 1
             return self._turned_away(order)
-        waiter = _Waiter(order, asyncio.get_running_loop().create_future())
+        until_s = self._clock.monotonic_s() + order.time_left_ms / 1000
+        waiter = _Waiter(order, asyncio.get_running_loop().create_future(), until_s)
         self._mailbox.append(waiter)
         self._wake.set()
         if not self._is_writing:
@@ -210,14 +215,14 @@ class Shard:
 
     def _take(self) -> list[_Waiter]:
         """The orders that fit into the open batch, in the order of arrival."""
-        now_ms = self._now_ms()
+        now_s = self._clock.monotonic_s()
         taken: list[_Waiter] = []
         room = self._room()
         while self._mailbox and len(taken) < room:
             waiter = self._mailbox.popleft()
             if waiter.answer.done():
                 continue
-            if waiter.order.deadline_ms <= now_ms:
+            if waiter.until_s <= now_s:
                 self.figures.expired += 1
                 waiter.answer.set_result(self._turned_away(waiter.order))
                 continue

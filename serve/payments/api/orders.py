@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Command, Order
 from tollgate.actors.ledger.law.outcomes import (
     Done,
@@ -58,7 +57,6 @@ class CommandGateway:
 
     ledger: Ledger
     mint: SecretGenerator
-    clock: Clock
     errors: ProcessingErrors
 
     async def give(
@@ -79,7 +77,7 @@ class CommandGateway:
             book=book,
             command=command,
             origin=Origin(call.caller.app, call.caller.key_last4, call.address, call.request_id),
-            deadline_ms=int((self.clock.now_s() + DEADLINE_S) * 1000),
+            time_left_ms=int(DEADLINE_S * 1000),
             idempotency_key=key,
             fingerprint=call.fingerprint(body) if key else "",
             is_checked=is_checked,

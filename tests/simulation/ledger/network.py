@@ -1,5 +1,8 @@
 """Between clients and shards: messages get lost, arrive late, twice and out of order.
 
+A message may arrive after everybody has given up waiting for it: what it orders is done then, so
+whoever was told must have been told that it might be.
+
 A copy of a request is carried out like any other, and its reply reaches nobody: a caller takes the
 reply to what he sent. A client keeps the handle it has until a call on it fails; so it may go on
 talking to an incarnation that others have given up. A message is for one incarnation and never
@@ -17,7 +20,8 @@ from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.shard.client import NotSent, Unanswered
 
 LATENCY_S = 0.01
-SLOW_S = 1.5
+# Longer than an order is waited for.
+SLOW_S = 6.0
 TIMEOUT_S = 0.5
 REFUSED_S = 0.02
 

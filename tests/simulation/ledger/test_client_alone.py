@@ -23,22 +23,12 @@ ORDERS = 40
 DONE = Done(DoneKind.MADE, b"{}")
 # Shipped ones, and such as make the timers fall on the same moments.
 BOUNDS = (ClientBounds(), ClientBounds(batch_max=2, beside_min=1), ClientBounds(patience_s=0.25))
-DEADLINES_MS = (300, 1_000, 10_000)
+TIMES_LEFT_MS = (300, 1_000, 10_000)
 HANGS_UP = 0.1
 TICK_S = 0.05
 BUSY_EVERY_S = 0.2
 BUSY_S = 0.12
 LATE_S = 0.5
-
-
-class LoopClock:
-    """The loop's made-up time."""
-
-    def now_s(self) -> float:
-        return asyncio.get_running_loop().time()
-
-    def monotonic_s(self) -> float:
-        return self.now_s()
 
 
 @dataclass(slots=True)
@@ -79,8 +69,8 @@ class Shard:
 async def _caller(ledger: LedgerClient, loop: VirtualLoop, chance: Random, name: str) -> bool:
     """Whether it was told that nothing was done."""
     await loop.rest(chance.randrange(60) * TICK_S)
-    deadline_ms = int(loop.time() * 1000) + chance.choice(DEADLINES_MS)
-    order = Order(name, DIRECTORY, ReserveMerchant(), Origin(NOBODY, "", "", ""), deadline_ms)
+    time_left_ms = chance.choice(TIMES_LEFT_MS)
+    order = Order(name, DIRECTORY, ReserveMerchant(), Origin(NOBODY, "", "", ""), time_left_ms)
     try:
         async with asyncio.timeout(TICK_S if chance.random() < HANGS_UP else None):
             (answer,) = await ledger.execute([order])
@@ -99,7 +89,7 @@ async def _busy(loop: VirtualLoop, chance: Random) -> None:
 async def _told_wrongly(loop: VirtualLoop, seed: int) -> set[str]:
     chance = Random(seed)
     shard = Shard(loop, chance, chance.choice((0.3, 0.6, 0.9)))
-    ledger = LedgerClient([shard], LoopClock(), chance.choice(BOUNDS))
+    ledger = LedgerClient([shard], chance.choice(BOUNDS))
     busy = loop.create_task(_busy(loop, chance))
     names = [f"operation-{number}" for number in range(ORDERS)]
     told = await asyncio.gather(*(_caller(ledger, loop, chance, name) for name in names))

@@ -92,12 +92,12 @@ class Workload:
         self._count += 1
         return f"operation-{self._count}"
 
-    def order(self, book: BookId, command: Command, app: EntityId, now_s: float) -> Order:
+    def order(self, book: BookId, command: Command, app: EntityId) -> Order:
         operation = self.operation()
         origin = Origin(app, "1234", "192.0.2.1", f"request of {operation}")
-        return Order(operation, book, command, origin, int((now_s + PATIENCE_S) * 1000))
+        return Order(operation, book, command, origin, int(PATIENCE_S * 1000))
 
-    def opening(self, book: BookId, currency: str, app: EntityId, now_s: float) -> Order:
+    def opening(self, book: BookId, currency: str, app: EntityId) -> Order:
         command = OpenMerchant(
             public_key=f"public key of {book}",
             name="Shop",
@@ -114,18 +114,18 @@ class Workload:
             creator_name="app",
             creator_created_ms=0,
         )
-        return self.order(book, command, app, now_s)
+        return self.order(book, command, app)
 
-    def next(self, shop: Shop, now_s: float, *, refunds_only: bool = False) -> Order:
+    def next(self, shop: Shop, *, refunds_only: bool = False) -> Order:
         """An order for a shop: often with a key, now and then with one that was used before."""
         chance = self._chance
         app = shop.apps[-1] if chance.random() < 0.25 else shop.apps[0]
-        order = self.order(shop.book, self._command(shop, refunds_only), app, now_s)
+        order = self.order(shop.book, self._command(shop, refunds_only), app)
         dice = chance.random()
         if shop.keys and dice < 0.15:
             key, earlier = chance.choice(shop.keys)
             if chance.random() < 0.7:
-                return replace(earlier, operation=order.operation, deadline_ms=order.deadline_ms)
+                return replace(earlier, operation=order.operation)
             origin = replace(order.origin, app=earlier.origin.app)
             return replace(order, idempotency_key=key, fingerprint=order.operation, origin=origin)
         if dice < 0.6:

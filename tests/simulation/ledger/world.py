@@ -16,8 +16,8 @@ from typing import Any
 
 from tests.simulation.ledger.faults import NONE, faults_of
 from tests.simulation.ledger.network import Line
-from tests.simulation.ledger.process import TIGHT, WIDE, Disk, End, JumpingClock, Process
-from tests.simulation.ledger.workload import PATIENCE_S, Shop, Workload, operator
+from tests.simulation.ledger.process import TIGHT, WIDE, Disk, End, Process
+from tests.simulation.ledger.workload import Shop, Workload, operator
 from tests.support.virtual_loop import VirtualLoop
 from tollgate.actors.ledger.law.commands import (
     Authorise,
@@ -41,7 +41,8 @@ SHIPPED = replace(PATIENT, patience_s=ClientBounds().patience_s)
 SUPERVISED_EVERY_S = 0.1
 RESTART_S = 0.5
 THINKING_S = 0.3
-QUIET_S = 3.5
+# By then, every late message has arrived.
+QUIET_S = 6.5
 OPERATORS = (OpenDispute, DecideDispute, ReportFraud, PayOut)
 
 
@@ -90,24 +91,23 @@ class World:
         for name in self._shards.names:
             self._start(name)
             self._in_background(self._supervise(name))
-        clock = JumpingClock(self._loop)
-        clients = [self._client(clock) for _ in range(2)]
-        shops = [await self._open(clients[0], clock, currency) for currency in ("EUR", "DKK")]
+        clients = [self._client() for _ in range(2)]
+        shops = [await self._open(clients[0], currency) for currency in ("EUR", "DKK")]
         self._storm()
         users = self._chance.randint(3, 5)
         await asyncio.gather(
-            *(self._user(clients, clock, self._chance.choice(shops)) for _ in range(users))
+            *(self._user(clients, self._chance.choice(shops)) for _ in range(users))
         )
         await self._calm_down()
-        await self._ask_again(clients[0], clock)
+        await self._ask_again(clients[0])
         self.testimony.ends = [p.end for p in self._processes if p.end is not None]
         self.testimony.accidents = self._loop.accidents
         return self.testimony
 
-    def _client(self, clock: JumpingClock) -> LedgerClient:
+    def _client(self) -> LedgerClient:
         lines = [Line(self._finder(name), self._chance, NONE) for name in self._shards.names]
         self._lines += lines
-        return LedgerClient(lines, clock, self._chance.choice((PATIENT, PATIENT, SHIPPED)))
+        return LedgerClient(lines, self._chance.choice((PATIENT, PATIENT, SHIPPED)))
 
     def _finder(self, name: str) -> Callable[[], Process]:
         return lambda: self._current[name]
@@ -160,39 +160,38 @@ class World:
 
     # Shops
 
-    async def _open(self, client: LedgerClient, clock: JumpingClock, currency: str) -> Shop:
+    async def _open(self, client: LedgerClient, currency: str) -> Shop:
         apps = []
         for name in ("app", "guest"):
             command = CreateApp(name, f"digest of {currency} {name}", "1234")
-            body = await self._calmly(client, clock, DIRECTORY, command, NOBODY)
+            body = await self._calmly(client, DIRECTORY, command, NOBODY)
             apps.append(EntityId(body["app"]["id"]))
-        body = await self._calmly(client, clock, DIRECTORY, ReserveMerchant(), apps[0])
+        body = await self._calmly(client, DIRECTORY, ReserveMerchant(), apps[0])
         book = BookId(body["merchant"]["id"])
-        order = self._workload.opening(book, currency, apps[0], clock.now_s())
+        order = self._workload.opening(book, currency, apps[0])
         assert isinstance(await self._place(client, order), Done)
         return Shop(book, currency, apps)
 
     async def _calmly(
         self,
         client: LedgerClient,
-        clock: JumpingClock,
         book: BookId,
         command: Command,
         app: EntityId,
     ) -> dict[str, dict[str, str]]:
-        answer = await self._place(client, self._workload.order(book, command, app, clock.now_s()))
+        answer = await self._place(client, self._workload.order(book, command, app))
         assert isinstance(answer, Done), answer
         body: dict[str, dict[str, str]] = json.loads(answer.body)
         return body
 
-    async def _user(self, clients: Sequence[LedgerClient], clock: JumpingClock, shop: Shop) -> None:
+    async def _user(self, clients: Sequence[LedgerClient], shop: Shop) -> None:
         chance = self._chance
         # Some only ask for their money back, mostly at a web process of their own.
         refunds_only = chance.random() < 0.4
         home = clients[0] if refunds_only or chance.random() < 0.2 else clients[1]
         for _ in range(chance.randint(6, 12)):
             await self._loop.rest(chance.random() * THINKING_S)
-            order = self._workload.next(shop, clock.now_s(), refunds_only=refunds_only)
+            order = self._workload.next(shop, refunds_only=refunds_only)
             if isinstance(order.command, OPERATORS) and chance.random() < 0.3:
                 order = operator(order)
             copies = [order]
@@ -203,15 +202,14 @@ class World:
                 *(self._place(place, copy) for place, copy in zip(places, copies, strict=True))
             )
             if isinstance(answers[0], Indefinite | TurnedAway | None) and chance.random() < 0.6:
-                again = self._once_more(order, clock.now_s())
+                again = self._once_more(order)
                 answers.append(await self._place(home, again))
             for answer in answers:
                 _learn(shop, order, answer)
 
-    def _once_more(self, order: Order, now_s: float | None = None) -> Order:
+    def _once_more(self, order: Order) -> Order:
         """The same request of the same caller; without a key, it is another one."""
-        deadline_ms = order.deadline_ms if now_s is None else int((now_s + PATIENCE_S) * 1000)
-        return replace(order, operation=self._workload.operation(), deadline_ms=deadline_ms)
+        return replace(order, operation=self._workload.operation())
 
     async def _place(self, client: LedgerClient, order: Order) -> OrderOutcome | None:
         disk, chance = self.testimony.disk, self._chance
@@ -233,7 +231,7 @@ class World:
         )
         return answer
 
-    async def _ask_again(self, client: LedgerClient, clock: JumpingClock) -> None:
+    async def _ask_again(self, client: LedgerClient) -> None:
         """With the operation ids of those orders whose outcome nobody was told (C4)."""
         unknown = [
             deed.order
@@ -241,8 +239,7 @@ class World:
             if deed.answer is None or isinstance(deed.answer, Indefinite)
         ]
         for order in unknown:
-            deadline_ms = int((clock.now_s() + PATIENCE_S) * 1000)
-            answer = await self._place(client, replace(order, deadline_ms=deadline_ms))
+            answer = await self._place(client, order)
             assert not isinstance(answer, Indefinite), "in the calm, everybody is told"
 
 

@@ -50,7 +50,7 @@ class Ledger:
 
     def client(self) -> LedgerClient:
         """Asks as long as an order's deadline allows, so that a test hears what became of it."""
-        return LedgerClient([self.line()], SystemClock(), ClientBounds(patience_s=PATIENCE_S))
+        return LedgerClient([self.line()], ClientBounds(patience_s=PATIENCE_S))
 
     def read(self, question: Callable[[SqlReadStore], Awaitable[Result]]) -> Result:
         """What is on the disk, on connections of its own."""
@@ -107,7 +107,7 @@ class Desk:
             book=self.book if book is None else book,
             command=command,
             origin=Origin(self.app if app is None else app, "ab12", "192.0.2.1", f"r-{number}"),
-            deadline_ms=int((SystemClock().now_s() + PATIENCE_S) * 1000),
+            time_left_ms=PATIENCE_S * 1000,
             idempotency_key=key,
             fingerprint="print" if key else "",
         )

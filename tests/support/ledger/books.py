@@ -79,8 +79,7 @@ class Books:
             book=book,
             command=command,
             origin=Origin(app, "ab12", "192.0.2.1", f"request-{self.operations}"),
-            deadline_ms=self.now_ms + 1_000,
-            **options,
+            **{"time_left_ms": 1_000} | options,
         )
 
     def head(self, book: BookId) -> Head | None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from tests.support.ledger.books import NOW_MS, Books, Shop, authorise, open_shop
 from tests.support.ledger.memory_store import MemoryStore, MemoryTables
@@ -78,15 +77,15 @@ class Writer:
         return older
 
     def order(self, command: Command, app: EntityId | None = None, key: str = "") -> Order:
-        """An order to the shop's book, ten seconds before its deadline."""
-        order = self.shop.books.order(
+        """An order to the shop's book, with ten seconds left."""
+        return self.shop.books.order(
             self.shop.book,
             command,
             self.shop.app if app is None else app,
             idempotency_key=key,
             fingerprint=f"{command}" if key else "",
+            time_left_ms=10_000,
         )
-        return replace(order, deadline_ms=int(self.clock.now_s() * 1000) + 10_000)
 
     async def ask(self, *orders: Order) -> list[OrderOutcome]:
         return await self.shard.execute(orders)

@@ -187,7 +187,7 @@ class PaymentsApi:
             store=store,
             entities=EntityCache(store),
             authentication=Authentication(store, digests, uses, self.clock),
-            commands=CommandGateway(self.ledger, generator, self.clock, reference.errors),
+            commands=CommandGateway(self.ledger, generator, reference.errors),
             limits=self.limits,
             reference=reference,
             networks=CardNetworks(SimulatedNetwork(reference.errors)),

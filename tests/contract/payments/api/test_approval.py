@@ -175,7 +175,7 @@ def authorised(api: PaymentsApi, merchant: dict[str, Any], currency: str) -> str
         book=BookId(merchant["id"]),
         command=command,
         origin=Origin(OPERATOR, "", "", ""),
-        deadline_ms=api.context.now_ms + 1_000,
+        time_left_ms=1_000,
     )
     (answer,) = api.runner.run(api.ledger.execute([order]))
     assert isinstance(answer, Done)

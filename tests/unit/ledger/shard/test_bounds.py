@@ -48,8 +48,8 @@ def test_a_copy_of_what_was_done_is_never_told_that_it_was_not() -> None:
     async def scenario(writer: Writer) -> None:
         order = writer.order(authorise(100))
         await writer.ask(order)
-        writer.clock.advance(60)
-        assert isinstance((await writer.ask(order))[0], Indefinite)
+        late = replace(order, time_left_ms=0)
+        assert isinstance((await writer.ask(late))[0], Indefinite)
 
     run(scenario)
 
@@ -58,11 +58,26 @@ def test_an_expired_order_is_dropped_undecided() -> None:
     async def scenario(writer: Writer) -> None:
         order = writer.order(authorise(100))
         before = writer.store.calls.total()
+        asked = writer.asked(order)
+        await asyncio.sleep(0)
         writer.clock.advance(10)
-        (answer,) = await writer.ask(order)
+        (answer,) = await asked
         assert isinstance(answer, TurnedAway)
         assert writer.store.calls.total() == before
         assert writer.shard.figures.expired == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("ahead_s", [-3_600, -11, 11, 3_600])
+def test_the_time_of_day_of_a_shard_ends_no_order(ahead_s: int) -> None:
+    """The clocks of the caller's machine and of the shard's differ."""
+
+    async def scenario(writer: Writer) -> None:
+        order = writer.order(authorise(100))
+        writer.clock.set(writer.clock.now_s() + ahead_s)
+        (answer,) = await writer.ask(order)
+        assert isinstance(answer, Done)
 
     run(scenario)
 
@@ -264,7 +279,7 @@ def test_a_replaced_writer_that_sees_what_cannot_be_was_replaced() -> None:
         await writer.do(void(transaction))
         older.clock.set(0)
         older.shard._book_cache._entities.discard(transaction)
-        order = replace(older.order(void(transaction)), deadline_ms=10**15)
+        order = older.order(void(transaction))
         assert isinstance((await older.ask(order))[0], Indefinite)
         assert [type(end) for end in older.ends] == [Fenced]
 

@@ -32,16 +32,6 @@ PATIENCE_S = ClientBounds().patience_s
 Reply = OrderOutcome | Exception
 
 
-class LoopClock:
-    """The loop's made-up time."""
-
-    def now_s(self) -> float:
-        return asyncio.get_running_loop().time()
-
-    def monotonic_s(self) -> float:
-        return self.now_s()
-
-
 class Line:
     """Answers every order of a call with the next reply; the last one stays. `takes_s`: a call."""
 
@@ -50,11 +40,13 @@ class Line:
         self.takes_s = takes_s
         self.calls: list[list[str]] = []
         self.at_s: list[float] = []
+        self.left_ms: list[list[int]] = []
         self.in_flight = 0
         self.in_flight_max = 0
 
     async def call(self, orders: Sequence[Order]) -> list[OrderOutcome]:
         self.calls.append([order.operation for order in orders])
+        self.left_ms.append([order.time_left_ms for order in orders])
         self.at_s.append(asyncio.get_running_loop().time())
         self.in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self.in_flight)
@@ -82,7 +74,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
 
 
 def client(*lines: Line, **bounds: int) -> LedgerClient:
-    return LedgerClient(lines, LoopClock(), ClientBounds(**bounds))
+    return LedgerClient(lines, ClientBounds(**bounds))
 
 
 @pytest.mark.parametrize("answer", [DONE, REFUSED, TurnedAway(1)])
@@ -165,13 +157,27 @@ def test_what_is_known_in_the_end_is_told(answer: OrderOutcome) -> None:
     run(scenario)
 
 
+def test_a_call_tells_how_much_time_is_left() -> None:
+    async def scenario() -> None:
+        line = Line(LOST, DONE)
+        await asyncio.sleep(3)
+        assert await client(line).execute([order()]) == [DONE]
+        ((first_ms,), (second_ms,)) = line.left_ms
+        assert first_ms == DEADLINE_S * 1000
+        passed_ms = (line.at_s[1] - line.at_s[0]) * 1000
+        assert abs(first_ms - passed_ms - second_ms) <= 1 <= passed_ms
+
+    run(scenario)
+
+
 def test_busy_is_no_answer_to_an_order_that_may_have_been_done() -> None:
     async def scenario() -> None:
         line = Line(LOST, TurnedAway(1), TurnedAway(1), DONE)
         assert await client(line).execute([order()]) == [DONE]
+        begun_s = asyncio.get_running_loop().time()
         lost_for_good = await client(Line(LOST, TurnedAway(1))).execute([order()])
         assert isinstance(lost_for_good[0], Indefinite)
-        assert asyncio.get_running_loop().time() == DEADLINE_S
+        assert asyncio.get_running_loop().time() == begun_s + DEADLINE_S
 
     run(scenario)
 
@@ -228,7 +234,7 @@ def test_an_order_is_not_sent_in_the_turn_in_which_its_wait_ends() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         line = Line(UNSENT, DONE)
-        hurried = replace(order(), deadline_ms=100)
+        hurried = replace(order(), time_left_ms=100)
         asked = asyncio.create_task(client(line).execute([hurried]))
         await asyncio.sleep(0.02)
         loop.now_s = 0.2
@@ -296,8 +302,7 @@ def test_an_order_behind_a_lost_call_was_never_sent() -> None:
 def test_an_order_past_its_deadline_is_not_sent() -> None:
     async def scenario() -> None:
         line = Line(DONE)
-        await asyncio.sleep(DEADLINE_S)
-        assert await client(line).execute([order()]) == [TurnedAway(1)]
+        assert await client(line).execute([replace(order(), time_left_ms=0)]) == [TurnedAway(1)]
         assert line.calls == []
 
     run(scenario)
