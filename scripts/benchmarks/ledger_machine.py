@@ -23,6 +23,7 @@ from tollgate.actors.ledger.law.values import (
 )
 
 NOW_MS = 1_767_225_600_000
+TIME_LEFT_MS = 10_000
 BOOK = BookId("6955b9000000000001000000")
 EUR, USD = Currency("EUR"), Currency("USD")
 ORIGIN = Origin(OPERATOR, "ab12", "192.0.2.1", "request-0123456789abcdef")
@@ -43,7 +44,7 @@ class Book:
 
     def give(self, command: Command) -> OrderEffect:
         operation = f"operation-{0 if self.head is None else self.head.seq}"
-        order = Order(operation, BOOK, command, ORIGIN, NOW_MS)
+        order = Order(operation, BOOK, command, ORIGIN, TIME_LEFT_MS)
         step = execute(self.head, self.entities, order, NOW_MS)
         assert isinstance(step, OrderEffect), step
         rows(order, step)

@@ -124,9 +124,7 @@ def test_a_clock_that_is_set_back_does_not_reach_into_an_anchored_day(
 
         async def outcome(shard: Shard, name: str) -> OrderOutcome:
             command = CreateApp(name, name * 64, name * 4)
-            order = Order(
-                name * 32, DIRECTORY, command, Origin(NOBODY, "", "", ""), settled_ms + 9 * DAY_MS
-            )
+            order = Order(name * 32, DIRECTORY, command, Origin(NOBODY, "", "", ""), 10_000)
             (told,) = await shard.execute([order])
             return told
 
