@@ -18,13 +18,16 @@ BookDecision = tuple[Event, ...] | Refusal
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`at_ms`: the time of the entry that the order would become. `operation`: the order's, from
-    which ids are drawn. `has_key`: the order carries an idempotency key of its sender."""
+    """`at_ms`: the time of the entry that the order would become. `now_ms`: the time that it is,
+    by which is judged what ends by itself: a book that was once written to by a clock far ahead
+    keeps its entries there, and goes on trading. `operation`: the order's, from which ids are
+    drawn. `has_key`: the order carries an idempotency key of its sender."""
 
     head: Head
     merchant: Merchant
     entities: Entities
     at_ms: int
+    now_ms: int
     operation: str
     has_key: bool
 

@@ -96,7 +96,7 @@ def execute(
     before = genesis(order.book) if head is None else head
     assert before.book == order.book, "an order is executed on its own book"
     loaded = {wanted: entities[wanted] for wanted in _wanted(order.command, entities)}
-    events = decide(before, loaded, order, _next_ms(before, now_ms))
+    events = decide(before, loaded, order, _next_ms(before, now_ms), now_ms)
     if isinstance(events, Refusal):
         return _lost_race(events) if order.is_checked else events
     after, known = before, loaded

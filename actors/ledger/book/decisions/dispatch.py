@@ -63,14 +63,15 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.outcomes import absent, forbidden
 
 
-def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> BookDecision:
-    """The events of an order, or why there are none. `at_ms`: the time its entry would have."""
+def decide(head: Head, entities: Entities, order: Order, at_ms: int, now_ms: int) -> BookDecision:
+    """The events of an order, or why there are none. `at_ms`: the time its entry would have, which
+    is not before the book's; `now_ms`: the time that it is."""
     command = order.command
     if isinstance(command, Import):
         if refused := refuse_import(head, entities, command, order.origin.app, at_ms):
             return refused
         inner = replace(order, command=command.command)
-        return with_given_id(decide(head, entities, inner, at_ms), command.id)
+        return with_given_id(decide(head, entities, inner, at_ms, now_ms), command.id)
     is_for_directory = isinstance(command, DirectoryCommand)
     if is_for_directory != head.is_directory:
         return forbidden(f"{type(command).__name__} is not for the book {head.book}")
@@ -83,7 +84,15 @@ def decide(head: Head, entities: Entities, order: Order, at_ms: int) -> BookDeci
     if isinstance(command, OpenMerchant):
         return decide_merchant_opening(head, command, order, at_ms)
     assert head.merchant is not None
-    case = Case(head, head.merchant, entities, at_ms, order.operation, bool(order.idempotency_key))
+    case = Case(
+        head=head,
+        merchant=head.merchant,
+        entities=entities,
+        at_ms=at_ms,
+        now_ms=now_ms,
+        operation=order.operation,
+        has_key=bool(order.idempotency_key),
+    )
     return refuse_unapproved(case.merchant, command) or _decide_in_book(case, command)
 
 

@@ -79,7 +79,7 @@ def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | S
         card = found.summary
     if card != command.card:
         return constraint(f"the card is not that of {source}", field)
-    if command.error is None and card.expiry_ms < case.at_ms:
+    if command.error is None and card.expiry_ms < case.now_ms:
         return Refusal(
             RefusalReason.PROCESSING,
             f"the card of {source} has expired",
@@ -216,7 +216,7 @@ def in_funding(
     if price.currency == funding:
         rate = same_currency(funding, exponent, to_exponent)
     elif rate is not None:
-        if table is not None and case.at_ms >= table.until_ms and not case.merchant.is_test:
+        if table is not None and case.now_ms >= table.until_ms and not case.merchant.is_test:
             return _unconvertible(
                 f"the exchange rates in {table.file} are dated {table.dated}, which is too old to "
                 f"exchange {price.currency} for {funding}: the operator has to renew them",

@@ -18,6 +18,7 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
 from tollgate.serve.payments.api.bodies.constraints import flag
+from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.bodies.requests import (
     AppAdd,
     MerchantChange,
@@ -50,6 +51,8 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
     is_test = flag(body.fields.get("test"), "test", is_form=body.is_form) is True
     await context.count_call(call, is_test=is_test)
+    if (told := await _first_reply(context, call, body)) is not None:
+        return told
     creator = await _app(context, call.caller.app)
     wanted = context.read(body, MerchantCreate)
     if not is_test and not context.trade.approves_live:
@@ -61,8 +64,20 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
         needs_approval=not context.trade.approves_live,
     )
     reserved = await context.execute(call, DIRECTORY, ReserveMerchant(), body)
-    merchant = decode(reserved.body, type=dict[str, dict[str, str]])["merchant"]["id"]
-    return done_reply(await context.execute(call, BookId(merchant), command, body))
+    book = BookId(_merchant_in(reserved.body))
+    return done_reply(await context.execute(call, book, command, body))
+
+
+async def _first_reply(context: ApiContext, call: Call, body: Body) -> Reply | None:
+    """The reply to the same call when it was made before, whatever the currencies are by now."""
+    reserved = await context.first_reply(call, DIRECTORY, body)
+    if reserved is None:
+        return None
+    return await context.first_reply(call, BookId(_merchant_in(reserved.body)), body)
+
+
+def _merchant_in(reserved: bytes) -> str:
+    return decode(reserved, type=dict[str, dict[str, str]])["merchant"]["id"]
 
 
 def opening(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.payments.api import REFERENCE, App, PaymentsApi, done, fields_of
+from tests.support.payments.api import MERCHANT, REFERENCE, App, PaymentsApi, done, fields_of
 
 Merchant = dict[str, Any]
 CURRENCIES = REFERENCE.currencies
@@ -175,6 +175,16 @@ def test_a_repeated_transaction_is_not_judged_by_later_tables(
     assert again.headers["idempotency-replayed"] == "true"
     assert fields_of(api.call("POST", path, shop, json=body, client=client)) == ["currency"]
     assert len(api.listed(path, shop)) == 2
+
+
+def test_a_repeated_merchant_is_not_judged_by_later_tables(api: PaymentsApi, shop: App) -> None:
+    first = api.call("POST", "/merchants", shop, json=MERCHANT, headers=KEY)
+    client = with_other_tables(api)
+    again = api.call("POST", "/merchants", shop, json=MERCHANT, headers=KEY, client=client)
+    assert (again.status_code, again.content) == (201, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    other = api.call("POST", "/merchants", shop, json=MERCHANT, client=client)
+    assert fields_of(other) == ["currency"]
 
 
 @pytest.mark.parametrize("test", [{}, {"card": {"status": "expired"}}])

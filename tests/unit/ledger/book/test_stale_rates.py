@@ -3,16 +3,18 @@
 import pytest
 
 from tests.support.ledger.books import (
+    CARD,
     DKK,
     EUR,
     NOW_MS,
     USD,
     Shop,
+    authorise,
     open_shop,
     rate,
 )
 from tollgate.actors.ledger.book.machine import OrderEffect
-from tollgate.actors.ledger.law.commands import Capture, OpenDispute
+from tollgate.actors.ledger.law.commands import Capture, ChangeMerchant, OpenDispute
 from tollgate.actors.ledger.law.outcomes import Refusal, RefusalReason
 from tollgate.actors.ledger.law.values import OPERATOR, Currency, RateTable
 
@@ -40,6 +42,16 @@ def test_a_live_capture_waits_for_new_rates(is_checked: bool) -> None:
         "exchange USD for EUR: the operator has to renew them"
     )
     assert isinstance(captured(shop, EUR), OrderEffect), "where nothing is exchanged, they may"
+
+
+def test_a_book_that_a_clock_far_ahead_has_written_to_trades_by_the_time_that_it_is() -> None:
+    shop = open_shop(is_test=False)
+    original = shop.authorised(300)
+    now_ms, shop.books.now_ms = shop.books.now_ms, CARD.expiry_ms + DAY_MS
+    shop.do(ChangeMerchant("Shop", None, None), shop.app)
+    shop.books.now_ms = now_ms
+    assert isinstance(captured(shop, USD), OrderEffect)
+    shop.do(authorise(1, source=original))
 
 
 def test_test_merchants_exchange_by_any_rates() -> None:
