@@ -17,6 +17,7 @@ from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, with_components
 from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.cross_origin import CrossOrigin
+from tollgate.serve.catalog_auth.api.held_bytes import HeldBytes
 from tollgate.serve.catalog_auth.api.problems import (
     NotFoundProblem,
     Problem,
@@ -81,16 +82,19 @@ def catalog_application(context: CatalogContext) -> ASGIApp:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _unforeseen)
-    return Entrance(CrossOrigin(app, context.origins, context.trusted_origins))
+    entered = CrossOrigin(app, context.origins, context.trusted_origins)
+    return Entrance(entered, context.held)
 
 
 class Entrance:
     """The way in of every call. HEAD is GET without its body (RFC 9110, 9.3.2), which the server
     around drops; and the page's links are relative to its folder, so the prefix alone leads there.
+    The call's bytes are counted from here (`request.state.held`).
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, held: HeldBytes) -> None:
         self.app = app
+        self._held = held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -100,7 +104,9 @@ class Entrance:
                 return
             if scope["method"] == "HEAD":
                 scope = {**scope, "method": "GET"}
-        await self.app(scope, receive, send)
+        with self._held.call() as held:
+            scope = {**scope, "state": {**scope.get("state", {}), "held": held}}
+            await self.app(scope, receive, held.sending(send))
 
 
 def described_api(app: FastAPI) -> dict[str, Any]:

@@ -6,7 +6,9 @@
 
 Memory is bounded: no more than one line, and LUMPS_MAX results that the caller has yet to read. A
 caller who sends everything before reading anything gets that much rope; when it is used up, and
-they still do not read, the call ends after `patience_s`.
+they still do not read, the call ends after `patience_s`. So it does when the reply becomes longer
+than REPLY_BYTES_FREE and REPLY_PER_SENT_MAX times what was sent: lines that say nothing cost their
+sender next to nothing when they are compressed, and each is answered.
 """
 
 import asyncio
@@ -18,7 +20,14 @@ from typing import Any
 from msgspec.json import Encoder
 
 from tollgate.actors.kernel.json_value import Json
-from tollgate.serve.catalog_auth.api.problems import BadBody, NotJson, Problem, TooLarge
+from tollgate.serve.catalog_auth.api.bodies import SentCount
+from tollgate.serve.catalog_auth.api.problems import (
+    BadBody,
+    NotJson,
+    Problem,
+    TooLarge,
+    Unprocessable,
+)
 
 encode_json = Encoder().encode
 # Results travel in lumps of about so many bytes, or fewer when there is nothing more to judge.
@@ -27,6 +36,12 @@ LUMPS_MAX = 64
 # So many lines are judged before others get their turn, or lines of so many bytes.
 LINES_PER_TURN = 8
 BYTES_PER_TURN = 8 * 1024
+REPLY_BYTES_FREE = 1024 * 1024
+REPLY_PER_SENT_MAX = 1_000
+_TOO_LONG = (
+    f"the reply is longer than {REPLY_PER_SENT_MAX:,} times what was sent: "
+    "send fewer lines that are empty or the same, or do not compress them"
+)
 Judge = Callable[[bytes], Awaitable[dict[str, Any]]]
 # Lines; None: it is too long.
 BulkBatch = list[bytes | None]
@@ -94,14 +109,18 @@ class BulkSummary:
 
 
 async def bulk_results(
-    chunks: AsyncGenerator[bytes, None], judge: Judge, bytes_max: int, patience_s: float
+    chunks: AsyncGenerator[bytes, None],
+    judge: Judge,
+    bytes_max: int,
+    patience_s: float,
+    sent: SentCount,
 ) -> AsyncGenerator[bytes, None]:
-    """The reply to a bulk call, in lumps of whole lines.
+    """The reply to a bulk call, in lumps of whole lines. `sent`: of which the chunks are made.
 
     The input is read and judged ahead of what the caller takes, up to LUMPS_MAX.
     """
     ready: asyncio.Queue[bytes | None] = asyncio.Queue(LUMPS_MAX)
-    working = asyncio.create_task(_work(chunks, judge, bytes_max, patience_s, ready))
+    working = asyncio.create_task(_work(chunks, judge, bytes_max, patience_s, sent, ready))
     try:
         while (lump := await _next(ready, working)) is not None:
             yield lump
@@ -127,17 +146,22 @@ async def _work(
     judge: Judge,
     bytes_max: int,
     patience_s: float,
+    sent: SentCount,
     ready: asyncio.Queue[bytes | None],
 ) -> None:
     summary = BulkSummary()
     interrupted: Problem | None = None
     lump = bytearray()
-    turn = 0
+    turn = replied = 0
     try:
         async with aclosing(_patient(lines(chunks, bytes_max), patience_s)) as batches:
             async for batch in batches:
                 for line in batch:
-                    lump += await _result(line, judge, summary, bytes_max)
+                    result = await _result(line, judge, summary, bytes_max)
+                    lump += result
+                    replied += len(result)
+                    if replied > REPLY_BYTES_FREE + REPLY_PER_SENT_MAX * sent.bytes:
+                        raise Unprocessable(_TOO_LONG)
                     if len(lump) >= LUMP_BYTES:
                         await _hand_over(ready, lump, patience_s)
                     turn += max(len(line or b""), BYTES_PER_TURN // LINES_PER_TURN)

@@ -22,7 +22,7 @@ NDJSON = "application/x-ndjson"
 TEXT = "text/plain; charset=utf-8"
 # Refusals that a call may meet by what it takes.
 OF_QUERIES = (422,)
-OF_BODIES = (400, 413, 415, 422)
+OF_BODIES = (400, 408, 413, 415, 422, 503)
 ANYWHERE = (500,)
 
 
@@ -73,7 +73,6 @@ JUDGED = answers(
 )
 BULK_ANSWERS = answers(
     *OF_BODIES,
-    503,
     others={
         NDJSON: {
             "schema": {

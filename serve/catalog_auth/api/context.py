@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tollgate.serve.catalog_auth.api.bodies import LARGE_BYTES
+from tollgate.serve.catalog_auth.api.held_bytes import HeldBytes
 from tollgate.serve.catalog_auth.api.problems import BusyProblem
 from tollgate.serve.catalog_auth.crawl.crawler import CrawlSetup
 from tollgate.serve.catalog_auth.verdict.report import Options
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     # (botocore is imported where something is signed, and only there)
     from tollgate.serve.catalog_auth.sign.file import SigningService
 
-# What is smaller takes less time than others may have to wait.
-LARGE_BYTES = 16 * 1024
 # Long calls end when their caller neither sends nor takes anything for so long.
 PATIENCE_S = 60.0
 
@@ -61,3 +61,4 @@ class CatalogContext:
     crawling: CrawlSetup | None = None
     patience_s: float = PATIENCE_S
     threads: WorkThreads = field(default_factory=work_threads)
+    held: HeldBytes = field(default_factory=HeldBytes)

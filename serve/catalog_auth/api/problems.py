@@ -104,6 +104,12 @@ class WrongMethodProblem(Problem):
         self.allowed = allowed
 
 
+class TooSlow(Problem):
+    kind = "too-slow"
+    status = 408
+    title = "The body did not come in time"
+
+
 class TooLarge(Problem):
     kind = "too-large"
     status = 413
@@ -154,6 +160,7 @@ KINDS: tuple[type[Problem], ...] = (
     NotSigned,
     NotFoundProblem,
     WrongMethodProblem,
+    TooSlow,
     TooLarge,
     WrongMediaType,
     Unprocessable,
@@ -187,6 +194,6 @@ def _headers_of(problem: Problem) -> Mapping[str, str]:
             return {"Allow": problem.allowed}
         case UnauthorisedProblem():
             return {"WWW-Authenticate": 'Bearer realm="Tollgate"'}
-        case BusyProblem():
+        case BusyProblem() | TooSlow():
             return {"Retry-After": str(RETRY_AFTER_S)}
     return {}

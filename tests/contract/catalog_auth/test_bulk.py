@@ -10,7 +10,14 @@ import pytest
 from tests.support.catalog_auth.api import DANGLING, CatalogApi, item, problem
 from tests.support.virtual_loop import VirtualLoop
 from tollgate.actors.kernel.json_value import Json
-from tollgate.serve.catalog_auth.api.bulk import LUMP_BYTES, LUMPS_MAX, bulk_results
+from tollgate.serve.catalog_auth.api.bodies import SentCount
+from tollgate.serve.catalog_auth.api.bulk import (
+    LUMP_BYTES,
+    LUMPS_MAX,
+    REPLY_BYTES_FREE,
+    REPLY_PER_SENT_MAX,
+    bulk_results,
+)
 from tollgate.serve.catalog_auth.api.problems import BadBody
 
 BYTES_MAX = 4_000
@@ -108,11 +115,33 @@ def test_there_are_so_many_calls_at_a_time() -> None:
     assert busy.bulk([BODY])
 
 
+@pytest.mark.parametrize("line", [b"\n", b"{}\n", b"1\n"])
+def test_a_reply_is_no_longer_than_what_was_sent_allows(line: bytes) -> None:
+    """A kilobyte holds a million lines when they are all the same."""
+    sent = gzip.compress(line * 20_000)
+    headers = {"content-type": "application/x-ndjson", "content-encoding": "gzip"}
+    reply = api.call("POST", "/validate/bulk", content=sent, headers=headers)
+    assert len(reply.content) < REPLY_BYTES_FREE + REPLY_PER_SENT_MAX * len(sent) + 1_000
+    *lines, last = [json.loads(each) for each in reply.text.splitlines()]
+    assert 1_000 < len(lines) == last["summary"]["lines"] < 20_000
+    assert last["summary"]["complete"] is False
+    assert "compress" in last["summary"]["error"]["detail"]
+    plain = api.bulk([line * 5_000])
+    assert plain[-1]["summary"]["complete"] is True
+
+
 async def endless(taken: list[int]) -> AsyncGenerator[bytes, None]:
     """Lines without end; `taken` counts them."""
     while True:
         taken.append(1)
         yield b"{}\n" * 100
+
+
+def much() -> SentCount:
+    """As much sent as any reply may be long for."""
+    sent = SentCount()
+    sent.bytes = 1 << 40
+    return sent
 
 
 async def big(line: bytes) -> Json:
@@ -125,7 +154,7 @@ def test_no_more_is_read_than_a_caller_who_does_not_read_may_leave() -> None:
     taken: list[int] = []
 
     async def call() -> None:
-        results = bulk_results(endless(taken), big, BYTES_MAX, patience_s=60)
+        results = bulk_results(endless(taken), big, BYTES_MAX, 60, much())
         await anext(results)
         await asyncio.sleep(61)  # (of made-up time, in which the caller does not read)
         async for _ in results:
@@ -142,7 +171,7 @@ def test_a_caller_who_sends_no_more_is_given_up() -> None:
         await asyncio.Event().wait()
 
     async def call() -> list[bytes]:
-        results = bulk_results(silent(), big, BYTES_MAX, patience_s=60)
+        results = bulk_results(silent(), big, BYTES_MAX, 60, much())
         return [lump async for lump in results]
 
     last = json.loads(VirtualLoop().run(call())[-1].splitlines()[-1])

@@ -23,7 +23,7 @@ from tests.support.call_costs import (
 )
 from tests.support.catalog_auth.api import PREFIX, CatalogApi
 from tests.support.catalog_auth.hostile_documents import DOCUMENTS, nested, with_text
-from tollgate.serve.catalog_auth.api.context import LARGE_BYTES
+from tollgate.serve.catalog_auth.api.bodies import LARGE_BYTES
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
 
 DOORS = ("/validate", "/fix", "/migrate", "/resolve", "/validate/bulk", "/")

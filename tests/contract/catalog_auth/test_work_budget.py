@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.catalog_auth.api import CatalogApi
-from tollgate.serve.catalog_auth.api.context import LARGE_BYTES
+from tollgate.serve.catalog_auth.api.bodies import LARGE_BYTES
 from tollgate.serve.catalog_auth.document.document import Ancestors
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.repair.fixes import PATCH_BYTES_MAX, fix

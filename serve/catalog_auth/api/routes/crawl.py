@@ -37,7 +37,6 @@ BODY_BYTES_MAX = 64 * 1024
 ANSWERS = answers(
     *OF_BODIES,
     403,
-    503,
     others={
         NDJSON: {
             "schema": {
@@ -72,7 +71,8 @@ async def crawl(request: Request, query: Annotated[OptionsQuery, Query()]) -> Re
     context: CatalogContext = request.app.state.context
     if context.crawling is None:
         raise SwitchedOff("no catalog is followed here (CATALOG_CRAWL)")
-    asked = _read(await whole_body(request, JSON_TYPES, BODY_BYTES_MAX))
+    sent = await whole_body(request, JSON_TYPES, BODY_BYTES_MAX)
+    asked = _read(sent.content())
     if refusal := target_refusal(asked.href, context.crawling.policy):
         reason = refusal_text(refusal)
         raise Unprocessable(reason, [ProblemCause("/href", reason)])

@@ -94,8 +94,8 @@ async def fix(request: Request, query: Annotated[FixQuery, Query()]) -> Response
     repair loses no value and guesses nothing; of all others, which findings have as `suggestions`,
     those named in `choices` are made."""
     context: CatalogContext = request.app.state.context
-    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
-    return await context.threads.run(len(raw), lambda: _fix(context, raw, query))
+    sent = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    return await context.threads.run(sent.size, lambda: _fix(context, sent.content(), query))
 
 
 def _fix(context: CatalogContext, raw: bytes, query: FixQuery) -> Response:
@@ -119,8 +119,8 @@ def _fix(context: CatalogContext, raw: bytes, query: FixQuery) -> Response:
 async def migrate(request: Request, query: Annotated[MigrateQuery, Query()]) -> Response:
     """A loss, or something that only the author knows, is a reason to refuse it: 422."""
     context: CatalogContext = request.app.state.context
-    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
-    return await context.threads.run(len(raw), lambda: _migrate(context, raw, query))
+    sent = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    return await context.threads.run(sent.size, lambda: _migrate(context, sent.content(), query))
 
 
 def _migrate(context: CatalogContext, raw: bytes, query: MigrateQuery) -> Response:

@@ -39,15 +39,15 @@ async def page(request: Request) -> Response:
 async def check(request: Request) -> Response:
     """The page with its result, for a form that was sent."""
     context: CatalogContext = request.app.state.context
-    raw = await whole_body(request, (FORM,), context.document_bytes_max * FORM_GROWTH)
+    sent = await whole_body(request, (FORM,), context.document_bytes_max * FORM_GROWTH)
 
     def work() -> Response:
-        fields = _fields(raw)
+        fields = _fields(sent.content())
         document = fields.get("document", "")
         view = page_view(context, document, fields.get("profile"), fields.get("repair"))
         return rendered(PAGE, view=view)
 
-    return await context.threads.run(len(raw), work)
+    return await context.threads.run(sent.size, work)
 
 
 @router.get("/page/{name}")

@@ -64,8 +64,8 @@ async def resolve(request: Request, query: Annotated[OptionsQuery, Query()]) -> 
     """The exact requests, as alternatives in the order in which to try them. What the caller holds
     is told by name, never by value: no secret is taken, and none is in the reply."""
     context: CatalogContext = request.app.state.context
-    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
-    return await context.threads.run(len(raw), lambda: _resolve(context, raw, query))
+    sent = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    return await context.threads.run(sent.size, lambda: _resolve(context, sent.content(), query))
 
 
 def _resolve(context: CatalogContext, raw: bytes, query: OptionsQuery) -> Response:

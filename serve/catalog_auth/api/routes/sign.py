@@ -87,8 +87,8 @@ async def sign(request: Request) -> Response:
     context: CatalogContext = request.app.state.context
     try:
         door = _door(context, request)
-        raw = await whole_body(request, (JSON,), BODY_BYTES_MAX)
-        wanted = msgspec.json.decode(raw, type=ObjectBody)
+        sent = await whole_body(request, (JSON,), BODY_BYTES_MAX)
+        wanted = msgspec.json.decode(sent.content(), type=ObjectBody)
     except Problem as problem:
         return _refused(problem.detail)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

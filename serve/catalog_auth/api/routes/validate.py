@@ -9,6 +9,7 @@ from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.api.bodies import (
     JSON_TYPES,
     NDJSON_TYPES,
+    SentCount,
     body_chunks,
     check_media_type,
     whole_body,
@@ -50,9 +51,11 @@ router = APIRouter(tags=["judging"])
 async def validate(request: Request, query: Annotated[OptionsQuery, Query()]) -> Response:
     """200 whatever the verdict is. `Accept` chooses between JSON, SARIF and plain text."""
     context: CatalogContext = request.app.state.context
-    raw = await whole_body(request, JSON_TYPES, context.document_bytes_max)
+    sent = await whole_body(request, JSON_TYPES, context.document_bytes_max)
     wanted = wanted_type(request.headers.get("accept", ""), (JSON, SARIF, PLAIN))
-    return await context.threads.run(len(raw), lambda: _validate(context, raw, query, wanted))
+    return await context.threads.run(
+        sent.size, lambda: _validate(context, sent.content(), query, wanted)
+    )
 
 
 def _validate(context: CatalogContext, raw: bytes, query: OptionsQuery, wanted: str) -> Response:
@@ -85,11 +88,13 @@ async def validate_bulk(request: Request, query: Annotated[OptionsQuery, Query()
             Judged(NAME, envelope_verdict(opened(line, context.options, asked)), {})
         )
 
+    sent = SentCount()
     lumps = bulk_results(
-        body_chunks(request),
+        body_chunks(request, sent),
         lambda line: context.threads.run(len(line), lambda: judge(line)),
         context.document_bytes_max,
         context.patience_s,
+        sent,
     )
     return Streamed(lumps, NDJSON, is_compressed=takes_gzip(request), slot=context.slots.one())
 
