@@ -1,11 +1,11 @@
-"""A document cannot put a command into a recipe: hostile texts in every place, and a real shell and
+"""A document cannot put a command into a recipe: hostile texts in every place, and real shells and
 a real Python that run what comes out, with nothing but harmless tools around them.
 """
 
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,13 +25,18 @@ HOSTILE = (
     "@broken",
     "--output broken",
     "{broken,[1-9]}",
+    "=touch broken",
+    "=ls",
+    "~root !! !touch",
+    "# `touch broken`",
+    "\x1b[201~\ntouch broken\n",
 )
 # In the place of curl, jq and the rest: they say what they were called with, and give a text.
 TOOLS = """
 for tool in curl jq gdalinfo openssl; do
     eval "$tool() { printf '%s\\0' \\"\\$@\\" >>calls; echo v; }"
 done
-read() { printf -v "${@: -1}" v; }
+read() { eval "$2=v"; }
 """
 
 
@@ -71,13 +76,7 @@ def document(text: str, is_stored: bool) -> Json:
     return item({"s3": {"type": "s3"}}, ["s3"], f"s3://{text}/{text}", refs, storage)
 
 
-NAMES = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "USERNAME", "PASSWORD", "KEY", "CLIENT_ID")
-STEPS = ("FETCH", "SIGN", "AUTHORIZE", "TOKEN", "AWS")
-ENVIRONMENT = {
-    "PATH": "/usr/bin:/bin",
-    **{f"{step}_{name}": "v" for step in STEPS for name in NAMES},
-    "SIGN_PARAMETER0": "v",
-}
+ASKED = re.compile(r'^held "\$\{(\w+)-\}"', re.MULTILINE)
 # The modules that a recipe imports, with nothing in them that opens a file or a socket.
 STUBS = """
 import sys, types
@@ -90,7 +89,8 @@ __builtins__.input = lambda asked: "v"
 """
 
 
-def test_no_text_of_a_document_is_run(tmp_path: Path) -> None:
+def hostile_recipes() -> tuple[list[str], list[str]]:
+    """Those for shells, and those in Python."""
     scripts: list[str] = []
     programs: list[str] = []
     for text in HOSTILE:
@@ -104,27 +104,58 @@ def test_no_text_of_a_document_is_run(tmp_path: Path) -> None:
                     made[tool] for tool in tools if tool in made and tool is not Tool.PYTHON
                 ]
     assert len(programs) > 5 * len(HOSTILE)
-    joined = "\n".join(f"(\n{script}\n) </dev/null >/dev/null" for script in scripts)
-    run(["bash", "-c", f"{TOOLS}\n{joined}"], tmp_path)
+    return scripts, programs
+
+
+SHELLS = {
+    "bash": ["bash"],
+    "bash -i": ["bash", "--norc", "-i"],
+    "dash": ["dash"],
+    "zsh": ["zsh", "-f"],
+    "zsh -i": ["zsh", "-f", "-i"],
+}
+each_shell = pytest.mark.parametrize("shell", SHELLS.values(), ids=SHELLS.keys())
+
+
+@each_shell
+def test_no_text_of_a_document_is_run(shell: list[str], tmp_path: Path) -> None:
+    """As a program, and as pasted into a terminal: there, comments and `!` mean something else."""
+    scripts, _ = hostile_recipes()
+    held = "".join(f"{name}=v\n" for name in sorted(set(ASKED.findall("\n".join(scripts)))))
+    joined = "".join(f"(\n{script}\n) </dev/null >/dev/null\n" for script in scripts)
+    text = f"{TOOLS}{held}{joined}echo went'' on\n"
+    is_pasted = "-i" in shell
+    done = pasted(shell, text, tmp_path) if is_pasted else run([*shell, "-c", text], tmp_path)
+    assert "went on" in done
+    assert "not found" not in done
     calls = (tmp_path / "calls").read_text()
-    assert calls.count("https://") >= len(programs)
-    whole = "\n".join(f"exec({program!r}, {{}})" for program in programs)
-    run([sys.executable, "-c", STUBS + whole], tmp_path)
+    assert calls.count("https://") >= len(scripts)
     assert [path.name for path in tmp_path.iterdir()] == ["calls"]
 
 
-def run(words: list[str], folder: Path) -> None:
-    done: Any = subprocess.run(
-        words, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+def test_no_text_of_a_document_is_run_by_python(tmp_path: Path) -> None:
+    _, programs = hostile_recipes()
+    whole = "\n".join(f"exec({program!r}, {{}})" for program in programs)
+    run([sys.executable, "-c", STUBS + whole], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def run(words: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     assert not done.stderr, done.stderr[-2_000:]
+    return done.stdout
 
 
-SHELLS = (["bash", "-i"], ["bash"], ["dash"])
-
-
-@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@each_shell
 def test_a_recipe_that_lacks_something_stops_and_the_shell_goes_on(
     shell: list[str], tmp_path: Path
 ) -> None:
@@ -135,7 +166,7 @@ def test_a_recipe_that_lacks_something_stops_and_the_shell_goes_on(
     assert "called" not in done
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@each_shell
 def test_no_file_is_written_over(shell: list[str], tmp_path: Path) -> None:
     (tmp_path / "bashrc").write_text("mine")
     script = curl_recipe_of(None, "https://data.example.com/.bashrc")
@@ -144,9 +175,9 @@ def test_no_file_is_written_over(shell: list[str], tmp_path: Path) -> None:
     assert "called" not in done
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+@each_shell
 def test_an_endpoint_keeps_its_own_query(shell: list[str], tmp_path: Path) -> None:
-    text = f"{JOIN}\njoined https://e.org/a?b=c d=e; joined https://e.org/a d=e\n"
+    text = f"{JOIN}\njoined 'https://e.org/a?b=c' d=e; joined https://e.org/a d=e\n"
     done = pasted(shell, text, tmp_path)
     assert "https://e.org/a?b=c&d=ehttps://e.org/a?d=e" in done
 

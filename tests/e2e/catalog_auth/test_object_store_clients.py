@@ -3,6 +3,7 @@ store that checks signatures: GDAL, obstore and rclone; and none of them with ot
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ import rasterio
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from tests.support.catalog_auth.documents import Json, item, ways
+from tests.support.catalog_auth.documents import Json, item, resolved, ways
 from tests.support.servers.object_store import KEY, SECRET, ObjectStore, object_store, rclone
+from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
 NAME = "open/a b's.tif"
 HREF = "s3://maps/open/a%20b's.tif"
@@ -97,3 +99,17 @@ def test_rclone_reads_with_its_form(store: ObjectStore, image: bytes, tmp_path: 
     refused = run(words, form(store, "rclone", "guessed")["environment"], tmp_path)
     assert not refused.stdout
     assert b"SignatureDoesNotMatch" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "href", ["s3://b/k", "gs://b/k", "https://acme.blob.core.windows.net/c/k", "http://h.example/k"]
+)
+def test_gdal_knows_all_variables_that_it_is_told(href: str) -> None:
+    """A name that it does not know would be passed over in silence."""
+    (library,) = Path(rasterio.__file__).parent.with_name("rasterio.libs").glob("libgdal*")
+    known = library.read_bytes()
+    root = item({"s": {"type": "s3"}, "b": {"type": "http", "scheme": "digest"}}, ["s", "b"], href)
+    for one in resolution_json(resolved(root), has_recipes=True)["alternatives"]:
+        names = re.findall(r"(?:export|unset) ((?:\w+ ?)+)", one["recipes"].get("gdal", ""))
+        for name in " ".join(names).split():
+            assert name.encode() in known, name

@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.catalog_auth.documents import HREF, Json, item, resolved
 from tollgate.serve.catalog_auth.resolve.recipes.recipe import Tool, recipes, safe_file_name
+from tollgate.serve.catalog_auth.resolve.recipes.shell import HELD
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
 API = "https://sign.example.com/v1"
@@ -20,8 +21,13 @@ def texts(root: Json) -> dict[Tool, str]:
         start, end = "(\nset -e\n", ")\n"
         assert found[tool].startswith(start)
         assert found[tool].endswith(end)
-        found[tool] = found[tool].removeprefix(start).removesuffix(end)
+        found[tool] = found[tool].removeprefix(start).removesuffix(end).removeprefix(f"{HELD}\n")
     return found
+
+
+def asked(variable: str, what: str) -> str:
+    """The line of a shell that asks for something."""
+    return f"held \"${{{variable}-}}\" 'set {variable} first: your {what}'\n"
 
 
 def of(scheme: Json, href: str = HREF) -> dict[Tool, str]:
@@ -39,42 +45,55 @@ def test_a_public_file() -> None:
     assert found[Tool.PYTHON] == (
         "import requests\n"
         "\n"
-        "session = requests.Session()\n"
-        "session.trust_env = False  # no default credential, of ~/.netrc say, goes along\n"
-        f"answer = session.request('GET', '{HREF}', timeout=60)\n"
-        "answer.raise_for_status()\n"
-        "data = answer.content\n"
+        "def fetched():\n"
+        "    session = requests.Session()\n"
+        "    session.trust_env = False  # no default credential, of ~/.netrc say, goes along\n"
+        f"    answer = session.request('GET', '{HREF}', timeout=60)\n"
+        "    answer.raise_for_status()\n"
+        "    return answer.content\n"
+        "\n"
+        "data = fetched()\n"
     )
 
 
 def test_a_token_is_asked_for_and_sent_as_a_header() -> None:
     found = of({"type": "http", "scheme": "bearer"})
-    ask = '# FETCH_TOKEN is "s.token".\n: "${FETCH_TOKEN:?}"\n'
-    header = "'Authorization: Bearer '\"$FETCH_TOKEN\""
+    ask = asked("TOKEN_of_S_at_DATA_EXAMPLE_COM", '"s.token" for data.example.com')
+    header = "'Authorization: Bearer '\"$TOKEN_of_S_at_DATA_EXAMPLE_COM\""
     assert found[Tool.CURL] == f"{ask}{CURL} --location --header {header} {HREF}\n"
     export = f"export GDAL_HTTP_HEADERS={header}\n"
     assert found[Tool.GDAL] == f"{ask}{export}gdalinfo /vsicurl/{HREF}\n"
-    assert "headers={'Authorization': 'Bearer ' + fetch_token}" in found[Tool.PYTHON]
+    python = found[Tool.PYTHON]
+    assert "fetch_token = getpass.getpass('\"s.token\" for data.example.com: ')\n" in python
+    assert "headers={'Authorization': 'Bearer ' + fetch_token}" in python
 
 
 def test_what_curl_and_requests_would_carry_along_is_not_redirected() -> None:
-    for where in ("header", "cookie"):
-        found = of({"type": "apiKey", "in": where, "name": "X-Key"})
+    header, cookie = (
+        of({"type": "apiKey", "in": where, "name": "X-Key"}) for where in ("header", "cookie")
+    )
+    for found in (header, cookie, of({"type": "http", "scheme": "digest"})):
         assert "--location" not in found[Tool.CURL]
         assert "allow_redirects=False" in found[Tool.PYTHON]
+    # (GDAL always follows, with all headers but Authorization and Cookie)
+    assert Tool.GDAL not in header
+    assert Tool.GDAL in cookie
     assert "--location" in of({"type": "http", "scheme": "basic"})[Tool.CURL]
 
 
 def test_a_key_in_the_query_is_encoded() -> None:
     found = of({"type": "apiKey", "in": "query", "name": "k"})
     assert found[Tool.CURL].startswith("encoded() {")
-    assert f'\'{HREF}?k=\'"$(encoded "$FETCH_KEY")"' in found[Tool.CURL]
+    assert f'\'{HREF}?k=\'"$(encoded "$KEY_of_S_at_DATA_EXAMPLE_COM")"' in found[Tool.CURL]
     assert f"'{HREF}?k=' + quote(fetch_key, safe=\"\")" in found[Tool.PYTHON]
 
 
 def test_digest_is_left_to_each_tool() -> None:
     found = of({"type": "http", "scheme": "digest"})
-    assert '--digest --user "$FETCH_USERNAME:$FETCH_PASSWORD"' in found[Tool.CURL]
+    where = "of_S_at_DATA_EXAMPLE_COM"
+    pair = f'"${{USERNAME_{where}}}:${{PASSWORD_{where}}}"'
+    assert f"--digest --user {pair}" in found[Tool.CURL]
+    assert f"export GDAL_HTTP_USERPWD={pair}\n" in found[Tool.GDAL]
     assert "auth=requests.auth.HTTPDigestAuth(fetch_username, fetch_password)" in found[Tool.PYTHON]
     assert "export GDAL_HTTP_AUTH=DIGEST\n" in found[Tool.GDAL]
 
@@ -82,13 +101,44 @@ def test_digest_is_left_to_each_tool() -> None:
 def test_an_object_with_keys() -> None:
     found = of({"type": "s3"}, "s3://b/a%20b.tif")
     assert found[Tool.GDAL].endswith("gdalinfo '/vsis3/b/a b.tif'\n")
-    ask = '# AWS_ACCESS_KEY_ID is "s.access_key_id".\n: "${AWS_ACCESS_KEY_ID:?}"\n'
+    ask = asked("AWS_ACCESS_KEY_ID", '"s.access_key_id" for b.s3.amazonaws.com')
     assert found[Tool.GDAL].startswith(f"{ask}export AWS_ACCESS_KEY_ID\n")
     assert "export AWS_NO_SIGN_REQUEST=NO\n" in found[Tool.GDAL]
     assert "--aws-sigv4 aws:amz:us-east-1:s3" in found[Tool.CURL]
     assert found[Tool.CURL].endswith("https://b.s3.amazonaws.com/a%20b.tif\n")
-    assert "store = S3Store(bucket='b', access_key_id=environment_acc" in found[Tool.PYTHON]
-    assert "data = obstore.get(store, 'a b.tif').bytes()\n" in found[Tool.PYTHON]
+    python = found[Tool.PYTHON]
+    assert "        'access_key_id': environment_access_key_id,\n" in python
+    assert "    store = S3Store(bucket='b', credential_provider=lambda: keys)\n" in python
+    assert "    return obstore.get(store, 'a b.tif').bytes()\n" in python
+
+
+def test_the_keys_of_a_store_of_ones_own_are_not_those_of_a_cloud() -> None:
+    """(which everybody has in the environment: a document may name any endpoint)"""
+    stores = {"own": {"type": "custom-s3", "platform": "https://objects.example.org"}}
+    root = item(
+        {"s": {"type": "s3"}},
+        ["s"],
+        "s3://b/k",
+        {"storage:refs": ["own"]},
+        {"storage:schemes": stores},
+    )
+    found = texts(root)
+    curl = found[Tool.CURL]
+    assert "AWS_" not in curl
+    assert '--user "${ACCESS_KEY_ID_of_S_at_OBJECTS_EXAMPLE_ORG}:${SECRET_ACCESS_KEY_of' in curl
+    gdal = found[Tool.GDAL]
+    assert 'export AWS_ACCESS_KEY_ID="$ACCESS_KEY_ID_of_S_at_OBJECTS_EXAMPLE_ORG"\n' in gdal
+    assert "unset AWS_SESSION_TOKEN\n" in gdal
+    token = "SESSION_TOKEN_of_S_at_OBJECTS_EXAMPLE_ORG"
+    assert f'[ -z "${{{token}-}}" ] || export AWS_SESSION_TOKEN="${token}"\n' in gdal
+
+
+@pytest.mark.parametrize("tool", [Tool.CURL, Tool.GDAL])
+def test_a_text_that_a_terminal_takes_for_keys_is_in_no_shells_recipe(tool: Tool) -> None:
+    for text in ("a\nb", "a\x1b[201~b", "a\tb", "a\u202eb"):
+        found = of({"type": "apiKey", "in": "query", "name": "k"}, f"{HREF}?{text}")
+        assert tool not in found
+        assert Tool.PYTHON in found
 
 
 def test_a_login_a_signature_and_a_fetch_are_one_text() -> None:
@@ -106,19 +156,25 @@ def test_a_login_a_signature_and_a_fetch_are_one_text() -> None:
     assert found[Tool.CURL].endswith('--output ./a.tif --location "$SIGN_URL"\n')
     assert "answer.json().get('signed_url') or answer.json().get('href')" in found[Tool.PYTHON]
     assert "json={'key': 'k', 'team': sign_team}" in found[Tool.PYTHON]
+    # What a person has to put in is asked for before anything is sent.
+    curl = found[Tool.CURL]
+    assert curl.index("TEAM_of_S_at_SIGN_EXAMPLE_COM") < curl.index("LOGIN_DISCOVER_ANSWER=")
 
 
 def test_what_is_made_by_the_client_is_made_in_each_language() -> None:
     urls = {f"{name}Url": f"https://idp.example.com/{name}" for name in ("authorization", "token")}
     machine = of({"type": "oauth2", "flows": {"clientCredentials": {**urls, "scopes": {}}}})
-    pair = '"$(encoded "$TOKEN_CLIENT_ID")":"$(encoded "$TOKEN_CLIENT_SECRET")"'
+    where = "of_S_at_IDP_EXAMPLE_COM"
+    pair = f'"$(encoded "$CLIENT_ID_{where}")":"$(encoded "$CLIENT_SECRET_{where}")"'
     assert f"TOKEN_CLIENT=$(printf %s {pair} | openssl base64 -A)\n" in machine[Tool.CURL]
     assert "quote(token_client_id, safe=\"\") + ':' + quote(" in machine[Tool.PYTHON]
     person = of({"type": "oauth2", "flows": {"implicit": {**urls, "scopes": {}}}})
-    assert "# The page you come back to has access_token in its fragment.\n" in person[Tool.CURL]
+    assert "The page you come back to has access_token in its fragment." in person[Tool.CURL]
     assert "authorize_access_token = input(" in person[Tool.PYTHON]
     basic = of({"type": "http", "scheme": "basic"})
-    wanted = 'FETCH_BASIC=$(printf %s "$FETCH_USERNAME":"$FETCH_PASSWORD" | openssl base64 -A)\n'
+    where = "of_S_at_DATA_EXAMPLE_COM"
+    pair = f'"$USERNAME_{where}":"$PASSWORD_{where}"'
+    wanted = f"FETCH_BASIC=$(printf %s {pair} | openssl base64 -A)\n"
     assert wanted in basic[Tool.CURL]
     assert "fetch_basic = base64.b64encode((fetch_username + ':' + " in basic[Tool.PYTHON]
 
@@ -175,18 +231,23 @@ def test_two_parameters_are_two_variables() -> None:
     parameters = {name: {"in": "query", "required": True} for name in ("x-key", "x_key", "X_KEY")}
     flow = {"method": "GET", "authorizationApi": API, "parameters": parameters}
     found = of({"type": "signedUrl", "flows": {"sign": flow}})
-    asked = [line for line in found[Tool.CURL].splitlines() if line.startswith("# SIGN_")]
-    assert asked == [
-        '# SIGN_X_KEY is "s.x-key".',
-        '# SIGN_PARAMETER1 is "s.x_key".',
-        '# SIGN_PARAMETER2 is "s.X_KEY".',
+    told = [line.partition(" first: your ")[2] for line in found[Tool.CURL].splitlines()]
+    assert list(filter(None, told)) == [
+        '"s.x-key" for sign.example.com\'',
+        '"s.x_key" for sign.example.com\'',
+        '"s.X_KEY" for sign.example.com\'',
     ]
+    assert 'held "${X__KEY_of_S_at_SIGN_EXAMPLE_COM-}" ' in found[Tool.CURL]
+    assert 'held "${X_KEY_of_S_at_SIGN_EXAMPLE_COM-}" ' in found[Tool.CURL]
 
 
 def test_gdal_is_told_of_azure_by_its_own_names() -> None:
     """Those of https://gdal.org/user/virtual_file_systems.html, /vsiaz/."""
     found = of({"type": "s3"}, "https://acme.blob.core.windows.net/maps/a.tif")[Tool.GDAL]
     assert "export AZURE_STORAGE_ACCOUNT=acme\n" in found
-    assert "export AZURE_STORAGE_ACCESS_KEY\n" in found
+    key = "SECRET_ACCESS_KEY_of_S_at_ACME_BLOB_CORE_WINDOWS_NET"
+    assert f'export AZURE_STORAGE_ACCESS_KEY="${key}"\n' in found
+    assert "unset AZURE_STORAGE_CONNECTION_STRING AZURE_STORAGE_ACCESS_TOKEN\n" in found
     assert "AZURE_SECRET_ACCESS_KEY" not in found
+    assert "AZURE_ACCESS_KEY_ID" not in found
     assert found.endswith("gdalinfo /vsiaz/maps/a.tif\n")
