@@ -1,8 +1,8 @@
 """The documents that answer a command once it is done (the table of part A).
 
 A document in a reply is the very text of the row that the next read returns (T9). Apps are answered
-without their key, which the books never see: the API, which made it, adds it, and takes out the
-salt by which it makes it again.
+without their key and webhooks without their secret, which the books never show: the API, which made
+it, adds it, and takes out the salt by which it makes it again.
 
 What an order changed tells its reply, whatever the order was: so a verification makes it again from
 the entries, and compares it with what is stored for replays (F5).
@@ -17,6 +17,7 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.documents import JsonDocument, processing_document, text_of
 from tollgate.actors.ledger.law.commands import (
     AddApp,
+    AddWebhook,
     ApproveMerchant,
     ChangeMerchant,
     ChangeWebhook,
@@ -24,6 +25,7 @@ from tollgate.actors.ledger.law.commands import (
     CreateApp,
     InviteUser,
     RecoverApp,
+    ReplaceWebhookSecret,
     RotateKey,
 )
 from tollgate.actors.ledger.law.events import (
@@ -59,6 +61,7 @@ from tollgate.actors.ledger.law.outcomes import Done, DoneKind
 from tollgate.actors.ledger.law.rows import EntityRow
 
 EMPTY = b""
+Salted = CreateApp | RotateKey | RecoverApp | AddWebhook | ReplaceWebhookSecret
 
 
 def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
@@ -120,11 +123,10 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
 def _salted(reply: Done, command: Command) -> Done:
     """The salt is no member of the document, and in no entry: it is worth something only as long as
     the reply is kept."""
-    if not isinstance(command, CreateApp | RotateKey | RecoverApp) or not command.salt:
+    if not isinstance(command, Salted) or not command.salt:
         return reply
-    document = decode(reply.body, type=dict[str, dict[str, str]])
-    document["app"]["salt"] = command.salt
-    return replace(reply, body=_body(document))
+    what, document = next(iter(decode(reply.body, type=dict[str, dict[str, object]]).items()))
+    return replace(reply, body=_body({what: {**document, "salt": command.salt}}))
 
 
 def _body(document: JsonDocument) -> bytes:

@@ -26,7 +26,7 @@ from tollgate.actors.ledger.law.values import (
 class CreateApp:
     """Into the directory. `key_digest` is HMAC-SHA-256 of the key (part G), `recovery_digest` that
     of the recovery code, or empty; never the key or the code. `salt`: kept with the reply, by
-    which the sender makes the key again for a repetition; of all commands that bring a key."""
+    which the sender makes the key again for a repetition; of all commands that bring a secret."""
 
     name: str
     key_digest: str
@@ -225,12 +225,13 @@ class PayOut:
 @dataclass(frozen=True, slots=True)
 class AddWebhook:
     """`secret`: sealed by the caller; the book keeps it as it is. `types`: of the events that it
-    gets; none: of all."""
+    gets; none: of all. `salt`: as of `CreateApp`."""
 
     url: str
     secret: str
     types: tuple[str, ...] = ()
     is_enabled: bool = True
+    salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +247,13 @@ class ChangeWebhook:
 @dataclass(frozen=True, slots=True)
 class ReplaceWebhookSecret:
     """`secret`: the new one and, for a while, the one before, sealed by the caller. `replaces`:
-    what was sealed until now; if that has changed meanwhile, nothing is done."""
+    what was sealed until now; if that has changed meanwhile, nothing is done. `salt`: as of
+    `CreateApp`."""
 
     webhook: EntityId
     secret: str
     replaces: str
+    salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

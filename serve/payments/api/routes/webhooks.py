@@ -21,7 +21,12 @@ from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.rejections import NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply, encode_json, under
 from tollgate.serve.payments.api.router import Route
-from tollgate.serve.payments.webhooks.calls import WebhookSecret, replaced
+from tollgate.serve.payments.secrets.key_issue import (
+    KeyPurpose,
+    WebhookSecretIssue,
+    issue_webhook_secret,
+)
+from tollgate.serve.payments.webhooks.calls import replaced
 
 MEMBERS_ONLY = frozenset({403, 404})
 
@@ -32,14 +37,15 @@ async def create_webhook(context: ApiContext, call: Call) -> Reply:
     wanted = context.read(body, WebhookCreate, _targets(context, call, merchant))
     given = call.idempotency_key
     scope = (call.caller.app, merchant.id, given) if given else ()
-    secret = context.secrets.webhook_secret(*scope)
+    issue = issue_webhook_secret(context.secrets, KeyPurpose.WEBHOOK, scope)
     command = AddWebhook(
         wanted.url,
-        context.secret_sealer.seal([secret], merchant.id),
+        context.secret_sealer.seal([issue.made], merchant.id),
         tuple(wanted.types or ()),
         wanted.enabled,
+        issue.salt,
     )
-    return _with_secret(await context.execute(call, merchant.id, command, body), secret)
+    return _with_secret(await context.execute(call, merchant.id, command, body), issue)
 
 
 def _targets(context: ApiContext, call: Call, merchant: CachedMerchant) -> TargetPolicy:
@@ -93,18 +99,19 @@ async def replace_webhook_secret(context: ApiContext, call: Call) -> Reply:
     webhook = await webhook_of(context, call)
     given = call.idempotency_key
     scope = (call.caller.app, webhook.id, given) if given else ()
-    secret = context.secrets.webhook_secret(*scope)
+    issue = issue_webhook_secret(context.secrets, KeyPurpose.WEBHOOK_ROTATION, scope)
     known = context.secret_sealer.open(webhook.secret, webhook.book)
-    sealed = context.secret_sealer.seal(replaced(known, secret, context.now_ms), webhook.book)
-    command = ReplaceWebhookSecret(webhook.id, sealed, webhook.secret)
+    sealed = context.secret_sealer.seal(replaced(known, issue.made, context.now_ms), webhook.book)
+    command = ReplaceWebhookSecret(webhook.id, sealed, webhook.secret, issue.salt)
     done = await context.execute(call, webhook.book, command, is_checked=True)
-    return _with_secret(done, secret)
+    return _with_secret(done, issue)
 
 
-def _with_secret(done: Done, secret: WebhookSecret) -> Reply:
+def _with_secret(done: Done, issue: WebhookSecretIssue) -> Reply:
     """The books never show a secret, so it is put into the reply here, for the only time."""
     reply = decode(done.body, type=dict[str, dict[str, object]])
-    reply["webhook"]["secret"] = secret.secret
+    salt = reply["webhook"].pop("salt", "")
+    reply["webhook"]["secret"] = issue.shown(str(salt)).secret
     return done_reply(done, encode_json(reply))
 
 

@@ -1,14 +1,17 @@
 """Webhooks over the API: adding, changing, removing one, and its secrets."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support.payments.api import ABSENT, App, PaymentsApi, done, fields_of
 from tollgate.actors.ledger.delivery.batches import DeliveryBatch
-from tollgate.actors.ledger.law.commands import Order
-from tollgate.actors.ledger.law.outcomes import OrderOutcome
+from tollgate.actors.ledger.law.commands import AddWebhook, Order
+from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome, TurnedAway
+from tollgate.actors.ledger.law.values import BookId
+from tollgate.actors.ledger.storage.operation_expiry import KEPT_MS, forget_operations
 from tollgate.serve.payments.webhooks.calls import live
 
 Merchant = dict[str, Any]
@@ -70,6 +73,43 @@ def test_a_secret_is_replaced_over_a_day(
     assert live(known, now_ms) == [second["secret"], first["secret"]]
     assert live(known, now_ms + 86_400_000) == [second["secret"]]
     assert second["secret"] not in str(api.listed(f"/merchants/{merchant['id']}/events", shop))
+
+
+def test_no_secret_comes_back(api: PaymentsApi, shop: App, path: str) -> None:
+    """The same request, once the reply to the first is forgotten, makes another secret."""
+    key = {"Idempotency-Key": "2026"}
+    webhook = done(api.call("POST", path, shop, json=URL))["webhook"]
+    secrets = f"{path}/{webhook['id']}/secrets"
+    made = {webhook["secret"]}
+    for _ in range(2):
+        first, again = (api.call("POST", secrets, shop, headers=key) for _ in range(2))
+        assert first.content == again.content
+        assert "salt" not in first.text
+        made.add(done(first)["webhook"]["secret"])
+        api.clock.advance(KEPT_MS / 1_000 + 1)
+        api.new_app()  # (nothing is forgotten that the newest entry does not call old)
+        assert api.runner.run(forget_operations(api.database, api.context.now_ms))
+    assert len(made) == 3
+
+
+def test_replies_of_before_there_were_salts_show_their_secret(
+    api: PaymentsApi, shop: App, merchant: Merchant, path: str
+) -> None:
+    """And what receivers were told goes on signing."""
+    key = {"Idempotency-Key": "w1"}
+    before = api.context.secrets.webhook_secret(shop.id, merchant["id"], "w1")
+    api.ledger.instead = [TurnedAway(1)]
+    assert api.call("POST", path, shop, json=URL, headers=key).status_code == 503
+    sealed = api.context.secret_sealer.seal([before], BookId(merchant["id"]))
+    order = replace(api.ledger.orders[-1], command=AddWebhook(URL["url"], sealed))
+    (made,) = api.runner.run(api.ledger.execute([order]))
+    assert isinstance(made, Done)
+    assert b"salt" not in made.body
+    shown = done(api.call("POST", path, shop, json=URL, headers=key))["webhook"]
+    assert shown["secret"] == before.secret
+    api.pay(merchant)
+    batch = claim(api)
+    assert live(api.context.secret_sealer.open(batch.secret, batch.book), 0) == [before.secret]
 
 
 def test_of_two_who_replace_a_secret_at_once_one_is_told(
