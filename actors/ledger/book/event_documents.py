@@ -30,6 +30,7 @@ from tollgate.actors.ledger.law.events import (
     MerchantOpened,
     MerchantReserved,
     PaidOut,
+    RecoveryCodeReplaced,
     Refunded,
     TransactionCreated,
     UserInvited,
@@ -159,7 +160,7 @@ def _data_of(event: Event) -> JsonDocument:
         case MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}
-        case AppCreated() | AppAdded() | AppRevoked():
+        case AppCreated() | RecoveryCodeReplaced() | AppAdded() | AppRevoked():
             return {"appId": event.app}
         case KeyRotated() | AppRecovered():
             return {"appId": event.app, "keyLast4": event.key_last4}

@@ -40,6 +40,7 @@ from tollgate.actors.ledger.law.events import (
     MerchantOpened,
     MerchantReserved,
     PaidOut,
+    RecoveryCodeReplaced,
     Refunded,
     TransactionCreated,
     UserInvited,
@@ -185,6 +186,10 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
             return {app.id: app}
         case KeyRotated() | AppRecovered():
             return _with_key(entities, event, at_ms)
+        case RecoveryCodeReplaced():
+            owner = entities[event.app]
+            assert isinstance(owner, App), "a recovery code is an app's"
+            return {owner.id: replace(owner, recovery=event.recovery_digest)}
         case (
             MerchantReserved()
             | MerchantOpened()

@@ -35,6 +35,7 @@ from tollgate.actors.ledger.law.commands import (
     Order,
     RecoverApp,
     Refund,
+    ReplaceRecoveryCode,
     ReplaceWebhookSecret,
     ReportFraud,
     RotateKey,
@@ -78,7 +79,7 @@ def _wanted(command: Command, known: Entities) -> Sequence[EntityId]:
             if isinstance(dispute, Dispute):
                 return (command.dispute, dispute.transaction)
             return (command.dispute,)
-        case RotateKey() | RecoverApp():
+        case RotateKey() | RecoverApp() | ReplaceRecoveryCode():
             return (command.app,)
         case ReplaceWebhookSecret() | ChangeWebhook():
             return (command.webhook,)

@@ -25,6 +25,7 @@ from tollgate.actors.ledger.law.commands import (
     CreateApp,
     InviteUser,
     RecoverApp,
+    ReplaceRecoveryCode,
     ReplaceWebhookSecret,
     RotateKey,
 )
@@ -47,6 +48,7 @@ from tollgate.actors.ledger.law.events import (
     MerchantOpened,
     MerchantReserved,
     PaidOut,
+    RecoveryCodeReplaced,
     Refunded,
     TransactionCreated,
     UserInvited,
@@ -61,7 +63,9 @@ from tollgate.actors.ledger.law.outcomes import Done, DoneKind
 from tollgate.actors.ledger.law.rows import EntityRow
 
 EMPTY = b""
-Salted = CreateApp | RotateKey | RecoverApp | AddWebhook | ReplaceWebhookSecret
+Salted = (
+    CreateApp | RotateKey | RecoverApp | ReplaceRecoveryCode | AddWebhook | ReplaceWebhookSecret
+)
 
 
 def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
@@ -87,7 +91,7 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return Done(DoneKind.MADE, _document_in(rows, "transaction"))
         case TransactionCreated() as event:
             return _authorised(event)
-        case AppCreated() | KeyRotated() | AppRecovered():
+        case AppCreated() | KeyRotated() | AppRecovered() | RecoveryCodeReplaced():
             return Done(DoneKind.MADE, _document_in(rows, "app"))
         case MerchantOpened():
             return Done(DoneKind.MADE, _document_in(rows, "merchant"))

@@ -62,6 +62,18 @@ class RecoverApp:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceRecoveryCode:
+    """Into the directory: another recovery code in place of the one that is presented, whose digest
+    is `presented` (part D, Recovery). `key_digest`: of the key that asks."""
+
+    app: EntityId
+    presented: str
+    key_digest: str
+    recovery_digest: str
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReserveMerchant:
     """Into the directory: the id, and so the book, of a merchant that is about to be opened. Asking
     again with the same operation gives the same one; one that is never opened is no harm."""
@@ -293,7 +305,7 @@ MerchantCommand = (
 )
 """On a merchant's book that is open."""
 
-DirectoryCommand = CreateApp | RotateKey | RecoverApp | ReserveMerchant
+DirectoryCommand = CreateApp | RotateKey | RecoverApp | ReplaceRecoveryCode | ReserveMerchant
 Command = DirectoryCommand | OpenMerchant | MerchantCommand | Import
 
 

@@ -69,6 +69,13 @@ class AppRecovered(Happening, frozen=True, tag="app.recovered/1"):
     recovery_digest: str | UnsetType = UNSET
 
 
+class RecoveryCodeReplaced(Happening, frozen=True, tag="app.recovery_code_replaced/1"):
+    """The recovery code before opens nothing any more."""
+
+    app: EntityId
+    recovery_digest: str
+
+
 class MerchantReserved(Happening, frozen=True, tag="merchant.reserved/1"):
     merchant: BookId
 
@@ -262,13 +269,14 @@ class PaidOut(Happening, frozen=True, tag="merchant.paid_out/1"):
 Booked = Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost | PaidOut
 """The events that have a line (M1)."""
 
-OfNoMerchant = AppCreated | KeyRotated | MerchantReserved
+OfNoMerchant = AppCreated | KeyRotated | AppRecovered | RecoveryCodeReplaced | MerchantReserved
 """The events of the directory, which are in no merchant's list."""
 
 Event = (
     AppCreated
     | KeyRotated
     | AppRecovered
+    | RecoveryCodeReplaced
     | MerchantReserved
     | MerchantOpened
     | MerchantApproved

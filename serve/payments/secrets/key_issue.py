@@ -25,6 +25,7 @@ class KeyPurpose(StrEnum):
     ROTATION = "rotation"
     RECOVERY = "recovery"
     REISSUE = "reissue"
+    CODE = "recovery code"
     WEBHOOK = "webhook"
     WEBHOOK_ROTATION = "webhook rotation"
 

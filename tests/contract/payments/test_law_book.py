@@ -25,7 +25,13 @@ DOCUMENT = (Path(__file__).parents[3] / "docs" / "payments.md").read_text(encodi
 # Where the examples say that the API is, and the operator's calls.
 BASES = ("http://localhost:8080/payments", "http://localhost:8082")
 # Events of the directory, which is no merchant's.
-OF_NO_MERCHANT = {"app.created", "app.key_rotated", "app.recovered", "merchant.reserved"}
+OF_NO_MERCHANT = {
+    "app.created",
+    "app.key_rotated",
+    "app.recovered",
+    "app.recovery_code_replaced",
+    "merchant.reserved",
+}
 
 
 def section(heading: str) -> str:

@@ -41,6 +41,7 @@ from tollgate.actors.ledger.law.commands import (
     RecoverApp,
     Refund,
     RemoveWebhook,
+    ReplaceRecoveryCode,
     ReplaceWebhookSecret,
     ReportFraud,
     RevokeApp,
@@ -121,9 +122,11 @@ def _administer(shop: Shop) -> None:
     shop.do(ReplaceWebhookSecret(other, "sealed again", replaces="sealed"))
     shop.do(ChangeWebhook(other, "https://hooks.example/4", ("merchant.changed",), False))
     shop.do(AddWebhook("https://hooks.example/5", "sealed", ("transaction.captured",), False))
+    replaced = ReplaceRecoveryCode(shop.app, "recovery", "digest-0", "code-2")
+    shop.books.do(DIRECTORY, replaced, shop.app)
     for number in (2, 3):
         shop.books.do(DIRECTORY, RotateKey(shop.app, f"rotated-{number}", "cd34"), shop.app)
-    shop.books.do(DIRECTORY, RecoverApp(shop.app, "recovery", "recovered", "ef56", salt="5a17"))
+    shop.books.do(DIRECTORY, RecoverApp(shop.app, "code-2", "recovered", "ef56", salt="5a17"))
     again = RecoverApp(shop.app, "", "reissued", "gh78", "another recovery")
     shop.books.do(DIRECTORY, again, OPERATOR)
 

@@ -4,6 +4,7 @@ effect with the very next order (A2).
     create an app                             anybody, without credentials
     rotate an app's key                       the app
     recover an app                            whoever presents its recovery code
+    replace an app's recovery code            the app, presenting the code
     reserve a merchant's id                   any app
     open a merchant                           its creator
     authorise a customer's payment            whoever pays, by the merchant's public key; its apps
@@ -26,6 +27,7 @@ from tollgate.actors.ledger.law.commands import (
     OpenMerchant,
     PayOut,
     RecoverApp,
+    ReplaceRecoveryCode,
     ReportFraud,
     ReserveMerchant,
     RotateKey,
@@ -46,6 +48,8 @@ def refuse_access(merchant: Merchant | None, command: Command, app: EntityId) ->
             return forbidden("only the operator approves a merchant")
         case RotateKey():
             return None if app == command.app else forbidden("an app rotates its own key only")
+        case ReplaceRecoveryCode():
+            return None if app == command.app else forbidden("the recovery code is another app's")
         case ReserveMerchant():
             return None if app != NOBODY else forbidden("opening a merchant takes an app's key")
         case OpenMerchant():

@@ -10,15 +10,25 @@ from tollgate.actors.ledger.law.commands import (
     DirectoryCommand,
     Order,
     RecoverApp,
+    ReplaceRecoveryCode,
     ReserveMerchant,
     RotateKey,
 )
-from tollgate.actors.ledger.law.events import AppCreated, AppRecovered, KeyRotated, MerchantReserved
+from tollgate.actors.ledger.law.events import (
+    AppCreated,
+    AppRecovered,
+    KeyRotated,
+    MerchantReserved,
+    RecoveryCodeReplaced,
+)
 from tollgate.actors.ledger.law.ids import next_ids
 from tollgate.actors.ledger.law.outcomes import absent, forbidden
 from tollgate.actors.ledger.law.values import OPERATOR, BookId, EntityId
 
 KEYS_MAX = 2  # live ones of an app: during a rotation both work (part D)
+# A code makes a key. Were that enough to replace the code, whoever finds one could lock the owner
+# out; so the owner has this long to notice that their own key has ended.
+REPLACING_KEY_AGE_MIN_MS = 24 * 3_600_000
 
 
 def decide_in_directory(
@@ -41,6 +51,8 @@ def decide_in_directory(
             return _decide_recovery(
                 entities, command, own, by_operator=order.origin.app == OPERATOR
             )
+        case ReplaceRecoveryCode():
+            return _decide_code_replacement(entities, command, own, at_ms)
         case ReserveMerchant():
             return (MerchantReserved(own, BookId(made)),)
 
@@ -57,6 +69,27 @@ def _decide_recovery(
         return forbidden("this is not the recovery code of an app with this id")
     recovery = command.recovery_digest or UNSET
     return (AppRecovered(own, command.app, command.key_digest, command.key_last4, recovery),)
+
+
+def _decide_code_replacement(
+    entities: Entities, command: ReplaceRecoveryCode, own: EntityId, at_ms: int
+) -> BookDecision:
+    """Takes the code and a key: a key that was stolen is no way to the code, and a code that was
+    found is one for as long only as nobody notices."""
+    app = entities.get(command.app)
+    if not isinstance(app, App):
+        return absent(f"there is no app {command.app}")
+    if app.recovery is UNSET:
+        return forbidden("this app has no recovery code: the operator makes one")
+    if app.recovery != command.presented:
+        return forbidden("this is not the recovery code of this app")
+    key = next((each for each in app.keys if each.digest == command.key_digest), None)
+    if key is None:
+        return forbidden("the key was ended meanwhile")
+    is_first = key.created_ms == app.created_ms
+    if not is_first and at_ms - key.created_ms < REPLACING_KEY_AGE_MIN_MS:
+        return forbidden("this key is younger than a day: the recovery code takes an older one")
+    return (RecoveryCodeReplaced(own, command.app, command.recovery_digest),)
 
 
 def rotated(keys: tuple[AppKey, ...], key: AppKey) -> tuple[AppKey, ...]:

@@ -85,6 +85,10 @@ class AppWithKeySchema(AppSchema):
     recoveryCode: str | None = None
 
 
+class AppWithCodeSchema(AppSchema):
+    recoveryCode: str
+
+
 class KeySchema(ReplyBody):
     last4: str
     created: Moment
@@ -251,6 +255,7 @@ class CardSchema(ReplyBody):
 
 
 AppCreated = only("AppCreated", app=AppWithKeySchema)
+RecoveryCodeReply = only("RecoveryCodeReply", app=AppWithCodeSchema)
 IdentityReply = only("IdentityReply", identity=AppSchema)
 MerchantReply = only("MerchantReply", merchant=MerchantSchema)
 TransactionCreated = only("TransactionCreated", transaction=TransactionRefSchema)

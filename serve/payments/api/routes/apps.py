@@ -19,7 +19,7 @@ from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, enco
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.secrets.key_issue import KeyIssue, KeyPurpose, issue_keys
 
-ANONYMOUS_KEY_LENGTH_MIN = 20
+UNGUESSABLE_KEY_LENGTH_MIN = 20
 # Of callers without credentials: a name of the longest, each character percent-encoded.
 APP_BODY_BYTES_MAX = 16 * 1024
 MERCHANT_FILTERS = frozenset({"test"})
@@ -31,15 +31,7 @@ async def create_app(context: ApiContext, call: Call) -> Reply:
     await context.limits.admit(per_address(call.address))
     body = await call.body()
     wanted = context.read(body, AppCreate)
-    given = call.idempotency_key
-    if 0 < len(given) < ANONYMOUS_KEY_LENGTH_MIN:
-        raise BadRequest(
-            FieldError(
-                "Idempotency-Key",
-                f"must have at least {ANONYMOUS_KEY_LENGTH_MIN} characters here, as a UUID has: "
-                "without credentials it is all that tells you from others",
-            )
-        )
+    given = unguessable_key(call, "without credentials it is all that tells you from others")
     scope = (call.address, given) if given else ()
     issue = issue_keys(context.secrets, KeyPurpose.CREATION, scope)
     stored = context.digests.stored(issue.made.key)
@@ -48,6 +40,16 @@ async def create_app(context: ApiContext, call: Call) -> Reply:
     idempotency_key = sha256("\n".join(scope).encode()).hexdigest() if scope else ""
     done = await context.execute(call, DIRECTORY, command, body, idempotency_key=idempotency_key)
     return with_key(done, issue, has_code=await _has_code(context, done, issue))
+
+
+def unguessable_key(call: Call, why: str) -> str:
+    """The idempotency key of a call whose reply is not for whoever guesses it; empty without one.
+    Raises BadRequest."""
+    given = call.idempotency_key
+    if 0 < len(given) < UNGUESSABLE_KEY_LENGTH_MIN:
+        least = f"must have at least {UNGUESSABLE_KEY_LENGTH_MIN} characters here, as a UUID has"
+        raise BadRequest(FieldError("Idempotency-Key", f"{least}: {why}"))
+    return given
 
 
 async def _has_code(context: ApiContext, done: Done, issue: KeyIssue) -> bool:
@@ -63,7 +65,7 @@ async def _has_code(context: ApiContext, done: Done, issue: KeyIssue) -> bool:
 
 
 async def rotate_app_key(context: ApiContext, call: Call) -> Reply:
-    app = await _own(context, call)
+    app = await own_app(context, call)
     given = call.idempotency_key
     issue = issue_keys(context.secrets, KeyPurpose.ROTATION, (app.id, given) if given else ())
     stored = context.digests.stored(issue.made.key)
@@ -74,7 +76,7 @@ async def rotate_app_key(context: ApiContext, call: Call) -> Reply:
 
 
 async def list_app_keys(context: ApiContext, call: Call) -> Reply:
-    app = await _own(context, call)
+    app = await own_app(context, call)
     used = await context.key_uses.last_used([key.digest for key in app.keys])
     documents = []
     for key in app.keys:
@@ -92,12 +94,12 @@ async def find_caller(context: ApiContext, call: Call) -> Reply:
 
 
 async def list_app_merchants(context: ApiContext, call: Call) -> Reply:
-    app = await _own(context, call)
+    app = await own_app(context, call)
     query = read_list_query(call.query_fields, MERCHANT_FILTERS)
     return Reply(200, as_list(await context.store.merchants_of(app.id, query.page, query.wanted)))
 
 
-async def _own(context: ApiContext, call: Call) -> App:
+async def own_app(context: ApiContext, call: Call) -> App:
     """The app of the path, which must be the caller's own."""
     await context.count_call(call)
     app = entity_of_row(await context.entities.row("app", call.ids[0]))
@@ -130,7 +132,7 @@ ROUTES = (
         status=201,
         description="Takes no credentials. The key and the recovery code, which makes a new key "
         "when this one is lost or stolen, are shown here and nowhere else. An "
-        f"Idempotency-Key must have at least {ANONYMOUS_KEY_LENGTH_MIN} characters.",
+        f"Idempotency-Key must have at least {UNGUESSABLE_KEY_LENGTH_MIN} characters.",
         access=Access.NOBODY,
         body_bytes_max=APP_BODY_BYTES_MAX,
     ),

@@ -3,11 +3,16 @@
 Whoever holds a key can add others until the owner's is gone. So there is a way back that no key
 opens or closes: the recovery code, which is shown once with the app's first key; and the operator,
 for apps without a code and owners without theirs. Both end every key that there is.
+
+A code that others may have seen is replaced by whoever has it and a key that is a day old: neither
+a stolen key nor a code that was found is enough to take the app over.
 """
 
 from hashlib import sha256
 
-from tollgate.actors.ledger.law.commands import RecoverApp
+from msgspec.json import decode
+
+from tollgate.actors.ledger.law.commands import RecoverApp, ReplaceRecoveryCode
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, EntityId
 from tollgate.serve.payments.api.bodies.requests import AppRecover
@@ -15,9 +20,14 @@ from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.call_limits import recoveries_per_address
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.rejections import NotFound
-from tollgate.serve.payments.api.replies import Reply
+from tollgate.serve.payments.api.replies import Reply, done_reply, encode_json
 from tollgate.serve.payments.api.router import Access, Route
-from tollgate.serve.payments.api.routes.apps import with_key
+from tollgate.serve.payments.api.routes.apps import (
+    UNGUESSABLE_KEY_LENGTH_MIN,
+    own_app,
+    unguessable_key,
+    with_key,
+)
 from tollgate.serve.payments.secrets.key_issue import KeyPurpose, issue_keys
 
 
@@ -52,6 +62,24 @@ async def reissue_app_key(context: ApiContext, call: Call) -> Reply:
     return with_key(done, issue, has_code=True)
 
 
+async def replace_recovery_code(context: ApiContext, call: Call) -> Reply:
+    """The code before opens nothing from then on."""
+    app = await own_app(context, call)
+    await context.limits.admit(recoveries_per_address(call.address))
+    body = await call.body()
+    presented = context.digests.stored(context.read(body, AppRecover).recoveryCode).digest
+    # Who stole a key may know the code before: the reply is not for them.
+    given = unguessable_key(call, "whoever guesses it is shown the code again")
+    issue = issue_keys(context.secrets, KeyPurpose.CODE, (app.id, given) if given else ())
+    asking = context.digests.presented(call.headers.authorization)
+    recovery = context.digests.stored(issue.made.code).digest
+    command = ReplaceRecoveryCode(app.id, presented, asking, recovery, issue.salt)
+    done = await context.execute(call, DIRECTORY, command, body)
+    reply = decode(done.body, type=dict[str, dict[str, str]])
+    reply["app"]["recoveryCode"] = issue.shown(reply["app"].pop("salt", "")).code
+    return done_reply(done, encode_json(reply))
+
+
 def _app(call: Call) -> EntityId:
     if not is_id(call.ids[0]):
         raise NotFound(f"there is no app {call.ids[0][:24]}")
@@ -72,6 +100,21 @@ ROUTES = (
         description="Takes no credentials. The key is shown here and nowhere else; the recovery "
         "code stays what it is.",
         access=Access.NOBODY,
+        body_bytes_max=1024 * 4,
+    ),
+    Route(
+        "POST",
+        "/apps/{appId}/recovery-codes",
+        replace_recovery_code,
+        "apps",
+        "Replace the recovery code of an app, by the code and a key",
+        request="AppRecover",
+        reply="RecoveryCodeReply",
+        status=201,
+        statuses=frozenset({403, 404}),
+        description="The key must be the app's first, or a day old. The new code is shown here "
+        "and nowhere else, and the one before opens nothing any more. An Idempotency-Key must have "
+        f"at least {UNGUESSABLE_KEY_LENGTH_MIN} characters.",
         body_bytes_max=1024 * 4,
     ),
 )

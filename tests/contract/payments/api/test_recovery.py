@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import httpx
 import pytest
 
 from tests.support.payments.api import ABSENT, OPERATOR_KEY, App, PaymentsApi, done, fields_of
@@ -104,6 +105,54 @@ def test_the_operator_makes_a_new_key_and_code(api: PaymentsApi) -> None:
     for absent in (ABSENT, "x"):
         path = f"/operator/apps/{absent}/keys"
         assert api.call("POST", path, OPERATOR_KEY).status_code == 404
+
+
+def replace_code(
+    api: PaymentsApi, app: App | None, code: str, path: str = "", **headers: str
+) -> httpx.Response:
+    path = path or f"/apps/{app.id if app else ABSENT}/recovery-codes"
+    response = api.call("POST", path, app, json={"recoveryCode": code}, headers=headers)
+    assert isinstance(response, httpx.Response)
+    return response
+
+
+def test_a_code_that_leaked_is_replaced(api: PaymentsApi) -> None:
+    owner, code = created(api)
+    key = {"Idempotency-Key": "0123456789-0123456789"}
+    first, again = (replace_code(api, owner, code, **key) for _ in range(2))
+    assert (first.status_code, first.content) == (201, again.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    made = first.json()["app"]
+    assert made.keys() == {"id", "name", "created", "recoveryCode"}
+    assert made["recoveryCode"].startswith("rc_")
+    assert works(api, owner), "the keys stay what they are"
+    path, body = f"/apps/{owner.id}/recoveries", {"recoveryCode": code}
+    assert api.call("POST", path, json=body).status_code == 403
+    assert replace_code(api, owner, code).status_code == 403
+    last = replace_code(api, owner, made["recoveryCode"]).json()["app"]["recoveryCode"]
+    assert len({code, made["recoveryCode"], last}) == 3
+    assert works(api, recover(api, owner.id, last))
+
+
+def test_neither_a_key_nor_a_code_alone_replaces_the_code(api: PaymentsApi) -> None:
+    owner, code = created(api)
+    assert replace_code(api, None, code, f"/apps/{owner.id}/recovery-codes").status_code == 401
+    other, _ = created(api)
+    path = f"/apps/{owner.id}/recovery-codes"
+    assert replace_code(api, other, code, path).status_code == 403
+    assert replace_code(api, owner, f"{code}x").status_code == 403
+    # A key that the code has just made is as good as the code alone.
+    thief = recover(api, owner.id, code)
+    refused = replace_code(api, thief, code)
+    assert refused.status_code == 403
+    assert "younger than a day" in refused.json()["message"]
+    api.clock.advance(86_401)
+    assert replace_code(api, thief, code).status_code == 201
+
+
+def test_whoever_guesses_the_idempotency_key_is_shown_no_code(api: PaymentsApi) -> None:
+    owner, code = created(api)
+    assert fields_of(replace_code(api, owner, code, **TICKET)) == ["Idempotency-Key"]
 
 
 def test_the_older_key_hears_of_the_newer(api: PaymentsApi) -> None:
