@@ -10,9 +10,9 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import ray
 from ray.exceptions import RayError
 
+from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.allocations import finish_tracing, start_tracing
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.operations.process_totals import ProcessTotals
@@ -147,18 +147,5 @@ class Operations:
 
 def start_operations(name: str, namespace: str, *arguments: object) -> Any:
     """Create the named actor, or find it."""
-    return (
-        ray.remote(Operations)
-        .options(
-            name=name,
-            namespace=namespace,
-            get_if_exists=True,
-            lifetime="detached",
-            max_restarts=-1,
-            max_task_retries=0,
-            max_pending_calls=PENDING_CALLS_MAX,
-            num_cpus=0,
-            enable_task_events=False,
-        )
-        .remote(*arguments)
-    )
+    options = {"max_task_retries": 0, "max_pending_calls": PENDING_CALLS_MAX}
+    return named_actor(Operations, name, namespace, **options).remote(*arguments)

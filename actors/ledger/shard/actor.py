@@ -22,6 +22,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, PendingCallsLimitExceeded, RayError
 
+from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
@@ -98,22 +99,14 @@ def _end_without_shard(taking_over: asyncio.Task[Shard]) -> None:
 
 def start_shard(spec: ShardSpec, namespace: str) -> Any:
     """Create the named shard, or find it: its handle. Blocks while the cluster is looked up."""
-    return (
-        ray.remote(LedgerShard)
-        .options(
-            name=spec.actor_name,
-            namespace=namespace,
-            get_if_exists=True,
-            lifetime="detached",
-            max_restarts=-1,
-            max_task_retries=0,
-            max_pending_calls=PENDING_CALLS_MAX,
-            max_concurrency=PENDING_CALLS_MAX,
-            num_cpus=0,
-            enable_task_events=False,
-        )
-        .remote(spec)
-    )
+    return named_actor(
+        LedgerShard,
+        spec.actor_name,
+        namespace,
+        max_task_retries=0,
+        max_pending_calls=PENDING_CALLS_MAX,
+        max_concurrency=PENDING_CALLS_MAX,
+    ).remote(spec)
 
 
 def start_shards(specs: Sequence[ShardSpec], namespace: str) -> list[Any]:

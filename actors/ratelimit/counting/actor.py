@@ -19,6 +19,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayError
 
+from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits, Unreachable
@@ -56,19 +57,9 @@ class CounterPartition:
 
 def start_partitions(names: Sequence[str], namespace: str, counters_max: int) -> list[Any]:
     """Create the named partitions, or find them; their handles, once every one has answered."""
-    partition: Any = ray.remote(CounterPartition)
+    options = {"max_task_retries": 0, "max_pending_calls": PENDING_CALLS_MAX}
     handles: list[Any] = [
-        partition.options(
-            name=name,
-            namespace=namespace,
-            get_if_exists=True,
-            lifetime="detached",
-            max_restarts=-1,
-            max_task_retries=0,
-            max_pending_calls=PENDING_CALLS_MAX,
-            num_cpus=0,
-            enable_task_events=False,
-        ).remote(counters_max)
+        named_actor(CounterPartition, name, namespace, **options).remote(counters_max)
         for name in names
     ]
     ray.get([handle.describe.remote() for handle in handles], timeout=START_WITHIN_S)

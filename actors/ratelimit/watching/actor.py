@@ -14,6 +14,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet, dump
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
 from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
@@ -113,21 +114,8 @@ class ConfigWatcher:
 
 def start_watcher(name: str, namespace: str, *arguments: object) -> Any:
     """Create the named watcher, or find it. Its calls change nothing, so they may be retried."""
-    return (
-        ray.remote(ConfigWatcher)
-        .options(
-            name=name,
-            namespace=namespace,
-            get_if_exists=True,
-            lifetime="detached",
-            max_restarts=-1,
-            max_task_retries=-1,
-            max_concurrency=WAITERS_MAX,
-            num_cpus=0,
-            enable_task_events=False,
-        )
-        .remote(*arguments)
-    )
+    options = {"max_task_retries": -1, "max_concurrency": WAITERS_MAX}
+    return named_actor(ConfigWatcher, name, namespace, **options).remote(*arguments)
 
 
 def generations(watcher: Any, is_stopped: Event) -> Iterator[Generation]:

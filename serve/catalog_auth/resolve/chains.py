@@ -46,22 +46,15 @@ def chains(document: Document, scheme: Scheme) -> list[Chain]:
 def dangling(document: Document, found: list[Chain]) -> list[Unresolved]:
     """The refs of the chains' schemes that lead nowhere."""
     schemes = {link.scheme.name: link.scheme for chain in found for link in chain.links}
-    names = dict.fromkeys(
-        ref for scheme in schemes.values() for ref in _refs(scheme) if document.scheme(ref) is None
-    )
-    return [_unresolved(document, ref) for ref in list(names)[:REFS_MAX]]
+    refs = (ref for scheme in schemes.values() for ref in names_in(scheme.value.get(REFS)))
+    names = dict.fromkeys(ref for ref in refs if document.scheme(ref) is None)
+    return [dangling_ref(document, ref, "R13") for ref in list(names)[:REFS_MAX]]
 
 
-def _unresolved(document: Document, ref: str) -> Unresolved:
-    suggest = suggested_name(document, ref)
-    return Unresolved(
-        without_secrets(ref), "R13", None if suggest is None else without_secrets(suggest)
-    )
-
-
-def suggested_name(document: Document, ref: str) -> str | None:
-    """The name that was probably meant (R07)."""
-    return nearest(ref, [*(scheme.name for scheme in document.schemes), *document.inherited])
+def dangling_ref(document: Document, ref: str, rule: str) -> Unresolved:
+    """A ref that leads nowhere, with the name that was probably meant (R07)."""
+    near = nearest(ref, [*(scheme.name for scheme in document.schemes), *document.inherited])
+    return Unresolved(without_secrets(ref), rule, None if near is None else without_secrets(near))
 
 
 def flow_names_of(scheme: Scheme) -> list[str | None]:
@@ -76,7 +69,7 @@ def _chains(document: Document, scheme: Scheme, above: tuple[str, ...]) -> Itera
     for flow in flow_names_of(scheme):
         link = Link(scheme, flow)
         takes = scheme.type in _TAKERS or (scheme.type == "oauth2" and flow == "tokenExchange")
-        refs = _refs(scheme) if takes else []
+        refs = names_in(scheme.value.get(REFS)) if takes else []
         if not refs:
             yield Chain((link,))
             continue
@@ -99,8 +92,8 @@ def _inputs(document: Document, refs: list[str], above: tuple[str, ...]) -> Iter
             yield from _chains(document, scheme, above)
 
 
-def _refs(scheme: Scheme) -> list[str]:
-    refs = scheme.value.get(REFS)
+def names_in(refs: object) -> list[str]:
+    """The names of a list of references, each once, REFS_MAX at most."""
     if not isinstance(refs, list):
         return []
     return list(dict.fromkeys(ref for ref in refs[:REFS_MAX] if isinstance(ref, str)))

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tollgate.serve.catalog_auth.document.document import (
-    MISSING,
     REFS,
     Document,
     HolderKind,
@@ -37,7 +36,8 @@ from tollgate.serve.catalog_auth.resolve.chains import (
     Link,
     chains,
     dangling,
-    suggested_name,
+    dangling_ref,
+    names_in,
 )
 from tollgate.serve.catalog_auth.resolve.object_stores import Store
 from tollgate.serve.catalog_auth.resolve.secret_removal import (
@@ -75,7 +75,7 @@ def resolve(
     aimed = aim(document, target, base_url)
     if isinstance(aimed, NoTarget):
         return aimed
-    refs = _refs(aimed)
+    refs = names_in(aimed.holder.refs)
     work = _ResolutionWork(aimed, findings, alternatives_max)
     alternatives: list[Alternative] = []
     unresolved: list[Unresolved] = []
@@ -106,13 +106,6 @@ def resolve(
         unresolved=tuple(dict.fromkeys(unresolved)),
         left_out=tuple(work.left_out),
     )
-
-
-def _refs(aimed: FoundTarget) -> list[str]:
-    refs = aimed.holder.refs
-    if refs is MISSING or not isinstance(refs, list):
-        return []
-    return list(dict.fromkeys(ref for ref in refs[:REFS_MAX] if isinstance(ref, str)))
 
 
 def _alternatives(
@@ -256,10 +249,7 @@ def _unresolved(document: Document, aimed: FoundTarget, ref: str) -> Unresolved:
         rule = "R02"
     elif aimed.holder.kind is HolderKind.ALTERNATE:
         rule = "R11"
-    suggest = suggested_name(document, ref)
-    return Unresolved(
-        without_secrets(ref), rule, None if suggest is None else without_secrets(suggest)
-    )
+    return dangling_ref(document, ref, rule)
 
 
 def _holder_rules(

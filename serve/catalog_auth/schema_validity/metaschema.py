@@ -6,6 +6,7 @@ may be as deep as a document can be.
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from typing import TypeGuard
 
 from tollgate.serve.catalog_auth.document.paths import Path, ReversePath, forward_path
 from tollgate.serve.catalog_auth.document.shown_values import shown
@@ -33,34 +34,13 @@ _INNER = {
 }
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_count(value: object) -> bool:
     """A non-negative integer, as JSON Schema counts: 2.0 is one."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and value >= 0
-        and (isinstance(value, int) or value.is_integer())
-    )
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_truth(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+    return _is_number(value) and value >= 0 and value == value // 1
 
 
 def _are_names(value: object) -> bool:
@@ -82,17 +62,21 @@ def _list(value: object) -> list[object]:
     return value
 
 
+def _is(kind: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, kind)
+
+
 _TEXTS = ("$id", "$schema", "$ref", "$comment", "title", "description", "pattern", "format")
 _LIMITS = ("maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum")
 _COUNTS = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties")
 # What the value of a keyword has to be: how it is told, and what it is called.
 _PLAIN: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    **dict.fromkeys((*_TEXTS, "contentMediaType", "contentEncoding"), (_is_text, "a text")),
-    **dict.fromkeys(("readOnly", "writeOnly", "uniqueItems"), (_is_truth, "true or false")),
-    **dict.fromkeys(("examples", "enum"), (_is_list, "a list")),
+    **dict.fromkeys((*_TEXTS, "contentMediaType", "contentEncoding"), (_is(str), "a text")),
+    **dict.fromkeys(("readOnly", "writeOnly", "uniqueItems"), (_is(bool), "true or false")),
+    **dict.fromkeys(("examples", "enum"), (_is(list), "a list")),
     **dict.fromkeys(_LIMITS, (_is_number, "a number")),
     **dict.fromkeys(_COUNTS, (_is_count, "a non-negative integer")),
-    "multipleOf": (_is_positive, "a number above 0"),
+    "multipleOf": (lambda value: _is_number(value) and value > 0, "a number above 0"),
     "required": (_are_names, "a list of different names"),
     "type": (_is_type, f"one of {', '.join(SIMPLE_TYPES)}, or a list of some of these"),
 }

@@ -9,19 +9,9 @@ import hmac
 import secrets
 from typing import final
 
-from tollgate.serve.payments.secrets.keys import (
-    derived_app_key,
-    derived_recovery_code,
-    new_app_key,
-    new_public_key,
-    new_recovery_code,
-)
+from tollgate.serve.payments.secrets.keys import new_app_key, new_public_key, new_recovery_code
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
-from tollgate.serve.payments.webhooks.calls import (
-    WebhookSecret,
-    derived_webhook_secret,
-    new_webhook_secret,
-)
+from tollgate.serve.payments.webhooks.calls import WebhookSecret, new_webhook_secret
 
 
 @final
@@ -50,21 +40,19 @@ class SecretGenerator:
 
     def app_key(self, *scope: str) -> str:
         """An app's key; with a scope, always the same one."""
-        return derived_app_key(self._seed("app key", scope)) if scope else new_app_key()
+        return new_app_key(self._seed("app key", scope))
 
     def recovery_code(self, *scope: str) -> str:
         """An app's recovery code; with a scope, always the same one."""
-        if not scope:
-            return new_recovery_code()
-        return derived_recovery_code(self._seed("recovery code", scope))
+        return new_recovery_code(self._seed("recovery code", scope))
 
     def webhook_secret(self, *scope: str) -> WebhookSecret:
         """A webhook's secret; with a scope, always the same one."""
-        if not scope:
-            return new_webhook_secret()
-        return derived_webhook_secret(self._seed("webhook secret", scope))
+        return new_webhook_secret(self._seed("webhook secret", scope))
 
-    def _seed(self, purpose: str, scope: tuple[str, ...]) -> bytes:
+    def _seed(self, purpose: str, scope: tuple[str, ...]) -> bytes | None:
+        if not scope:
+            return None
         # Lengths go first, so that no two scopes run together into the same text.
         text = "".join(f"{len(each)}:{each}" for each in (purpose, *scope))
         return hmac.digest(self.__seed_key, text.encode(), "sha256")

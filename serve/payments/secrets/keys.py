@@ -22,6 +22,7 @@ from tollgate.serve.payments.secrets.master_secret import MasterSecret
 
 AUTHORIZATION_LENGTH_MAX = 1_024
 KEY_LENGTH_MAX = 256
+SEED_BYTES = 32
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_LENGTH = 30
 _CHECKSUM_LENGTH = 6
@@ -31,24 +32,14 @@ _KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_LENGTH_MAX}}}")
 _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+={0,2}) *")
 
 
-def new_app_key() -> str:
-    """A new secret key."""
-    return _PREFIX + _checked(_random())
+def new_app_key(seed: bytes | None = None) -> str:
+    """The secret key that follows from a secret seed of 32 bytes; by default a random one."""
+    return _PREFIX + _checked(_derived(seed or secrets.token_bytes(SEED_BYTES)))
 
 
-def derived_app_key(seed: bytes) -> str:
-    """The key that follows from a secret seed of 32 bytes: the same one at every repetition."""
-    return _PREFIX + _checked(_derived(seed))
-
-
-def new_recovery_code() -> str:
-    """A new recovery code of an app."""
-    return _RECOVERY_PREFIX + _checked(_random())
-
-
-def derived_recovery_code(seed: bytes) -> str:
-    """The code that follows from a secret seed of 32 bytes."""
-    return _RECOVERY_PREFIX + _checked(_derived(seed))
+def new_recovery_code(seed: bytes | None = None) -> str:
+    """The recovery code of an app that follows from a seed, as a key does."""
+    return _RECOVERY_PREFIX + _checked(_derived(seed or secrets.token_bytes(SEED_BYTES)))
 
 
 def has_checksum(key: str) -> bool:
@@ -61,10 +52,6 @@ def new_public_key() -> str:
     """A new public key of a merchant."""
     text = secrets.token_hex(16)
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
-
-
-def _random() -> str:
-    return "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_LENGTH))
 
 
 def _derived(seed: bytes) -> str:

@@ -61,14 +61,10 @@ class WebhookSecret:
     until_ms: int | None = None
 
 
-def new_webhook_secret() -> WebhookSecret:
-    """A new secret of 256 bits."""
-    return WebhookSecret(_SECRET_PREFIX + secrets.token_urlsafe(32))
-
-
-def derived_webhook_secret(seed: bytes) -> WebhookSecret:
-    """The secret that follows from a secret seed of 32 bytes: the same one at every repetition."""
-    return WebhookSecret(_SECRET_PREFIX + urlsafe_b64encode(seed).decode().rstrip("="))
+def new_webhook_secret(seed: bytes | None = None) -> WebhookSecret:
+    """The secret that follows from a secret seed of 32 bytes; by default a random one."""
+    text = urlsafe_b64encode(seed or secrets.token_bytes(32)).decode()
+    return WebhookSecret(_SECRET_PREFIX + text.rstrip("="))
 
 
 def replaced(

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from secrets import token_hex
 
-from sqlalchemy import and_, delete, exists, update
+from sqlalchemy import and_, delete, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, DeliveryBatch
@@ -24,7 +24,6 @@ from tollgate.actors.ledger.delivery.store import (
 )
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.connections.engine import Database
-from tollgate.actors.ledger.storage.deliveries import reports
 from tollgate.actors.ledger.storage.deliveries.batch_query import batch_of
 from tollgate.actors.ledger.storage.deliveries.settling import Writing
 from tollgate.actors.ledger.storage.deliveries.tables import (
@@ -98,18 +97,34 @@ class SqlDeliveryStore:
     async def attempts(
         self, webhook: EntityId, limit: int, before: EntityId | None = None
     ) -> Sequence[LoggedAttempt]:
+        columns = [column for column in log.c if column is not log.c.webhook]
+        query = select(*columns).where(log.c.webhook == webhook)
+        if before is not None:
+            query = query.where(log.c.id < before)
         async with self._reading() as connection:
-            return await reports.attempts(connection, webhook, limit, before)
+            found = await connection.execute(query.order_by(log.c.id.desc()).limit(limit))
+            return [LoggedAttempt(*row) for row in found]
 
     async def status(self, webhook: EntityId) -> DeliveryStatus:
+        waiting = select(
+            func.count(), func.min(retries.c.failing_since_ms), func.min(retries.c.next_attempt_ms)
+        ).where(retries.c.webhook == webhook)
+        buried = select(func.count()).where(dead.c.webhook == webhook)
         async with self._reading() as connection:
-            return await reports.status(connection, webhook)
+            count, since_ms, next_ms = (await connection.execute(waiting)).one()
+            letters = (await connection.execute(buried)).scalar_one()
+        return DeliveryStatus(count, letters, since_ms, next_ms)
 
     async def dead_letters(
         self, webhook: EntityId, limit: int, before: EntityId | None = None
     ) -> Sequence[DeadLetter]:
+        query = select(dead.c.event, dead.c.at_ms, dead.c.reason, dead.c.is_queued)
+        query = query.where(dead.c.webhook == webhook)
+        if before is not None:
+            query = query.where(dead.c.event < before)
         async with self._reading() as connection:
-            return await reports.dead_letters(connection, webhook, limit, before)
+            found = await connection.execute(query.order_by(dead.c.event.desc()).limit(limit))
+            return [DeadLetter(*row) for row in found]
 
     async def retry_now(
         self, webhook: EntityId, events: Sequence[EntityId] | None, now_ms: int
