@@ -18,8 +18,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tollgate.actors.kernel.json_value import JsonValue
-from tollgate.serve.catalog_auth.api.problems import NotJson, ProblemCause, Unprocessable
-from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
+from tollgate.serve.catalog_auth.api.problems import NotJson, ProblemCause, TooLarge, Unprocessable
+from tollgate.serve.catalog_auth.document.decoding import (
+    TooMuchError,
+    UnreadableError,
+    decode_foreign,
+)
 from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Document
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.paths import Path
@@ -93,13 +97,10 @@ def opened(
 ) -> Envelope:
     """The envelope of a body. `known`: further members that it may have.
 
-    Raises NotJson, Unprocessable.
+    Raises NotJson, TooLarge, Unprocessable.
     """
     usual = usual.for_text_of(len(raw))
-    try:
-        root = decode(raw)
-    except UnreadableError as error:
-        raise NotJson(error.reason, error.line, error.column) from None
+    root = decoded(raw)
     if not (isinstance(root, dict) and "document" in root and "type" not in root):
         return Envelope(root, raw, (), NO_ANCESTORS, with_asked(usual, asked), {})
     strange = root.keys() - known - {"document", "context", "options"}
@@ -119,6 +120,16 @@ def opened(
         options=with_asked(_with_body(usual, body.options), asked),
         rest={name: root[name] for name in known if name in root},
     )
+
+
+def decoded(raw: bytes) -> JsonValue:
+    """The value of a text from outside. Raises NotJson, TooLarge."""
+    try:
+        return decode_foreign(raw)
+    except TooMuchError as error:
+        raise TooLarge(f"{error.reason}: send features one by one, in a bulk call") from None
+    except UnreadableError as error:
+        raise NotJson(error.reason, error.line, error.column) from None
 
 
 def with_asked(usual: Options, asked: Asked) -> Options:

@@ -7,7 +7,11 @@ from importlib.resources import files
 from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.api.context import CatalogContext
 from tollgate.serve.catalog_auth.api.envelopes import Asked, with_asked
-from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
+from tollgate.serve.catalog_auth.document.decoding import (
+    TooMuchError,
+    UnreadableError,
+    decode_foreign,
+)
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.page.targets import shown_targets
 from tollgate.serve.catalog_auth.page.view import (
@@ -40,7 +44,9 @@ def page_view(context: CatalogContext, text: str, profile: str | None, repair: s
         told = f"The document is larger than {context.document_bytes_max:,} bytes."
         return replace(view, problem=ShownProblem(told))
     try:
-        root = decode(raw)
+        root = decode_foreign(raw)
+    except TooMuchError as error:
+        return replace(view, problem=ShownProblem(f"The document is too large: {error.reason}."))
     except UnreadableError as error:
         told = f"It is not JSON: {error.reason} (line {error.line}, column {error.column})."
         return replace(view, problem=problem_at(told, text, error.line, error.column))

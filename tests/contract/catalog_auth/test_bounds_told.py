@@ -9,6 +9,7 @@ import pytest
 from tests.support.catalog_auth.api import CatalogApi, problem
 from tollgate.serve.catalog_auth.api.problems import CAUSES_MAX
 from tollgate.serve.catalog_auth.api.routes.resolve import DOMAINS_MAX
+from tollgate.serve.catalog_auth.document.decoding import STRING_BYTES_MAX, VALUES_MAX
 from tollgate.serve.catalog_auth.document.misplaced_fields import MISPLACED_MAX
 from tollgate.serve.catalog_auth.document.positions import REPEATED_MAX
 from tollgate.serve.catalog_auth.document.urls import PARAMETERS_MAX
@@ -175,3 +176,26 @@ def test_more_domains_than_are_read_are_refused() -> None:
     }
     errors = problem(api.post("/resolve", body), 422, "unprocessable")["errors"]
     assert errors == [{"where": "/available/1/domains", "detail": "there are more than 100"}]
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"x": [0] * VALUES_MAX}, f"it holds more than {VALUES_MAX:,} values"),
+        (
+            {"x": "x" * (STRING_BYTES_MAX + 1)},
+            f"it holds a string of more than {STRING_BYTES_MAX:,} bytes",
+        ),
+    ],
+)
+def test_a_document_that_would_hold_others_up_is_refused(
+    members: Mapping[str, Any], told: str
+) -> None:
+    document = {"type": "Catalog", **members}
+    for path in ("/validate", "/fix", "/migrate?to=v1.2.0"):
+        assert told in problem(api.post(path, document), 413, "too-large")["detail"]
+    line, last = api.bulk([json.dumps(document).encode()])
+    assert told in line["error"]["detail"]
+    assert last["summary"]["unusable"] == 1
+    page = api.call("POST", "/", data={"document": json.dumps(document)})
+    assert f"The document is too large: {told}." in page.text

@@ -24,6 +24,7 @@ from tests.support.call_costs import (
 from tests.support.catalog_auth.api import PREFIX, CatalogApi
 from tests.support.catalog_auth.hostile_documents import DOCUMENTS, nested, with_text
 from tollgate.serve.catalog_auth.api.bodies import LARGE_BYTES
+from tollgate.serve.catalog_auth.document.decoding import STRING_BYTES_MAX, VALUES_MAX
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
 
 DOORS = ("/validate", "/fix", "/migrate", "/resolve", "/validate/bulk", "/")
@@ -118,6 +119,28 @@ def test_a_large_document_costs_its_share(door: str, name: str, api: CatalogApi)
     for cost, size in zip(costs, sizes, strict=True):
         assert_loop_is_free(cost)
         assert len(cost.answer.body) < REPLY_BYTES_FREE + REPLY_GROWTH_MAX * size
+
+
+def names(_: int) -> bytes:
+    members = ",".join(f'"{number}{"x" * 25}":0' for number in range(VALUES_MAX - 1))
+    return f"{{{members}}}".encode()
+
+
+def markup(size: int) -> bytes:
+    """Each search in one of these strings is one step."""
+    text = "<a " * (STRING_BYTES_MAX // 3)
+    schemes = {
+        f"s{number}": {"type": "http", "scheme": "basic", "description": text}
+        for number in range(size // STRING_BYTES_MAX)
+    }
+    return json.dumps(item(schemes, {})).encode()
+
+
+@pytest.mark.parametrize("shape", [names, markup])
+def test_a_document_at_its_bounds_holds_nobody_up(shape: Document, api: CatalogApi) -> None:
+    cost = asyncio.run(cost_of(call(api, "/validate", shape(2 * STRING_BYTES_MAX)), rounds=2))
+    assert cost.answer.status == 200
+    assert_loop_is_free(cost)
 
 
 @pytest.mark.parametrize("door", ["/validate", "/fix", "/"])
