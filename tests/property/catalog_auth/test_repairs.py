@@ -13,6 +13,7 @@ from tests.support.catalog_auth.repairs import (
     check_migration,
     check_repair,
     check_suggestions,
+    check_text,
 )
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.repair.fixes import fix
@@ -51,6 +52,11 @@ def test_a_repaired_text_has_the_repaired_document(document: Any) -> None:
     text = json.dumps(document, indent=2)
     fixed = fix(document)
     assert json.loads(patched_text(text, fixed.patch)) == fixed.document
+
+
+@given(documents(), st.integers(0, 2**32))
+def test_a_repair_changes_nothing_else_in_the_text(document: Any, seed: int) -> None:
+    check_text(document, Random(seed))
 
 
 @given(documents())

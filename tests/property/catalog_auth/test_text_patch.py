@@ -1,12 +1,12 @@
 """Patches of texts: the same as patches of values, and nothing else in the text is touched."""
 
-import json
 from random import Random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.catalog_auth.spaced_texts import change, spaced
 from tollgate.serve.catalog_auth.document.decoding import decode
 from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.repair.text_patch import patched_text
@@ -19,24 +19,6 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=20,
 )
-BLANKS = ["", "", " ", "\n", "\n  ", "\t", "\r\n    "]
-
-
-def written(value: Any, random: Random) -> str:
-    """The value with blanks wherever there may be some, and escapes wherever there may be some."""
-
-    def blank() -> str:
-        return random.choice(BLANKS)
-
-    if isinstance(value, dict):
-        inner = (
-            f"{blank()}{written(name, random)}{blank()}:{blank()}{written(each, random)}{blank()}"
-            for name, each in value.items()
-        )
-        return f"{{{','.join(inner) or blank()}}}"
-    if isinstance(value, list):
-        return f"[{','.join(f'{blank()}{written(e, random)}{blank()}' for e in value) or blank()}]"
-    return json.dumps(value, ensure_ascii=random.random() < 0.5)
 
 
 def steps_for(root: Any, random: Random, others: list[Any]) -> Fix:
@@ -93,7 +75,7 @@ def test_a_patched_text_is_the_text_of_the_patched_value(
     root: Any, others: list[Any], seed: int
 ) -> None:
     random = Random(seed)
-    text = written(root, random)
+    text = spaced(root, random)
     steps = steps_for(root, random, others)
     after = patched_text(text, steps)
     assert decode(after.encode()) == patched(root, steps)
@@ -104,8 +86,35 @@ def test_a_patched_text_is_the_text_of_the_patched_value(
 def test_what_is_replaced_is_all_that_changes(root: Any, value: Any, seed: int) -> None:
     random = Random(seed)
     name = random.choice(list(root))
-    before, end = written({**root, name: "MARK"}, Random(seed)).split('"MARK"')
+    before, end = spaced({**root, name: "MARK"}, Random(seed)).split('"MARK"')
     after = patched_text(f'{before}"MARK"{end}', (Operation("replace", (name,), value),))
     assert after.startswith(before)
     assert after.endswith(end)
     assert decode(after[len(before) : len(after) - len(end)].encode()) == value
+
+
+@given(st.lists(VALUES, max_size=4), VALUES, st.integers(0, 2**32))
+def test_an_entry_that_comes_or_goes_is_all_that_changes(
+    root: list[Any], value: Any, seed: int
+) -> None:
+    random = Random(seed)
+    text = spaced(root, random)
+    index = random.choice([*range(len(root) + 1), "-"])
+    gone, _ = change(text, patched_text(text, (Operation("add", (index,), value),)))
+    assert gone == "" or (not root and gone.isspace())
+    if root:
+        gone = random.randrange(len(root))
+        assert change(text, patched_text(text, (Operation("remove", (gone,)),)))[1] == ""
+
+
+@given(st.dictionaries(NAMES, VALUES, max_size=4), VALUES, st.integers(0, 2**32))
+def test_a_member_that_comes_or_goes_is_all_that_changes(
+    root: dict[str, Any], value: Any, seed: int
+) -> None:
+    random = Random(seed)
+    text = spaced(root, random)
+    gone, _ = change(text, patched_text(text, (Operation("add", ("new",), value),)))
+    assert gone == "" or (not root and gone.isspace())
+    if root:
+        gone = random.choice(list(root))
+        assert change(text, patched_text(text, (Operation("remove", (gone,)),)))[1] == ""

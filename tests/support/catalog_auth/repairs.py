@@ -3,16 +3,19 @@
 import copy
 import json
 from collections import Counter
+from random import Random
 from typing import Any
 
 import jsonpatch
 
+from tests.support.catalog_auth.spaced_texts import change, spaced
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version, same_identifier
 from tollgate.serve.catalog_auth.repair.fixes import SuggestionChoice, fix
-from tollgate.serve.catalog_auth.repair.json_patch import patched
+from tollgate.serve.catalog_auth.repair.json_patch import patched, value_at
 from tollgate.serve.catalog_auth.repair.migration import Migrated, migrate
+from tollgate.serve.catalog_auth.repair.text_patch import patched_text
 from tollgate.serve.catalog_auth.schema_validity.official import is_schema_valid
 from tollgate.serve.catalog_auth.verdict.judgement import patch_of
 from tollgate.serve.catalog_auth.verdict.report import Verdict, validate
@@ -45,6 +48,30 @@ def check_suggestions(document: Any) -> None:
             choice = SuggestionChoice(finding.rule, pointer(finding.path), number)
             made = fix(document, rules=frozenset(), choices=frozenset({choice}))
             assert made.document == after or made.unmet == (choice,), finding
+
+
+def check_text(document: Any, random: Random) -> None:
+    """Each step changes one place of the text; of a list, or an object, no more than an entry."""
+    for finding in validate(document).findings:
+        for steps in (finding.fix or (), *(each.steps for each in finding.suggestions)):
+            text = spaced(document, random)
+            for step in steps:
+                before = json.loads(text)
+                after = patched_text(text, (step,))
+                gone, come = change(text, after)
+                text = after
+                if step.op == "replace":
+                    old = value_at(before, step.path)
+                    is_container = isinstance(old, dict | list)
+                    assert not is_container or type(old) is not type(step.value), finding
+                elif step.op == "remove":
+                    assert come == "", finding
+                elif step.op == "add":
+                    owner: Any = value_at(before, step.path[:-1])
+                    # (to add a member that is there replaces it: RFC 6902, 4.1)
+                    is_new = isinstance(owner, list) or step.path[-1] not in owner
+                    is_first = not owner and gone.isspace()
+                    assert not is_new or gone == "" or is_first, finding
 
 
 def check_nothing_is_lost(before: Any, after: Any) -> None:

@@ -54,7 +54,8 @@ def _scopes_are_tokens(flow: Flow, report: FindingReport) -> None:
     if not scopes:
         report.add(
             (*flow.path, "scopes"),
-            f"the flow {shown(flow.name)} names no scopes: clients ask for whatever is usual",
+            f"the flow {shown(flow.name)} names no scopes, so clients ask for none: which is right "
+            "unless the server wants some",
             severity=Severity.INFO,
         )
     for name in scopes:
@@ -136,7 +137,7 @@ RULES = (
         says="The name of a scope has characters that no scope can have, or there is no scope.",
         why="Scopes are sent in one list, separated by spaces.",
         source="RFC 6749, 3.3: scope-token.",
-        repair="Write one entry for each scope, named as the server does.",
+        repair="Write one entry for each scope, named as the server does; none if it wants none.",
         check=_scopes_are_tokens,
         example=protected_item(client_credentials(scopes={"read write": "Everything"})),
     ),

@@ -1,5 +1,7 @@
 """E: how a document declares the extension (part B1): E01, E02, E03, E06, E09."""
 
+from collections.abc import Iterator
+
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     SCHEMES,
@@ -17,11 +19,18 @@ from tollgate.serve.catalog_auth.document.versions import (
     suggested_version,
 )
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, SCENE, item
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation, Severity, suggestion
+from tollgate.serve.catalog_auth.rules.findings import (
+    Fix,
+    Operation,
+    Severity,
+    Suggestion,
+    suggestion,
+)
 from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, Subject
 from tollgate.serve.catalog_auth.rules.structure.declared_version import newer_features
 
 _EXTENSIONS = "stac_extensions"
+NEAR_MISSES_SUGGESTED_MAX = 3
 # The draft before the extension had a name of its own.
 _DRAFT_FIELDS = ("security:schemes", "security:refs")
 _DRAFT_NAME = "secure-assets"
@@ -41,17 +50,52 @@ def _use_is_declared(document: Document, report: FindingReport) -> None:
         return
     identifier = _needed(document).identifier
     fix: Fix | None = None
+    suggestions: tuple[Suggestion, ...] = ()
+    told = f"Add {shown(identifier)}"
     if isinstance(extensions, list):
-        fix = (Operation("add", (_EXTENSIONS, "-"), identifier),)
+        add = Operation("add", (_EXTENSIONS, "-"), identifier)
+        near = _near_misses(extensions)
+        if not near:
+            fix = (add,)
+        else:
+            # (which of the two it is, a person knows: the other's schema would go)
+            told = f"{shown(near[0][1])} is nearly its identifier, and that of another extension"
+            suggestions = (
+                *_corrections(document, near[:NEAR_MISSES_SUGGESTED_MAX]),
+                Suggestion(f"add {identifier}, and keep what is there", (add,)),
+            )
     elif extensions is None:
         # (to add a member that is there replaces it: RFC 6902 section 4.1)
         fix = (Operation("add", (_EXTENSIONS,), [identifier]),)
     report.add(
         (_EXTENSIONS,),
         "fields of the authentication extension are used, but it is not declared: no validator "
-        f"looks at them. Add {shown(identifier)}",
+        f"looks at them. {told}",
         fix,
+        suggestions=suggestions,
     )
+
+
+def _near_misses(extensions: list[object]) -> list[tuple[int, str]]:
+    """The entries that may have been meant for this extension, and where they stand."""
+    return [
+        (index, text)
+        for index, text in enumerate(extensions)
+        if isinstance(text, str) and is_nearly_meant(text)
+    ]
+
+
+def _corrections(document: Document, near: list[tuple[int, str]]) -> Iterator[Suggestion]:
+    """This extension's identifier in the place of each."""
+    for index, text in near:
+        identifier = _meant(document, text).identifier
+        replace = Operation("replace", (_EXTENSIONS, index), identifier)
+        yield Suggestion(f"write {identifier} in the place of {shown(text)}", (replace,))
+
+
+def _meant(document: Document, text: str) -> Version:
+    """The version that an entry speaks of, if that knows all that is used."""
+    return max(suggested_version(text), _needed(document), key=lambda version: version.rank)
 
 
 def _needed(document: Document) -> Version:
@@ -72,7 +116,7 @@ def _identifier_is_well_formed(document: Document, report: FindingReport) -> Non
     if not isinstance(extensions, list):
         return
     if not document.declared:
-        _mention_near_misses(extensions, report)
+        _mention_near_misses(document, extensions, report)
     if len(document.versions) == len(document.declared):
         return
     declared = set(document.declared)
@@ -104,16 +148,17 @@ def _identifier_is_well_formed(document: Document, report: FindingReport) -> Non
             )
 
 
-def _mention_near_misses(extensions: list[object], report: FindingReport) -> None:
-    """An extension of somebody else may be called so: nothing is repaired, nothing suggested."""
-    for index, text in enumerate(extensions):
-        if isinstance(text, str) and is_nearly_meant(text):
-            report.add(
-                (_EXTENSIONS, index),
-                f"{shown(text)} is another extension's identifier, and nearly that of this one: if "
-                f"this one is meant, it is {suggested_version(text).identifier}",
-                severity=Severity.INFO,
-            )
+def _mention_near_misses(
+    document: Document, extensions: list[object], report: FindingReport
+) -> None:
+    """An extension of somebody else may be called so: nothing is repaired here."""
+    for index, text in _near_misses(extensions):
+        report.add(
+            (_EXTENSIONS, index),
+            f"{shown(text)} is another extension's identifier, and nearly that of this one: if "
+            f"this one is meant, it is {_meant(document, text).identifier}",
+            severity=Severity.INFO,
+        )
 
 
 def _draft_is_not_used(document: Document, report: FindingReport) -> None:
@@ -171,7 +216,7 @@ RULES = (
         says="Fields of the extension are used, and it is not declared.",
         why="Validators choose their schemas by stac_extensions: nothing is ever checked.",
         source="catalog-auth.md, B1: such a document is checked by no validator.",
-        repair="Append the identifier to stac_extensions.",
+        repair="Append the identifier to stac_extensions, or correct the entry that is nearly it.",
         check=_use_is_declared,
         example={**item(_GOOD), "stac_extensions": []},
     ),

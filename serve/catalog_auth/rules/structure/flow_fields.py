@@ -69,7 +69,8 @@ def _scopes_are_there(flow: Flow, report: FindingReport) -> None:
     if "scopes" not in flow.value:
         report.add(
             path,
-            f"the flow {shown(flow.name)} has no scopes: they may be empty, but not missing",
+            f"the flow {shown(flow.name)} has no scopes: they are {{}} where clients need none, "
+            "and never missing",
             (Operation("add", path, {}),),
         )
         return
@@ -265,7 +266,7 @@ RULES = (
         source=(
             "Authentication extension, OAuth2 Flow Object: scopes is required and may be empty."
         ),
-        repair='Write "scopes": {} or an object of names and meanings.',
+        repair='Write an object of names and meanings; "scopes": {} where clients need none.',
         check=_scopes_are_there,
         example=item(
             {"login": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": _TOKEN_URL}}}}

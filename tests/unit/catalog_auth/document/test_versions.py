@@ -15,8 +15,9 @@ from tollgate.serve.catalog_auth.document.versions import (
     suggested_version,
 )
 from tollgate.serve.catalog_auth.repair.fixes import fix
+from tollgate.serve.catalog_auth.repair.json_patch import patched
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
-from tollgate.serve.catalog_auth.rules.findings import Severity
+from tollgate.serve.catalog_auth.rules.findings import Operation, Severity
 from tollgate.serve.catalog_auth.verdict.report import validate
 
 GOOD = "https://stac-extensions.github.io/authentication/v1.1.0/schema.json"
@@ -94,7 +95,10 @@ def test_an_extension_of_somebody_else_is_left_alone(text: str) -> None:
     assert not is_meant(text)
     document: Any = {**item({"login": LOGIN}), "stac_extensions": [text, GOOD]}
     assert {finding.rule for finding in validate(document).findings} == set()
-    assert fix({**document, "stac_extensions": [text]}).document == document
+    alone = {**document, "stac_extensions": [text]}
+    (missing,) = [each for each in validate(alone).findings if each.rule == "E01"]
+    last = Operation("add", ("stac_extensions", "-"), GOOD)
+    assert (last,) in (missing.fix, *(each.steps for each in missing.suggestions))
 
 
 @pytest.mark.parametrize(
@@ -114,8 +118,24 @@ def test_a_near_miss_is_mentioned_where_nothing_is_declared(text: str) -> None:
     assert (told.severity, told.path) == (Severity.INFO, ("stac_extensions", 1))
     assert told.fix is None
     assert told.suggestions == ()
+    # Whether it was meant is a person's to say: what is missing is not put beside it.
+    assert fix(document).document == document
+    (missing,) = [each for each in validate(document).findings if each.rule == "E01"]
+    assert missing.fix is None
+    one, other = missing.suggestions
+    assert patched(document, one.steps)["stac_extensions"] == ["x", GOOD]
+    assert patched(document, other.steps)["stac_extensions"] == ["x", text, GOOD]
     document["stac_extensions"].append(GOOD)
     assert not validate(document).findings
+
+
+def test_a_near_miss_is_corrected_to_a_version_that_knows_what_is_used() -> None:
+    near = GOOD.replace("authentication", "authentification")
+    document: Any = {**item({"a": LOGIN, "b": {**LOGIN, "auth:refs": ["a"]}})}
+    document["stac_extensions"] = [near]
+    (missing,) = [each for each in validate(document).findings if each.rule == "E01"]
+    for each in missing.suggestions:
+        assert Version.V1_2_0.identifier in patched(document, each.steps)["stac_extensions"]
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,7 @@ CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ),
     ("R01", item({"a": S3}, {"x": scene("a", "b", "b")}), {"/assets/x/auth:refs/1": NO_FIX}),
     ("R05", item({"a": S3}, {"x": scene("a", "a")}), {"/assets/x/auth:refs": ["a"]}),
+    ("R05", item({"a": {**S3, "auth:refs": ["a", 5, "a"]}}), {f"{SCHEMES}/a/auth:refs": ["a", 5]}),
     ("R06", item({"a": S3}, {"x": scene()}), {"/assets/x/auth:refs": GONE}),
     ("R07", item({"apikey": KEY}, {"x": scene("API-Key")}), {"/assets/x/auth:refs/0": "apikey"}),
     (
