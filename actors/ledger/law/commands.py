@@ -317,7 +317,8 @@ class Order:
     `fingerprint` then tells whether the request is the same one (method, path, body).
     `time_left_ms`: how long it is waited for, from when it is given; if it is not decided by then,
     it is dropped (F11). No time of day: the clocks of two machines differ. `is_checked`: the API
-    saw that the book allowed it, so that a refusal means that another came first (C1).
+    saw that the book allowed it, so that a refusal means that another came first (C1). `is_test`:
+    of a test merchant, or on the way to one; live ones have more turns (F11).
     """
 
     operation: str
@@ -328,3 +329,4 @@ class Order:
     idempotency_key: str = ""
     fingerprint: str = ""
     is_checked: bool = False
+    is_test: bool = False

@@ -1,9 +1,9 @@
 """The way of an order to the shard of its book, and of the answer back; without Ray.
 
 Theory of operation. Orders of concurrent requests are gathered per shard: while calls are in
-flight, what arrives forms the next one. A call that is not answered may have been carried out or
-not, so each of its orders is asked again, with the same operation id, until the shard tells what
-became of it (F4); its deadline ends that:
+flight, what arrives forms the next one, each book in its turn (fair_queue.py). A call that is not
+answered may have been carried out or not, so each of its orders is asked again, with the same
+operation id, until the shard tells what became of it (F4); its deadline ends that:
 
     waiting --sent--> asked --Done, Refused--> answered
                       asked --TurnedAway----> answered, if no earlier call got lost
@@ -21,7 +21,6 @@ yet, the shard never sees. A first call that is merely slow is waited for.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -29,6 +28,7 @@ from typing import Protocol
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import Indefinite, OrderOutcome, TurnedAway
 from tollgate.actors.ledger.shard.call_format import OrdersRefused
+from tollgate.actors.ledger.shard.fair_queue import FairQueue
 from tollgate.actors.ledger.shard.routing import ShardMap
 
 LOG = logging.getLogger("tollgate.ledger")
@@ -86,7 +86,7 @@ class _Lane:
     """The orders that wait for one shard. `backoff_s`: 0 while the shard answers."""
 
     connection: ShardConnection
-    waiting: deque[_Waiter] = field(default_factory=deque)
+    waiting: FairQueue[_Waiter]
     calls: int = 0
     backoff_s: float = 0.0
     is_resting: bool = False
@@ -102,7 +102,7 @@ class LedgerClient:
         bounds: ClientBounds = ClientBounds(),
     ) -> None:
         self._shards = ShardMap(len(connections))
-        self._lanes = [_Lane(connection) for connection in connections]
+        self._lanes = [_Lane(each, FairQueue(bounds.waiting_max)) for each in connections]
         self._bounds = bounds
 
     async def execute(self, orders: Sequence[Order]) -> list[OrderOutcome]:
@@ -121,19 +121,21 @@ class LedgerClient:
 
     def _admit(self, order: Order) -> _Waiter | OrderOutcome:
         lane = self._lanes[self._shards.shard_of(order.book)]
-        if len(lane.waiting) >= self._bounds.waiting_max or order.time_left_ms <= 0:
-            return TurnedAway(RETRY_AFTER_S)
         loop = asyncio.get_running_loop()
         waiter = _Waiter(order, loop.create_future(), loop.time())
+        is_first = not lane.waiting
+        if order.time_left_ms <= 0 or not lane.waiting.put(
+            order.book, waiter, is_test=order.is_test
+        ):
+            return TurnedAway(RETRY_AFTER_S)
         deadline_s = waiter.since_s + order.time_left_ms / 1000
         waiter.deadline = loop.call_at(deadline_s, _expire, waiter)
         if lane.backoff_s:
             self._lose_patience(lane, waiter)
-        if not lane.waiting:
+        if is_first:
             # Soon, not now: what else this turn of the loop brings comes along. Where somebody
             # waits already, something will send them: a turn like this one, a call that returns.
             loop.call_soon(self._send, lane)
-        lane.waiting.append(waiter)
         return waiter
 
     def _send(self, lane: _Lane) -> None:
@@ -159,7 +161,7 @@ class LedgerClient:
     def _batch(self, lane: _Lane) -> list[_Waiter]:
         batch: list[_Waiter] = []
         while lane.waiting and len(batch) < self._bounds.batch_max:
-            waiter = lane.waiting.popleft()
+            waiter = lane.waiting.pop()
             if not waiter.answer.done():
                 batch.append(waiter)
         return batch
@@ -208,14 +210,14 @@ class LedgerClient:
         self._rest(lane, again)
 
     def _again(self, lane: _Lane, waiter: _Waiter) -> None:
-        lane.waiting.append(waiter)
+        lane.waiting.put_back([waiter])
         self._send(lane)
 
     def _rest(self, lane: _Lane, again: list[_Waiter]) -> None:
         if not again:
             lane.backoff_s = 0.0
             return
-        lane.waiting.extendleft(reversed(again))
+        lane.waiting.put_back(again)
         for waiter in again if lane.backoff_s else lane.waiting:
             self._lose_patience(lane, waiter)
         first_s, max_s = self._bounds.backoff_first_s, self._bounds.backoff_max_s

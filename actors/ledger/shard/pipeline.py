@@ -1,9 +1,10 @@
 """A ledger shard: the single writer of many books, without Ray.
 
 Theory of operation. Orders wait in a bounded mailbox; when it is full they are told so before
-anything else happens (F11). One task takes them out and decides them into the open batch; when the
-disk is free, the open batch is committed, and the next one is opened. So batches grow with the
-load, deciding and writing go on side by side, and nothing waits for a timer.
+anything else happens (F11). One task takes them out, each book in its turn (fair_queue.py), and
+decides them into the open batch; when the disk is free, the open batch is committed, and the next
+one is opened. So batches grow with the load, deciding and writing go on side by side, and nothing
+waits for a timer.
 
     take      orders that nobody waits for any more, or whose time is up, are dropped; it counts
               from their arrival, by this machine's monotonic clock: no two clocks need to agree
@@ -35,7 +36,6 @@ leaves a future that nobody reads: the batch goes on.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 
@@ -52,6 +52,7 @@ from tollgate.actors.ledger.law.outcomes import (
 )
 from tollgate.actors.ledger.shard.batch import SpeculativeState
 from tollgate.actors.ledger.shard.book_cache import BookCache
+from tollgate.actors.ledger.shard.fair_queue import FairQueue
 from tollgate.actors.ledger.storage.store import (
     BrokenCommit,
     Fenced,
@@ -130,7 +131,7 @@ class Shard:
         self._clock = clock
         self._on_end = on_end
         self._bounds = bounds
-        self._mailbox: deque[_Waiter] = deque()
+        self._mailbox: FairQueue[_Waiter] = FairQueue(bounds.mailbox_max)
         self._open = _Batch(SpeculativeState())
         self._committing: _Batch | None = None
         self._wake = asyncio.Event()
@@ -178,12 +179,11 @@ class Shard:
         self.figures.orders += 1
         if self._end is not None:
             return _indefinite(self._end)
-        if len(self._mailbox) >= self._bounds.mailbox_max:
-            self.figures.turned_away += 1
-            return self._turned_away(order)
         until_s = self._clock.monotonic_s() + order.time_left_ms / 1000
         waiter = _Waiter(order, asyncio.get_running_loop().create_future(), until_s)
-        self._mailbox.append(waiter)
+        if not self._mailbox.put(order.book, waiter, is_test=order.is_test):
+            self.figures.turned_away += 1
+            return self._turned_away(order)
         self._wake.set()
         if not self._is_writing:
             self._is_writing = True
@@ -214,12 +214,12 @@ class Shard:
         self._is_writing = False
 
     def _take(self) -> list[_Waiter]:
-        """The orders that fit into the open batch, in the order of arrival."""
+        """The orders that fit into the open batch, each book in its turn."""
         now_s = self._clock.monotonic_s()
         taken: list[_Waiter] = []
         room = self._room()
         while self._mailbox and len(taken) < room:
-            waiter = self._mailbox.popleft()
+            waiter = self._mailbox.pop()
             if waiter.answer.done():
                 continue
             if waiter.until_s <= now_s:
@@ -346,7 +346,7 @@ class Shard:
             self._recent_outcomes.put(guilty.order.operation, answer)
             _deliver([guilty], [answer])
         self._open = _Batch(SpeculativeState())
-        self._mailbox.extendleft(reversed(dropped))
+        self._mailbox.put_back(dropped)
         self._alone = max(self._alone, len(dropped))
 
     # The end
@@ -366,7 +366,7 @@ class Shard:
             other.cancel()
         committing = [] if self._committing is None else self._committing.waiters
         waiters = [*committing, *self._open.waiters, *self._mailbox]
-        self._mailbox.clear()
+        self._mailbox = FairQueue(self._bounds.mailbox_max)
         _deliver(waiters, [_indefinite(end)] * len(waiters))
         self._on_end(end)
 

@@ -16,7 +16,7 @@ from tollgate.actors.ledger.law.commands import Command
 from tollgate.actors.ledger.law.outcomes import Done, ErrorCode
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
-from tollgate.actors.ledger.law.values import BookId, Currency, EntityId, Rate, RateTable
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId, Rate, RateTable
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, ReadStore
 from tollgate.serve.net.guarded_client import PUBLIC_ALONE, TargetPolicy
 from tollgate.serve.payments.api.access import Authentication
@@ -152,11 +152,23 @@ class ApiContext:
         *,
         is_checked: bool = False,
         idempotency_key: str | None = None,
+        is_test: bool | None = None,
     ) -> Done:
-        """Give an order in the name of the caller (see CommandGateway.give)."""
+        """Give an order in the name of the caller (see CommandGateway.give). `is_test`: None where
+        the book tells."""
         return await self.commands.give(
-            call, book, command, body, is_checked=is_checked, idempotency_key=idempotency_key
+            call,
+            book,
+            command,
+            body,
+            is_test=await self._is_test(book) if is_test is None else is_test,
+            is_checked=is_checked,
+            idempotency_key=idempotency_key,
         )
+
+    async def _is_test(self, book: BookId) -> bool:
+        """The directory is not: who makes an app, or a new key for it, may have live merchants."""
+        return book != DIRECTORY and (await self.entities.merchant(book)).is_test
 
     async def first_reply(self, call: Call, book: BookId, body: Body) -> Reply | None:
         """The reply to the same call, if it was made with its idempotency key before: for calls

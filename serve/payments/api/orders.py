@@ -66,6 +66,7 @@ class CommandGateway:
         command: Command,
         body: Body,
         *,
+        is_test: bool,
         is_checked: bool = False,
         idempotency_key: str | None = None,
     ) -> Done:
@@ -81,6 +82,7 @@ class CommandGateway:
             idempotency_key=key,
             fingerprint=call.fingerprint(body) if key else "",
             is_checked=is_checked,
+            is_test=is_test,
         )
         (answer,) = await self.ledger.execute([order])
         if isinstance(answer, Done):

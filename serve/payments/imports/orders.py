@@ -167,7 +167,9 @@ class _Importer:
         the day."""
         body = Body({"import": entry.model_dump(mode="json", exclude=PARTS, serialize_as_any=True)})
         key = f"import {digest(book.encode(), what.encode())}"
-        await self._context.execute(self._call, book, command, body, idempotency_key=key)
+        await self._context.execute(
+            self._call, book, command, body, idempotency_key=key, is_test=True
+        )
 
     async def _require_free(self, kind: str, book: BookId, given: EntityId) -> None:
         """Checks that nothing else has the id; within its kind and book, the book itself does."""

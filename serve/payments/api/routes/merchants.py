@@ -63,9 +63,9 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
         opening(wanted, context.reference, creator, context.secrets.public_key()),
         needs_approval=not context.trade.approves_live,
     )
-    reserved = await context.execute(call, DIRECTORY, ReserveMerchant(), body)
+    reserved = await context.execute(call, DIRECTORY, ReserveMerchant(), body, is_test=is_test)
     book = BookId(_merchant_in(reserved.body))
-    return done_reply(await context.execute(call, book, command, body))
+    return done_reply(await context.execute(call, book, command, body, is_test=is_test))
 
 
 async def _first_reply(context: ApiContext, call: Call, body: Body) -> Reply | None:
