@@ -11,7 +11,7 @@ No cookie is kept, no proxy of the environment is used, and nothing but the head
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from errno import EACCES
@@ -153,15 +153,18 @@ class GuardedClient:
         *,
         bytes_max: int = 0,
         redirects_max: int = 0,
+        count: Callable[[int], None] | None = None,
     ) -> HttpReply:
-        """Calls once, follows so many redirects, and reads so many bytes of a good answer.
+        """Calls once, follows so many redirects, and reads so many bytes of a good answer. `count`
+        is told the bytes of each piece that is read, whatever becomes of it.
 
         Raises CallRefusedError, BodyTooLongError, CallError.
         """
         try:
             async with asyncio.timeout(self._timeout_s):
                 for _ in range(redirects_max + 1):
-                    reply, location = await self._hop(method, url, headers, body, bytes_max)
+                    hop = self._hop(method, url, headers, body, bytes_max, count)
+                    reply, location = await hop
                     if redirects_max == 0 or location is None:
                         return reply
                     url = urljoin(url, location)
@@ -182,6 +185,7 @@ class GuardedClient:
         headers: Mapping[str, str],
         body: bytes | None,
         bytes_max: int,
+        count: Callable[[int], None] | None,
     ) -> tuple[HttpReply, str | None]:
         """The answer of one server, and where it redirects to."""
         if refusal := target_refusal(url, self._policy):
@@ -193,7 +197,7 @@ class GuardedClient:
             if response.status in _REDIRECTS and "location" in response.headers:
                 return HttpReply(url, response.status), response.headers["location"]
             is_read = bytes_max > 0 and 200 <= response.status < 300
-            read = await _read_body(response, bytes_max) if is_read else b""
+            read = await _read_body(response, bytes_max, count) if is_read else b""
             return HttpReply(url, response.status, read), None
 
     def _opened(self, target: URL) -> aiohttp.ClientSession:
@@ -227,7 +231,9 @@ class GuardedClient:
         return socket(family, kind, protocol)
 
 
-async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+async def _read_body(
+    response: aiohttp.ClientResponse, bytes_max: int, count: Callable[[int], None] | None
+) -> bytes:
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", ""):
         raise CallError(f"the body is compressed as {encoding[:40]!r}")
@@ -235,6 +241,8 @@ async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
     body = bytearray()
     async for chunk in inflated(sent) if "gzip" in encoding else sent:
         body += chunk
+        if count is not None:
+            count(len(chunk))
         if len(body) > bytes_max:
             raise BodyTooLongError(f"the body is larger than {bytes_max} bytes")
     return bytes(body)

@@ -22,8 +22,6 @@ SMALL = {
     "serve/ratelimit/rule_sources",
     # One function, around a page and its script that are data: two services show it.
     "serve/api_page",
-    # The crawler calls through serve/net and judges through verdict/: nothing else is its own.
-    "serve/catalog_auth/crawl",
 }
 
 

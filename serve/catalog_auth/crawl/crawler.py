@@ -6,20 +6,26 @@
 The first document is judged first, then what it leads to, level by level. What a collection or a
 catalog defines is inherited by what its links lead to; an item that is reached otherwise gets its
 collection through its own link. One bound ends the crawl, whichever is met first: documents, depth,
-bytes, time.
+bytes, time, or what is kept to be inherited. Whatever was read counts, good for something or not.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urldefrag, urljoin
 
 from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
-from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, NotJson, Problem
-from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
-from tollgate.serve.catalog_auth.document.document import NO_ANCESTORS, Ancestors, Kind
+from tollgate.serve.catalog_auth.api.envelopes import decoded
+from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, Problem
+from tollgate.serve.catalog_auth.crawl.inherited_fields import (
+    NO_LINEAGE,
+    KeptLineages,
+    Lineage,
+    inherited_text,
+)
+from tollgate.serve.catalog_auth.document.document import Kind
 from tollgate.serve.catalog_auth.verdict.judgement import judge_value, judgement_reply
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.net.guarded_client import (
@@ -38,6 +44,9 @@ LINKS_PER_DOCUMENT_MAX = 10_000
 REDIRECTS_MAX = 5
 # Collections that were fetched for the sake of an item, kept for the next.
 COLLECTIONS_KEPT_MAX = 64
+COLLECTIONS_KEPT_BYTES_MAX = 8 * 1024 * 1024
+# Of the bytes that a crawl may read, and never less than a megabyte: kept to be inherited.
+INHERITED_SHARE, INHERITED_BYTES_MIN = 4, 1024 * 1024
 _HEADERS = {
     "Accept": "application/geo+json, application/json;q=0.9, */*;q=0.1",
     "Accept-Encoding": "gzip",
@@ -80,7 +89,21 @@ class _Stop:
 
     url: str
     depth: int
-    ancestors: Ancestors
+    lineage: Lineage
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A document that was read. `url`: where it came from in the end; `links`: those to follow.
+    `inherited`: what it hands on, if it is a catalog or a collection."""
+
+    url: str
+    raw: bytes
+    root: JsonValue
+    links: list[tuple[str, str]]
+    unread_links: int
+    kind: object
+    inherited: bytes
 
 
 @dataclass(slots=True)
@@ -91,16 +114,27 @@ class _Budget:
     documents: int = 0
     total_bytes: int = 0
 
+    def count(self, number: int) -> None:
+        """So many bytes more were read."""
+        self.total_bytes += number
+
     async def fetch(self, client: GuardedClient, url: str) -> HttpReply:
         """A document. Raises NotFetched, CrawlEnded."""
         if self.documents == self.bounds.documents_max:
             raise CrawlEnded(f"more than {self.bounds.documents_max} documents")
         self.documents += 1
         left = self.bounds.bytes_max - self.total_bytes
+        if left <= 0:
+            raise CrawlEnded(f"more than {self.bounds.bytes_max} bytes")
         bytes_max = min(left, self.bounds.document_bytes_max)
         try:
             fetched = await client.call(
-                "GET", url, _HEADERS, bytes_max=bytes_max, redirects_max=REDIRECTS_MAX
+                "GET",
+                url,
+                _HEADERS,
+                bytes_max=bytes_max,
+                redirects_max=REDIRECTS_MAX,
+                count=self.count,
             )
         except BodyTooLongError as error:
             if left < self.bounds.document_bytes_max:
@@ -112,7 +146,6 @@ class _Budget:
             raise NotFetched(str(error)) from None
         if fetched.status != 200:
             raise NotFetched(f"HTTP status {fetched.status}")
-        self.total_bytes += len(fetched.body)
         return fetched
 
 
@@ -129,22 +162,30 @@ class Crawl:
     _seen: set[str] = field(default_factory=set)
     _too_deep: set[str] = field(default_factory=set)
     _unread_links: int = 0
-    _collections: dict[str, Mapping[str, object]] = field(default_factory=dict)
+    _collections: dict[str, bytes | None] = field(default_factory=dict)
+    _kept: KeptLineages = field(init=False)
+
+    def __post_init__(self) -> None:
+        share = self.bounds.bytes_max // INHERITED_SHARE
+        self._kept = KeptLineages(max(share, INHERITED_BYTES_MIN))
 
     async def results(self) -> AsyncGenerator[bytes, None]:
         """A line for each document, and a summary as the last."""
         summary = BulkSummary()
         ended: Problem | None = None
         budget = _Budget(self.bounds)
-        self._add(_Stop(self.start, 0, NO_ANCESTORS))
+        self._add(_Stop(self.start, 0, NO_LINEAGE))
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + self.bounds.duration_max_s
         while self._waiting and ended is None:
             stop = self._waiting.popleft()
+            self._kept.release(stop.lineage)
             result: Json = {"href": stop.url, "depth": stop.depth}
+            line = b""
             try:
                 async with asyncio.timeout_at(deadline_s):
-                    result |= await self._judged(stop, budget)
+                    judged, line = await self._judged(stop, budget, result)
+                    result |= judged
             except TimeoutError:
                 ended = CrawlEnded(f"more than {self.bounds.duration_max_s:g} s")
                 continue
@@ -154,7 +195,7 @@ class Crawl:
             except Problem as problem:
                 result["error"] = problem.members()
             summary.add(result)
-            yield encode_json(result) + b"\n"
+            yield line or encode_json(result) + b"\n"
         last = summary.members(ended)
         if left_out := len(self._too_deep - self._seen):
             last["summary"] |= {"complete": False, "left_out_by_depth": left_out}
@@ -170,69 +211,80 @@ class Crawl:
                 self._too_deep.add(stop.url)
         elif stop.url not in self._seen and len(self._seen) <= self.bounds.documents_max:
             self._seen.add(stop.url)
+            self._kept.keep(stop.lineage)
             self._waiting.append(stop)
 
-    async def _judged(self, stop: _Stop, budget: _Budget) -> Json:
-        fetched, root = await self._document(stop.url, budget)
-        links = list(_links(root, fetched.url))
-        self._unread_links += _unread_links(root)
-        ancestors = await self._with_collection(root, links, stop.ancestors, budget)
-        self._lead_on(stop, root, links, ancestors)
-        return await self.threads.run(
-            len(fetched.body),
-            lambda: judgement_reply(
-                judge_value(root, fetched.body, stop.url, self.options, ancestors)
-            ),
-        )
+    async def _judged(self, stop: _Stop, budget: _Budget, about: Json) -> tuple[Json, bytes]:
+        """The verdict on a document, and the line that says it: both are made beside the loop."""
+        page = await self._page(stop.url, budget)
+        self._unread_links += page.unread_links
+        lineage = await self._with_collection(page, stop.lineage, budget)
+        self._lead_on(stop, page, lineage)
 
-    async def _document(self, url: str, budget: _Budget) -> tuple[HttpReply, JsonValue]:
-        """Raises NotFetched, NotJson, CrawlEnded."""
+        def judged() -> tuple[Json, bytes]:
+            ancestors = lineage.ancestors()
+            found = judge_value(page.root, page.raw, stop.url, self.options, ancestors)
+            reply = judgement_reply(found)
+            return reply, encode_json(about | reply) + b"\n"
+
+        return await self.threads.run(len(page.raw) + lineage.size, judged)
+
+    async def _page(self, url: str, budget: _Budget) -> _Page:
+        """Raises NotFetched, NotJson, TooLarge, CrawlEnded, BusyProblem."""
         fetched = await budget.fetch(self.client, url)
-        try:
-            return fetched, decode(fetched.body)
-        except UnreadableError as error:
-            raise NotJson(error.reason, error.line, error.column) from None
+        return await self.threads.run(len(fetched.body), lambda: _read(fetched))
 
-    async def _with_collection(
-        self,
-        root: object,
-        links: list[tuple[str, str]],
-        ancestors: Ancestors,
-        budget: _Budget,
-    ) -> Ancestors:
-        """The ancestors of an item, with its collection when only its own link tells it."""
-        if not isinstance(root, dict) or root.get("type") != Kind.ITEM or ancestors.collection:
-            return ancestors
-        url = next((url for rel, url in links if rel == "collection"), None)
+    async def _with_collection(self, page: _Page, lineage: Lineage, budget: _Budget) -> Lineage:
+        """The lineage of an item, with its collection when only its own link tells it."""
+        if page.kind != Kind.ITEM or lineage.collection is not None:
+            return lineage
+        url = next((url for rel, url in page.links if rel == "collection"), None)
         if url is None:
-            return ancestors
+            return lineage
         if url not in self._collections:
-            try:
-                _, collection = await self._document(url, budget)
-            except (NotFetched, NotJson):
-                return ancestors
-            if not isinstance(collection, dict):
-                return ancestors
-            if len(self._collections) == COLLECTIONS_KEPT_MAX:
-                self._collections.clear()
-            self._collections[url] = collection
-        return Ancestors(self._collections[url], ancestors.catalog)
+            self._keep_collection(url, await self._collection(url, budget))
+        return Lineage(self._collections[url], lineage.catalog)
 
-    def _lead_on(
-        self, stop: _Stop, root: object, links: list[tuple[str, str]], ancestors: Ancestors
-    ) -> None:
-        if not isinstance(root, dict):
-            return
-        below = ancestors
-        if root.get("type") == Kind.CATALOG:
-            below = Ancestors(None, root)
-        elif root.get("type") == Kind.COLLECTION:
-            below = Ancestors(root, ancestors.catalog)
-        for rel, url in links:
-            inherited = NO_ANCESTORS if rel in ("root", "collection") else below
+    async def _collection(self, url: str, budget: _Budget) -> bytes | None:
+        """What a collection hands on; None: it cannot be read."""
+        try:
+            page = await self._page(url, budget)
+        except CrawlEnded:
+            raise
+        except Problem:
+            return None
+        return page.inherited if isinstance(page.root, dict) else None
+
+    def _keep_collection(self, url: str, text: bytes | None) -> None:
+        kept_bytes = sum(len(each or b"") for each in self._collections.values())
+        if (
+            len(self._collections) == COLLECTIONS_KEPT_MAX
+            or kept_bytes + len(text or b"") > COLLECTIONS_KEPT_BYTES_MAX
+        ):
+            self._collections.clear()
+        self._collections[url] = text
+
+    def _lead_on(self, stop: _Stop, page: _Page, lineage: Lineage) -> None:
+        below = lineage
+        if page.kind == Kind.CATALOG:
+            below = Lineage(None, page.inherited)
+        elif page.kind == Kind.COLLECTION:
+            below = Lineage(page.inherited, lineage.catalog)
+        for rel, url in page.links:
+            inherited = NO_LINEAGE if rel in ("root", "collection") else below
             # (the next page of a list is no deeper than the page before)
             depth = stop.depth if rel == "next" else stop.depth + 1
             self._add(_Stop(url, depth, inherited))
+
+
+def _read(fetched: HttpReply) -> _Page:
+    """Raises NotJson, TooLarge."""
+    root = decoded(fetched.body)
+    fields = root if isinstance(root, dict) else {}
+    links = list(_links(root, fetched.url))
+    inherited = inherited_text(fields)
+    kind = fields.get("type")
+    return _Page(fetched.url, fetched.body, root, links, _unread_links(root), kind, inherited)
 
 
 def _unread_links(root: object) -> int:

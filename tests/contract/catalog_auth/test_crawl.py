@@ -6,12 +6,14 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from tests.support.catalog_auth.api import IDENTIFIER, CatalogApi, Json, item, problem
+from tests.support.call_costs import asked, assert_loop_is_free, cost_of
+from tests.support.catalog_auth.api import IDENTIFIER, PREFIX, CatalogApi, Json, item, problem
 from tollgate.serve.catalog_auth.crawl.crawler import LINKS_PER_DOCUMENT_MAX
 from tollgate.serve.net.guarded_client import CallError, GuardedClient, TargetPolicy
 
@@ -159,6 +161,72 @@ def test_a_bound_ends_a_crawl_and_is_named(site: Site, bound: str, value: str, l
     assert last["summary"]["error"]["type"].endswith(":crawl-ended")
 
 
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b'"' + b"x" * 5_000 + b'"', {}),
+        (gzip.compress(b" " * 3_500)[:-8], {"Content_Encoding": "gzip"}),
+        (b"<html>" * 600, {}),
+    ],
+)
+def test_what_is_read_counts_though_it_is_good_for_nothing(
+    site: Site, body: bytes, headers: dict[str, str]
+) -> None:
+    site.put("/", catalog(*(("item", f"/{number}") for number in range(20))))
+    for number in range(20):
+        site.put(f"/{number}", body, **headers)
+    bounds = {"CATALOG_DOCUMENT_BYTES_MAX": "4000", "CATALOG_CRAWL_BYTES_MAX": "16000"}
+    *lines, last = crawl(CatalogApi(**OPEN, **PRIVATE, **bounds), site.url())
+    assert all("error" in line for line in lines[1:])
+    assert len(site.asked) < 7
+    assert last["summary"]["error"]["detail"] == "more than 16000 bytes"
+
+
+def schemes_of_bytes(count: int) -> Json:
+    return {"auth:schemes": {"login": {"type": "http", "scheme": "basic", "pad": "x" * count}}}
+
+
+def test_what_waits_to_be_inherited_is_bounded_and_does_not_grow_with_depth(site: Site) -> None:
+    """A megabyte is kept: ten times the schemes of a catalog, whatever else it holds."""
+    for number in range(24):
+        below = catalog(("child", f"/{number + 1}"), pad="y" * 100_000, **schemes_of_bytes(100_000))
+        site.put(f"/{number}", below)
+    bounds = {"CATALOG_CRAWL_BYTES_MAX": "6000000", "CATALOG_CRAWL_DEPTH_MAX": "30"}
+    api = CatalogApi(**OPEN, **PRIVATE, **bounds)
+    *lines, last = crawl(api, site.url("/0"))
+    assert len(lines) == 25
+    assert "error" not in last["summary"]
+    site.put("/", catalog(*(("child", f"/wide/{number}") for number in range(24))))
+    for number in range(24):
+        schemes = schemes_of_bytes(100_000 + number)
+        site.put(f"/wide/{number}", catalog(("item", f"/item/{number}"), **schemes))
+    *lines, last = crawl(api, site.url("/"))
+    assert len(lines) < 24
+    assert "to be inherited" in last["summary"]["error"]["detail"]
+
+
+def test_a_collection_that_cannot_be_read_is_asked_for_once(site: Site) -> None:
+    site.put("/", catalog(*(("item", f"/{number}") for number in range(5))))
+    for number in range(5):
+        site.put(f"/{number}", item(links=[{"rel": "collection", "href": "/none"}]))
+    # (as the collection of the first item, and once for its own sake)
+    crawl(CatalogApi(**OPEN, **PRIVATE), site.url())
+    assert site.asked.count("/none") == 2
+
+
+def test_a_page_of_links_is_read_beside_the_loop(site: Site) -> None:
+    links = [("item", f"../items/{number}?a=b#c") for number in range(LINKS_PER_DOCUMENT_MAX)]
+    site.put("/", catalog(*links))
+    api = CatalogApi(**OPEN, **PRIVATE)
+    body = json.dumps({"href": site.url(), "documents": 1}).encode()
+    headers = [("content-type", "application/json")]
+    cost = asyncio.run(
+        cost_of(partial(asked, api.app, "POST", "/validate/crawl", body, headers, b"", PREFIX))
+    )
+    assert b"left_out_by_depth" not in cost.answer.body
+    assert_loop_is_free(cost)
+
+
 def test_what_depth_leaves_out_is_told(site: Site) -> None:
     put_catalog(site)
     *found, last = crawl(CatalogApi(**OPEN, **PRIVATE), site.url(), depth=1)
@@ -259,10 +327,10 @@ def test_a_redirect_to_a_private_address_is_refused(site: Site) -> None:
     seen: list[str] = []
 
     class FirstHopAllowed(GuardedClient):
-        async def _hop(self, method, url, headers, body, bytes_max):  # type: ignore[no-untyped-def]
+        async def _hop(self, method, url, *others):  # type: ignore[no-untyped-def]
             self._policy = LAX if not seen else TargetPolicy()
             seen.append(url)
-            return await super()._hop(method, url, headers, body, bytes_max)
+            return await super()._hop(method, url, *others)
 
     async def fetch() -> None:
         async with FirstHopAllowed(LAX, timeout_s=20) as client:
