@@ -1,33 +1,29 @@
-"""`tollgate payments`: a demo, test data to start from, and what the operator decides."""
+"""`tollgate payments`: a demo, test data to start from, what the operator decides, webhooks."""
 
-import json
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import quote
 
 import click
-import httpx
 
+from tollgate.serve.commands.payments.api_calls import (
+    answer,
+    api_base,
+    api_url,
+    fail,
+    operator_base,
+    operator_key,
+    read_settings,
+)
 from tollgate.serve.commands.payments.demo import Demo, DemoFailed
-from tollgate.serve.node.run_record import OPERATOR, running
+from tollgate.serve.commands.payments.webhooks import webhooks
 from tollgate.serve.payments.imports.files import read_import
 from tollgate.serve.payments.reference.data_file import DataFileError, read_data_file
 from tollgate.serve.payments.reference.tables import load_reference
-from tollgate.serve.payments.secrets.key_files import load_operator_key, make_operator_key
+from tollgate.serve.payments.secrets.key_files import make_operator_key
 from tollgate.serve.payments.secrets.master_secret import SecretFileError
-from tollgate.serve.settings import Settings, process_environment
 
-IMPORT_TIMEOUT_S = 120.0
 PAGE = 1_000
-PREFIX = "/payments"
-
-_url = click.option(
-    "--url",
-    default="",
-    metavar="URL",
-    help="Where the payments API is; without it, the one that runs here.",
-)
-
 
 _operator_url = click.option(
     "--url",
@@ -39,20 +35,23 @@ _operator_url = click.option(
 
 @click.group()
 def payments() -> None:
-    """Payments: a demo, test data, live merchants' approval, apps' recovery."""
+    """Payments: a demo, test data, live merchants' approval, apps' recovery, webhooks."""
+
+
+payments.add_command(webhooks)
 
 
 @payments.command()
-@_url
+@api_url
 def demo(url: str) -> None:
     """Open a test merchant, take a payment, capture and refund, and show every call.
 
     The exit code is 1 when Tollgate is not running, or a call does not work.
     """
     try:
-        Demo(_base(url, _settings()), click.echo).run()
+        Demo(api_base(url, read_settings()), click.echo).run()
     except DemoFailed as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 @payments.command("import")
@@ -65,15 +64,15 @@ def import_(file: Path, url: str) -> None:
     nothing. It takes the key in PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when the file is
     refused.
     """
-    settings = _settings()
+    settings = read_settings()
     try:
         root = read_data_file(file)
         read_import(root, load_reference(settings.payments.tables))
     except DataFileError as error:
-        _fail(str(error))
+        fail(str(error))
     body = {"name": str(file), "file": file.read_text(encoding="utf-8")}
-    key, base = _operator_key(settings), _operator_base(url, settings)
-    made = _answer(base, "POST", "/operator/imports", key, body)
+    key, base = operator_key(settings), operator_base(url, settings)
+    made = answer(base, "POST", "/operator/imports", key, body)
     counts = ", ".join(f"{count} {kind}" for kind, count in made["imported"].items())
     click.echo(f"imported: {counts}")
 
@@ -86,12 +85,12 @@ def waiting(url: str) -> None:
     The last line of each is the command that approves it as it is shown. It takes the key in
     PAYMENTS_OPERATOR_KEY_FILE.
     """
-    settings = _settings()
-    key, base = _operator_key(settings), _operator_base(url, settings)
+    settings = read_settings()
+    key, base = operator_key(settings), operator_base(url, settings)
     before = ""
     while True:
         path = f"/operator/waiting-merchants?limit={PAGE}&before={before}"
-        found = _answer(base, "GET", path, key)
+        found = answer(base, "GET", path, key)
         for each in found:
             click.echo(_waiting_merchant(each))
         if len(found) < PAGE:
@@ -127,10 +126,10 @@ def approve(merchant: str, version: str, url: str) -> None:
     merchant has been changed since, nothing is approved. It takes the key in
     PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when nothing was approved.
     """
-    settings = _settings()
-    key, base = _operator_key(settings), _operator_base(url, settings)
+    settings = read_settings()
+    key, base = operator_key(settings), operator_base(url, settings)
     path = f"/operator/merchants/{quote(merchant, safe='')}/approval"
-    _answer(base, "PUT", path, key, {"version": version})
+    answer(base, "PUT", path, key, {"version": version})
     click.echo(f"{merchant}: approved")
 
 
@@ -149,9 +148,9 @@ def change_merchant(merchant: str, url: str, **changes: str | None) -> None:
     body = {name: value for name, value in changes.items() if value is not None}
     if not body:
         raise click.UsageError("say what is to change: --name, --email, --descriptor")
-    settings = _settings()
-    key, base = _operator_key(settings), _operator_base(url, settings)
-    _answer(base, "PUT", f"/operator/merchants/{quote(merchant, safe='')}", key, body)
+    settings = read_settings()
+    key, base = operator_key(settings), operator_base(url, settings)
+    answer(base, "PUT", f"/operator/merchants/{quote(merchant, safe='')}", key, body)
     click.echo(f"{merchant}: changed")
 
 
@@ -164,9 +163,9 @@ def recover_app(app: str, url: str) -> None:
     For an owner who has neither a key nor the recovery code any more: make sure that it is the
     owner who asks. It takes the key in PAYMENTS_OPERATOR_KEY_FILE.
     """
-    settings = _settings()
-    key, base = _operator_key(settings), _operator_base(url, settings)
-    made = _answer(base, "POST", f"/operator/apps/{quote(app, safe='')}/keys", key)["app"]
+    settings = read_settings()
+    key, base = operator_key(settings), operator_base(url, settings)
+    made = answer(base, "POST", f"/operator/apps/{quote(app, safe='')}/keys", key)["app"]
     click.echo(f"key            {made['key']}")
     click.echo(f"recovery code  {made['recoveryCode']}")
 
@@ -182,70 +181,5 @@ def make_key(file: Path) -> None:
     try:
         make_operator_key(file)
     except SecretFileError as error:
-        _fail(str(error))
+        fail(str(error))
     click.echo(f"{file}: made; set PAYMENTS_OPERATOR_KEY_FILE={file.absolute()} and start Tollgate")
-
-
-def _settings() -> Settings:
-    return Settings.from_environment(process_environment())
-
-
-def _operator_key(settings: Settings) -> str:
-    path = settings.payments.operator_key_file
-    if not path:
-        _fail("the operator's calls are off: set PAYMENTS_OPERATOR_KEY_FILE, as for `tollgate up`")
-    try:
-        return load_operator_key(Path(path))
-    except SecretFileError as error:
-        _fail(str(error))
-
-
-def _operator_base(url: str, settings: Settings) -> str:
-    if url:
-        return url.rstrip("/")
-    record = running(settings.process.data)
-    if record is not None and OPERATOR in record.addresses:
-        return record.addresses[OPERATOR]
-    return f"http://{settings.payments.operator_host}:{settings.payments.operator_port}"
-
-
-def _base(url: str, settings: Settings) -> str:
-    if url:
-        return url.rstrip("/")
-    record = running(settings.process.data)
-    if record is None or "HTTP" not in record.addresses:
-        _fail(
-            f"Tollgate is not running with the data folder {settings.process.data}: start it with "
-            "`tollgate up`, or say where it is with --url"
-        )
-    port = record.addresses["HTTP"].rpartition(":")[2]
-    return f"http://127.0.0.1:{port}{PREFIX}"
-
-
-def _answer(base: str, method: str, path: str, key: str, body: dict[str, Any] | None = None) -> Any:
-    """The answer to a call of the operator's; None when it gives nothing."""
-    try:
-        response = httpx.request(
-            method,
-            f"{base}{path}",
-            json=body,
-            headers={"Accept": "application/json"},
-            auth=httpx.BasicAuth("", key),
-            timeout=IMPORT_TIMEOUT_S,
-        )
-        answer = response.json() if response.content else None
-    except httpx.HTTPError as error:
-        _fail(f"{base}{path}: {' '.join(str(error).split())}")
-    except json.JSONDecodeError:
-        _fail(f"{base}{path}: is not the payments API: its answer is no JSON")
-    if isinstance(answer, list) and not response.is_success:
-        _fail("; ".join(f"{each['field']}: {each['message']}" for each in answer))
-    if not response.is_success:
-        why = answer.get("message", "") if isinstance(answer, dict) else response.reason_phrase
-        _fail(f"{base}{path}: {response.status_code} {why}")
-    return answer
-
-
-def _fail(line: str) -> NoReturn:
-    click.echo(f"tollgate: {line}", err=True)
-    raise click.exceptions.Exit(1)
