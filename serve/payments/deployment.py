@@ -15,11 +15,13 @@ from fastapi import FastAPI
 from ray import get_runtime_context
 from ray import serve as ray_serve
 
+from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.replica_health import HEALTH_CHECK_PERIOD_S, HEALTH_CHECK_TIMEOUT_S
+from tollgate.serve.payments.reference.exchange_rates import RATES_AGE, rates_age_s
 from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.wiring import PaymentsParts, payments_parts
 from tollgate.serve.ratelimit.wiring import rate_limit_actors
@@ -112,7 +114,10 @@ class Payments:
             LOG.warning("%s", error)
 
     async def _renew_rates(self) -> None:
-        self._parts.rates.reload()
+        """And tells their age."""
+        rates, now_ms = self._parts.rates, int(SystemClock().now_s() * 1000)
+        rates.reload()
+        self._parts.tallies.gauge(RATES_AGE, rates_age_s(rates, now_ms))
 
     async def _send_letters(self) -> None:
         if sent := await self._parts.post.send_waiting():

@@ -186,11 +186,13 @@ def find_unknown_metrics(path: str, text: str, known: frozenset[str]) -> list[st
     ]
 
 
+SPELLED = re.compile(r'"((?:ratelimit|payments)\.[\w.]+)"')
+
+
 @pytest.fixture(scope="module")
 def metrics(modules: dict[str, str]) -> frozenset[str]:
     """The families above, and those of every statistic whose whole name stands in the code."""
-    spelled = re.compile(r'"((?:ratelimit|payments)\.[\w.]+)"')
-    names = {n for path, text in modules.items() if path < "tests" for n in spelled.findall(text)}
+    names = {n for path, text in modules.items() if path < "tests" for n in SPELLED.findall(text)}
     mapped = {counter_metric(name).family for name in names} | {escaped(name) for name in names}
     called = {counter_metric("ratelimit_server.ShouldRateLimit.total_requests").family}
     return exported_metrics() | mapped | called
@@ -317,6 +319,17 @@ def expressions(node: object) -> Iterator[str]:
     elif isinstance(node, list):
         for value in node:
             yield from expressions(value)
+
+
+def test_metrics_of_payments_are_in_the_manual_and_have_alarms(
+    documents: dict[str, str], modules: dict[str, str]
+) -> None:
+    names = {n for path, text in modules.items() if path < "tests" for n in SPELLED.findall(text)}
+    own = {escaped(name) for name in names if name.startswith("payments.")}
+    assert len(own) > 2
+    table, _, alarms = documents["docs/operations.md"].partition("## Alarms worth waking for")
+    assert {name for name in own if f"| `{name}` |" not in table} == set()
+    assert {name for name in own if name not in alarms} == set()
 
 
 def test_alarms_are_rules_of_prometheus(documents: dict[str, str]) -> None:

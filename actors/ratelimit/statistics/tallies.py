@@ -26,6 +26,8 @@ from weakref import WeakValueDictionary
 from tollgate.actors.ratelimit.statistics.latencies import Latency, LatencyTally
 
 RULES_PREFIX = "ratelimit.service.rate_limit."
+AGE = ".age_seconds"
+"""The end of the name of a gauge that is an age, and so does not add up."""
 OVERFLOW_RULE = "_overflow.dynamic_series"
 """The rule series that takes hits for which a series of their own would be one too many."""
 OVERFLOW_DOMAIN = "_overflow"
@@ -188,7 +190,8 @@ class Tallies:
 
     def gauge(self, name: str, value: float) -> None:
         """Set a gauge. It is shown as the sum over all processes, so it must be something that
-        adds up: entries, connections, bytes."""
+        adds up: entries, connections, bytes. One whose name ends in AGE is an age: the oldest is
+        shown."""
         with self._lock:
             self._gauges[name] = value
 

@@ -15,6 +15,7 @@ from itertools import chain
 
 from tollgate.actors.ratelimit.statistics.latencies import Latency, LatencyTally, add_in_place
 from tollgate.actors.ratelimit.statistics.tallies import (
+    AGE,
     OVERFLOW_DOMAIN,
     OVERFLOW_RULE,
     RULE_STATS,
@@ -155,11 +156,12 @@ class Totals:
         return found
 
     def gauges(self) -> dict[str, float]:
-        """Every gauge, summed over the processes that are heard from."""
+        """Every gauge, summed over the processes that are heard from; of ages the oldest."""
         found: dict[str, float] = {}
         for gauges in self._gauges.values():
             for name, value in gauges.items():
-                found[name] = found.get(name, 0) + value
+                before = found.get(name, 0)
+                found[name] = max(before, value) if name.endswith(AGE) else before + value
         return found
 
     def latencies(self) -> dict[str, Latency]:

@@ -66,6 +66,6 @@ class CardNetworks:
             return self.test
         return self.live or PaymentRefused(
             "",
-            "payments of live merchants need a card network and none is configured; "
-            "merchants opened with test=true have a simulated one",
+            "no payments of live merchants yet, approved or not: this Tollgate has no card network "
+            "for them; merchants opened with test=true have a simulated one",
         )

@@ -33,6 +33,8 @@ from tollgate.serve.payments.reference.data_file import (
 )
 
 LOG = logging.getLogger("tollgate.payments")
+# What is shown of their age.
+RATES_AGE = "payments.exchange_rates.age_seconds"
 _RATE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -48,6 +50,12 @@ class ExchangeRates(Protocol):
 
     def reload(self) -> None:
         """Takes over what has changed at the source."""
+
+
+def rates_age_s(rates: ExchangeRates, at_ms: int) -> float:
+    """The age of the table that holds at that time, in seconds, from the beginning of its day;
+    without one the time since 1970."""
+    return (at_ms - rates.table(at_ms, age_max_ms=0).until_ms) / 1_000
 
 
 @dataclass(frozen=True, slots=True)

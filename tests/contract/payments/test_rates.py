@@ -18,7 +18,7 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.law.values import Currency, Rate
 from tollgate.serve.commands.status import status
 from tollgate.serve.node.run_record import RunRecord, write_record
-from tollgate.serve.payments.reference.exchange_rates import RateFile
+from tollgate.serve.payments.reference.exchange_rates import RateFile, rates_age_s
 
 EUR, USD = Currency("EUR"), Currency("USD")
 TABLE = """\
@@ -128,3 +128,13 @@ def test_status_sounds_no_alarm_where_only_test_merchants_may_be(tmp_path: Path)
         process.communicate(b"\n")
     assert "exchange rates of 2025-01-01 are for test merchants; live ones need newer in" in output
     assert "too old" not in output
+
+
+def test_the_age_is_that_of_the_table_that_holds(rates: Rates) -> None:
+    rates.write(
+        TABLE.format(dated="2026-05-30", rate="2") + "  - dated: 2026-06-03\n    rates: {USD: 3}\n"
+    )
+    assert rates_age_s(rates.file, NOW_MS) == 2 * 86_400
+    assert rates_age_s(rates.file, NOW_MS + 3 * DAY_MS) == 86_400
+    rates.write(TABLE.format(dated="2026-06-03", rate="2"))
+    assert rates_age_s(rates.file, NOW_MS) == NOW_MS / 1_000, "with none it is too old"

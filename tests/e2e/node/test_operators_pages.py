@@ -88,6 +88,8 @@ def test_the_metrics_page_has_the_names_of_the_default_mapping(
     assert metrics.value(requests, grpc_method="ShouldRateLimit") == before[requests] + 6
     found = metrics.families()
     assert {name: found[name].type for name in FAMILIES} == FAMILIES
+    # (the shipped rates are of 2025-01-01)
+    assert metrics.value("payments_exchange_rates_age_seconds") > 300 * 86_400
     buckets = [
         sample.value
         for sample in found["ratelimit_service_response_time_seconds"].samples

@@ -83,7 +83,8 @@ async def _merchant(context: ApiContext, call: Call, key: object) -> CachedMerch
     if merchant is None:
         raise attempt_failed(context.reference.errors, INVALID_KEY)
     if not merchant.is_test:
-        raise BadRequest(FieldError("key", "is of a live merchant: the sandbox is for test ones"))
+        why = "is of a live merchant, which has no card network yet: the sandbox is for test ones"
+        raise BadRequest(FieldError("key", why))
     return merchant
 
 

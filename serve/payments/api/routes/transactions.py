@@ -38,10 +38,10 @@ async def create_transaction(context: ApiContext, call: Call) -> Reply:
     await context.require_approval(merchant)
     source, is_card = _source(wanted)
     currency, amount = wanted.currency, wanted.amount
-    card = await _card_of(context, merchant, source, is_card=is_card)
     network = context.networks.of(is_test=merchant.is_test)
     if isinstance(network, PaymentRefused):
         raise BadRequest(FieldError(network.field, network.message))
+    card = await _card_of(context, merchant, source, is_card=is_card)
     charge = Charge(currency.code, currency.exponent, amount, context.now_ms)
     verdict = await network.authorise_again(card, charge)
     command = Authorise(

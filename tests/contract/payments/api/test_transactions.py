@@ -301,7 +301,11 @@ def test_a_live_merchant_without_a_network_says_so(api: PaymentsApi, shop: App) 
     api.approve(live)
     path = f"/merchants/{live['id']}/transactions"
     response = api.call("POST", path, shop, json={"transactionId": ABSENT} | EUR_ENOUGH)
-    assert fields_of(response) == ["transactionId"]
+    assert fields_of(response) == [""]
+    assert "this Tollgate has no card network for them" in response.json()[0]["message"]
+    response = api.call("POST", "/sandbox/payments", json={"key": live["key"]})
+    assert fields_of(response) == ["key"]
+    assert "which has no card network yet" in response.json()[0]["message"]
 
 
 @pytest.mark.parametrize("path", ["/transactions/{}", "/cards/{}", "/lines/{}"])

@@ -137,6 +137,13 @@ def test_an_override_under_the_key_of_a_rule_counts_as_the_rule() -> None:
     assert hits_by_rule(totals) == {"d.k_v": 7, "d.u_1": 8}
 
 
+def test_of_ages_the_oldest_is_shown() -> None:
+    totals = Totals()
+    for process, age_s in (("one", 3.0), ("two", 5.0), ("three", 4.0)):
+        totals.absorb(delta(process, gauges={"rates.age_seconds": age_s}), 0.0)
+    assert totals.gauges() == {"rates.age_seconds": 5.0}
+
+
 def test_gauges_are_summed_over_the_processes_that_are_heard_from() -> None:
     totals = Totals()
     totals.absorb(delta("front-1", gauges={"entries": 3}), 0.0)
