@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from tests.support.processes.forked_command import run_forked
 from tests.support.processes.tollgate import TollgateProcess
 
 Settings = dict[str, str]
@@ -107,7 +108,7 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
 
 def refused_lines(tollgate: TollgateProcess) -> list[str]:
     """What `tollgate up` says when it refuses."""
-    done = tollgate.command("up", "--detach")
+    done = run_forked(("up", "--detach"), tollgate.environment, tollgate.data.parent)
     assert done.returncode == 1
     assert done.stdout == ""
     assert tollgate.record == {}

@@ -66,10 +66,10 @@ class Node:
         return child
 
 
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
-    """A node in the middle of its start."""
-    with started(tmp_path) as node:
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node in the middle of its start. Nobody ends it."""
+    with started(tmp_path_factory.mktemp("node")) as node:
         yield node
 
 
@@ -153,16 +153,17 @@ def test_where_forks_would_draw_the_same_ids_there_is_no_origin(tmp_path: Path) 
         assert psutil.Process(node.process.pid).children() == []
 
 
-def test_without_the_origin_a_worker_starts_by_itself(node: Node) -> None:
-    node.origin.kill()
-    until(lambda: not node.origin.is_running() or node.origin.status() == "zombie", "it ends")
-    asked, found = worker(node)
-    with asked:
-        assert found["is_forked"] is False
-        assert found["pid"] == asked.pid
-        assert asked.stdin is not None
-        asked.stdin.close()
-        assert asked.wait(10) == 7
+def test_without_the_origin_a_worker_starts_by_itself(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.origin.kill()
+        until(lambda: not node.origin.is_running() or node.origin.status() == "zombie", "it ends")
+        asked, found = worker(node)
+        with asked:
+            assert found["is_forked"] is False
+            assert found["pid"] == asked.pid
+            assert asked.stdin is not None
+            asked.stdin.close()
+            assert asked.wait(10) == 7
 
 
 def test_nobody_else_reaches_the_origin(node: Node) -> None:
@@ -192,8 +193,9 @@ def test_everything_else_is_run_by_the_interpreter(node: Node) -> None:
     assert output == f"{asked.pid} ['a b']\n"
 
 
-def test_the_origin_ends_with_the_node(node: Node) -> None:
-    origin = node.origin
-    until(lambda: origin.name() == "tollgate-origin", "it says what it is")
-    os.kill(node.process.pid, signal.SIGKILL)
-    until(lambda: not origin.is_running(), "it is gone")
+def test_the_origin_ends_with_the_node(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        origin = node.origin
+        until(lambda: origin.name() == "tollgate-origin", "it says what it is")
+        os.kill(node.process.pid, signal.SIGKILL)
+        until(lambda: not origin.is_running(), "it is gone")

@@ -1,16 +1,16 @@
 """`tollgate payments …` as people type it, against the API on a real socket."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 import uvicorn
 
 from tests.support.payments.api import ABSENT, PaymentsApi, done, lines_of
+from tests.support.processes.forked_command import run_forked
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
 from tollgate.serve.payments.secrets.key_files import load_operator_key, make_operator_key
 from tollgate.serve.payments.secrets.keys import KeyDigests
@@ -18,7 +18,7 @@ from tollgate.serve.payments.secrets.keys import KeyDigests
 FIXTURES = Path(__file__).parents[2] / "e2e/payments/paylike/fixtures.yaml"
 ROOT = Path(__file__).parents[3]
 KEY_FILE = "operator.key"
-Result = subprocess.CompletedProcess[str]
+Result = CompletedProcess[str]
 
 
 def tollgate(data: Path, *arguments: str) -> Result:
@@ -27,14 +27,7 @@ def tollgate(data: Path, *arguments: str) -> Result:
         "TOLLGATE_DATA": str(data),
         "PAYMENTS_OPERATOR_KEY_FILE": str(data / KEY_FILE),
     }
-    return subprocess.run(
-        [sys.executable, "-m", "tollgate.serve.cli", "payments", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_forked(("payments", *arguments), environment, ROOT)
 
 
 def served(api: PaymentsApi, data: Path, use: Callable[[str], Awaitable[None]]) -> None:

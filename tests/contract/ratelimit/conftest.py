@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ratelimit.grpc_peers import Caller, World, caller
+from tests.support.ratelimit.grpc_peers import Caller, World, caller, end
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress
 from tollgate.serve.settings.choices import GrpcFront
 
@@ -45,7 +45,7 @@ def open_front(choice: GrpcFront, world: World, socket_dir: Path) -> Iterator[Op
     yield opened
     world.decisions.release()
     for front in fronts:
-        front.drain(0)
+        end(front)
 
 
 @pytest.fixture

@@ -20,12 +20,11 @@ from tests.support.call_costs import (
     assert_linear,
     assert_loop_is_free,
     cost_of,
-    costs_of,
-    doublings,
+    growth_of,
     kept_bytes,
 )
 from tests.support.manual_clock import ManualClock
-from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World, caller
+from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World, caller, end
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -135,16 +134,14 @@ JSON_BODIES: dict[str, Body] = {
 
 @pytest.mark.parametrize("name", JSON_BODIES)
 def test_a_json_body_costs_its_share(name: str, json_door: ASGIApp) -> None:
-    sizes = doublings(REQUEST_BYTES_MAX)
-
     def ask(size: int) -> Ask:
         body = JSON_BODIES[name](size - ENVELOPE_BYTES)
         assert len(body) <= REQUEST_BYTES_MAX
         return partial(asked, json_door, "POST", "/json", body)
 
-    costs = asyncio.run(costs_of(ask, sizes))
-    assert_linear(costs, sizes)
-    for cost in costs:
+    growth = asyncio.run(growth_of(ask, REQUEST_BYTES_MAX, 8))
+    assert_linear(growth)
+    for cost in (growth.small, growth.large):
         assert_loop_is_free(cost)
         assert cost.answer.status in (200, 400, 429)
         assert len(cost.answer.body) < JSON_REPLY_BYTES_MAX
@@ -162,8 +159,8 @@ def test_a_json_body_that_is_read_on_the_loop_is_small(name: str, json_door: ASG
 )
 def test_a_json_body_leaves_nothing_behind(name: str, json_door: ASGIApp) -> None:
     body = JSON_BODIES[name](REQUEST_BYTES_MAX // 8)
-    kept = asyncio.run(kept_bytes(partial(asked, json_door, "POST", "/json", body)))
-    assert kept < len(body)
+    ask = partial(asked, json_door, "POST", "/json", body)
+    assert asyncio.run(kept_bytes(ask, len(body))) < len(body)
 
 
 @pytest.mark.parametrize("path", ["/healthcheck", "/", "/" + "x" * 60_000, "/json/" + "%2F" * 999])
@@ -224,7 +221,7 @@ def grpc_door(request: pytest.FixtureRequest, socket_dir: Path) -> Iterator[Call
     with caller(front.address) as peer:
         peer.check("")
         yield peer
-    front.drain(0)
+    end(front)
 
 
 def call(peer: Caller, payload: bytes) -> Ask:
@@ -241,20 +238,19 @@ def call(peer: Caller, payload: bytes) -> Ask:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_costs_its_share(name: str, grpc_door: Caller) -> None:
-    sizes = doublings(REQUEST_BYTES_MAX)
-
     def ask(size: int) -> Ask:
         payload = MESSAGES[name](size - ENVELOPE_BYTES)
         assert len(payload) <= REQUEST_BYTES_MAX
         return call(grpc_door, payload)
 
-    costs = asyncio.run(costs_of(ask, sizes))
-    assert_linear(costs, sizes)
-    for cost in costs:
+    growth = asyncio.run(growth_of(ask, REQUEST_BYTES_MAX, 8))
+    assert_linear(growth)
+    for cost in (growth.small, growth.large):
         assert_loop_is_free(cost)
         assert len(cost.answer.body) < GRPC_REPLY_BYTES_MAX
 
 
 def test_a_message_leaves_nothing_behind(grpc_door: Caller) -> None:
     payload = MESSAGES["as many entries as are allowed"](REQUEST_BYTES_MAX // 8)
-    assert asyncio.run(kept_bytes(call(grpc_door, payload))) < len(payload)
+    kept = asyncio.run(kept_bytes(call(grpc_door, payload), len(payload)))
+    assert kept < len(payload)
