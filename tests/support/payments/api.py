@@ -7,6 +7,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +166,12 @@ class PaymentsApi:
         self.client = self.client_of(self.app)
         stored = self.context.digests.stored(OPERATOR_KEY)
         self.operator_key = OperatorKey(stored.digest, stored.last4)
-        operator_app = payments_application(Dispatcher(self.context, self.operator_key), "0.0")
-        self.operator_client = self.client_of(operator_app)
+
+    @cached_property
+    def operator_client(self) -> httpx.AsyncClient:
+        """Of the operator's calls, which most tests make none of."""
+        app = payments_application(Dispatcher(self.context, self.operator_key), "0.0")
+        return self.client_of(app)
 
     def use_trade(self, trade: TradePolicy) -> None:
         """Other terms of the operator from now on, as after a restart."""
@@ -215,7 +220,8 @@ class PaymentsApi:
 
     async def _close(self) -> None:
         await self.client.aclose()
-        await self.operator_client.aclose()
+        if "operator_client" in vars(self):
+            await self.operator_client.aclose()
         await self.journal.close()
         await self.database.close()
 
