@@ -4,13 +4,15 @@
 
 The number of slots never changes, so a book keeps its slot for ever; how many shards there are is
 the operator's choice, and each takes an equal run of slots. A deployment changes it only while no
-shard is running: a shard's name says of how many it is one.
+shard is running. A shard's name says of how many it is one; those of another number are fenced as
+soon as one of this is taken over (storage/epoch_fence.py), as their books are others.
 """
 
 from dataclasses import dataclass
 
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ledger.law.values import BookId
+from tollgate.actors.ledger.storage.epoch_fence import MAP_MARK
 
 SLOTS = 256
 NAME_PREFIX = "ledger-v1-"
@@ -37,7 +39,7 @@ class ShardMap:
     def name(self, shard: int) -> str:
         """The name of a shard, as the owner of its epoch."""
         assert 0 <= shard < self.count, f"there are shards 0 to {self.count - 1}, not {shard}"
-        return f"{NAME_PREFIX}{shard}-of-{self.count}"
+        return f"{NAME_PREFIX}{shard}{MAP_MARK}{self.count}"
 
     @property
     def names(self) -> list[str]:

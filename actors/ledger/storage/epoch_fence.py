@@ -1,6 +1,7 @@
 """The epoch fence: of several incarnations of a shard, the newest alone may write (F1).
 
-    take over    epoch := epoch + 1, in a transaction of its own; the shard is ours from then on
+    take over    epoch := epoch + 1, in a transaction of its own; the shard is ours from then on,
+                 and every shard of another number of them is nobody's: its books are now ours, too
     hold         in every commit's transaction, first: is the epoch still ours? The row stays locked
                  against a take-over until the commit is through
     check        before a refusal is told from memory: one indexed read
@@ -15,8 +16,9 @@ leave two incarnations of an actor alive after a partition; only the database ca
 from collections.abc import Sequence
 from functools import partial
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.storage.connections.connection import Connection, Guard
@@ -24,6 +26,9 @@ from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import query
 from tollgate.actors.ledger.storage.store import Fenced
 from tollgate.actors.ledger.storage.tables import anchors, owners
+
+# In the name of a shard, before how many there are.
+MAP_MARK = "-of-"
 
 
 class EpochFence:
@@ -52,6 +57,8 @@ class EpochFence:
             set_={"epoch": owners.c.epoch + 1, "incarnation": first.excluded.incarnation},
         ).returning(owners.c.epoch)
         row = await query(self._dialect, succession).first(connection)
+        if (others := _of_other_maps(shard)) is not None:
+            await query(self._dialect, others).rows(connection)
         ((self.anchored_until_ms,),) = await self._anchored.rows(connection)
         return int(row[0])
 
@@ -86,3 +93,17 @@ class EpochFence:
                 f"shard {self.shard} is in epoch {found}, and this is its incarnation of epoch "
                 f"{self._epoch}"
             )
+
+
+def _of_other_maps(shard: str) -> ReturningUpdate[tuple[str]] | None:
+    """Fences the owners of a map with another number of shards, whose names end with it
+    (`shard/routing.py`): books have moved between theirs and ours. None: a shard of no map."""
+    _, of, count = shard.rpartition(MAP_MARK)
+    if not of:
+        return None
+    return (
+        update(owners)
+        .where(owners.c.shard.like(f"%{MAP_MARK}%"), owners.c.shard.not_like(f"%{of}{count}"))
+        .values(epoch=owners.c.epoch + 1)
+        .returning(owners.c.shard)
+    )

@@ -118,13 +118,30 @@ class _Importer:
         )
         book = BookId(merchant.id)
         await self._import("transaction", book, command, transaction.id, transaction)
-        for number, move in enumerate(transaction.trail):
+        voids = iter(await self._voids(book, transaction))
+        for move in transaction.trail:
             moved = self._moved(merchant, transaction, move)
             if isinstance(moved, Void):
-                await self._order(book, moved, f"void {number} of {transaction.id}", move)
+                await self._order(book, moved, next(voids), move)
             else:
                 assert move.line is not None, "captures and refunds have one"
                 await self._import("line", book, moved, move.line, move)
+
+    async def _voids(self, book: BookId, transaction: ImportedTransaction) -> list[str]:
+        """A name for each void, which has no id: its number among those of the transaction, so that
+        one is the same though captures and refunds of the file change places with it. Another
+        amount under the same number is refused. Those that were imported while voids were named by
+        their place in the trail keep these names."""
+        count = sum(1 for move in transaction.trail if move.void)
+        before = [f"void {place} of {transaction.id}" for place in range(len(transaction.trail))]
+        app, operation = self._call.caller.app, self._context.store.operation
+        kept = [
+            name
+            for name in (before if count else ())
+            if await operation((app, book, _key(book, name))) is not None
+        ]
+        numbers = range(len(kept), count)
+        return [*kept, *(f"void number {number} of {transaction.id}" for number in numbers)]
 
     def _moved(
         self, merchant: ImportedMerchant, transaction: ImportedTransaction, move: ImportedMove
@@ -166,9 +183,8 @@ class _Importer:
         """An import is the same one again by its `entry`, so without rates and fees, which are of
         the day."""
         body = Body({"import": entry.model_dump(mode="json", exclude=PARTS, serialize_as_any=True)})
-        key = f"import {digest(book.encode(), what.encode())}"
         await self._context.execute(
-            self._call, book, command, body, idempotency_key=key, is_test=True
+            self._call, book, command, body, idempotency_key=_key(book, what), is_test=True
         )
 
     async def _require_free(self, kind: str, book: BookId, given: EntityId) -> None:
@@ -177,6 +193,10 @@ class _Importer:
             row = await self._context.store.entity(found_kind, given)
             if row is not None and (found_kind, row.book) != (kind, book):
                 raise _taken(f"the id of a {found_kind}", given)
+
+
+def _key(book: BookId, what: str) -> str:
+    return f"import {digest(book.encode(), what.encode())}"
 
 
 def _taken(what: str, entity: EntityId) -> BadRequest:

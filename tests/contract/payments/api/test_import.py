@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from tests.support.payments.api import OPERATOR_KEY, App, PaymentsApi, done, fields_of
+from tollgate.actors.ledger.law.values import BookId
+from tollgate.serve.payments.imports import orders
 
 FIXTURES = Path(__file__).parents[3] / "e2e/payments/paylike/fixtures.yaml"
 SHOP = App("555eca95ed59804d2cf12b11", "4ff7de37-dddf-4e51-8cc9-48b61a102923")
 MERCHANT = "55006bdfe0308c4cbfdbd0e1"
 TRANSACTION = "560fd96b7973ff3d2362a78c"
+VOID, TRAIL = "          - {void: 50}\n", "        trail:\n"
 COUNTS = {"apps": 1, "merchants": 2, "transactions": 3, "lines": 5, "cards": 1}
 
 
@@ -80,6 +83,36 @@ def test_importing_again_changes_nothing(api: PaymentsApi, fixtures: str) -> Non
     response = load(api, fixtures)
     assert (response.status_code, response.json()) == (201, {"imported": COUNTS})
     assert api.listed(f"/merchants/{MERCHANT}/events", SHOP) == before
+
+
+def test_a_void_that_changes_places_in_its_trail_is_the_same(
+    api: PaymentsApi, fixtures: str
+) -> None:
+    load(api, fixtures)
+    before = api.transaction(SHOP, TRANSACTION)
+    moved = fixtures.replace(VOID, "").replace(TRAIL, f"{TRAIL}{VOID}", 1)
+    assert moved != fixtures
+    assert load(api, moved).json() == {"imported": COUNTS}
+    assert api.transaction(SHOP, TRANSACTION) == before
+    assert load(api, fixtures.replace("void: 50", "void: 51")).status_code == 422
+    assert api.transaction(SHOP, TRANSACTION) == before
+
+
+def test_a_void_that_was_imported_under_its_place_is_not_done_again(
+    api: PaymentsApi, fixtures: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As releases before named it."""
+
+    def named(book: BookId, what: str) -> str:
+        return key(book, what.replace("void number 0", "void 3"))
+
+    key = orders._key
+    with monkeypatch.context() as patch:
+        patch.setattr(orders, "_key", named)
+        load(api, fixtures)
+    before = api.transaction(SHOP, TRANSACTION)
+    assert load(api, fixtures).json() == {"imported": COUNTS}
+    assert api.transaction(SHOP, TRANSACTION) == before
 
 
 def test_an_import_that_was_cut_short_goes_on(api: PaymentsApi, fixtures: str) -> None:
