@@ -35,7 +35,8 @@ _NS_PER_UNIT = {
     "m": 60 * 10**9,
     "h": 3_600 * 10**9,
 }
-_DURATION_PART = re.compile(f"({_AMOUNT})({'|'.join(_NS_PER_UNIT)})")
+# (an amount begins where no other goes on, so that a long one is read once)
+_DURATION_PART = re.compile(f"(?<![0-9.])({_AMOUNT})({'|'.join(_NS_PER_UNIT)})")
 _DURATION = re.compile(f"(?:{_DURATION_PART.pattern})+")
 _PLAIN_SECONDS = re.compile(_AMOUNT)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -34,7 +34,7 @@ from tollgate.serve.catalog_auth.rules.rule import Profile
 from tollgate.serve.catalog_auth.verdict.report import Options
 
 OFF = "off"
-_PLACE = re.compile(r"(?P<told>.*) - at `\$(?P<path>.*)`")
+_PLACE_MARK = " - at `$"
 _SOMEWHERE = "[...]"  # (it does not say in which member)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 SeverityWord = Literal["error", "warning", "info", "off"]
@@ -186,12 +186,10 @@ def _with_body(usual: Options, body: OptionsBody | None) -> Options:
 
 def shape_problem(error: msgspec.ValidationError) -> Unprocessable:
     """msgspec's words, with the place as a JSON Pointer: "… - at `$.options.profile`"."""
-    found = _PLACE.fullmatch(str(error))
-    if found is None:
-        cause = ProblemCause("", str(error))
+    told, is_placed, place = str(error).rpartition(_PLACE_MARK)
+    if is_placed:
+        steps = _STEP.findall(place.removesuffix("`").replace(_SOMEWHERE, ""))
+        cause = ProblemCause("".join(f"/{name or index}" for name, index in steps), told)
     else:
-        steps = (
-            name or index for name, index in _STEP.findall(found["path"].replace(_SOMEWHERE, ""))
-        )
-        cause = ProblemCause("".join(f"/{step}" for step in steps), found["told"])
+        cause = ProblemCause("", str(error))
     return Unprocessable("the envelope is not as it should be", [cause])

@@ -44,7 +44,7 @@ _ENCODED = "=?"
 # advertising or traps in our name.
 SUBJECT = "An invitation to a merchant's payments"
 NAME_LENGTH_MAX = 40
-_LINK = re.compile(r"\S*(?:://|[\w-]\.[\w-]|@)\S*")
+_LINK = re.compile(r"://|[\w-]\.[\w-]|@")
 
 
 class LetterRefused(MailError):  # noqa: N818 - what the server did
@@ -240,5 +240,5 @@ def _named(text: str) -> str:
     cleaned = constraints.plain_text(text, "name")
     if isinstance(cleaned, FieldError):
         return ""
-    words = _LINK.sub("", cleaned).split()
+    words = [word for word in cleaned.split() if not _LINK.search(word)]
     return " ".join(words)[:NAME_LENGTH_MAX].strip()
