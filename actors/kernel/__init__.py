@@ -1,1 +1,1 @@
-"""Small and shared by all owners of state: clock, hashing, bounded caches, whole files."""
+"""Small and shared by all owners of state: clock, hashing, caches, whole files, named actors."""

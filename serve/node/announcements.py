@@ -7,26 +7,23 @@ from typing import Any
 import click
 
 from tollgate.actors.ratelimit.statistics.totals import Statistics
-from tollgate.serve.catalog_auth import deployment as catalog_deployment
 from tollgate.serve.node.run_record import OPERATOR
-from tollgate.serve.payments import deployment as payments_deployment
 from tollgate.serve.ratelimit.sinks.json_lines import NO_STATISTICS, json_lines
 from tollgate.serve.settings import Settings
 
 LOG = logging.getLogger("tollgate.node")
 
 
-def addresses_of(settings: Settings, grpc: str) -> dict[str, str]:
-    """The doors by name; `grpc` is where the gRPC door listens, which settings may leave open."""
+def addresses_of(settings: Settings, grpc: str, routes: Mapping[str, str]) -> dict[str, str]:
+    """The doors by name. `grpc`: where the gRPC door listens, which settings may leave open.
+    `routes`: the beginnings of paths that lead to the services that are on, by their names."""
     addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}", "gRPC": grpc}
-    if settings.payments.is_on:
-        prefix = payments_deployment.ROUTE_PREFIX
+    if prefix := routes.get("payments"):
         addresses["payments"] = f"http://{addresses['HTTP']}{prefix} (to browse: /docs)"
         if settings.payments.operator_key_file:
             own = settings.payments
             addresses[OPERATOR] = f"http://{own.operator_host}:{own.operator_port}"
-    if settings.catalog.is_on:
-        prefix = catalog_deployment.ROUTE_PREFIX
+    if prefix := routes.get("catalog-auth"):
         addresses["catalog auth"] = f"http://{addresses['HTTP']}{prefix}/"
     return addresses
 

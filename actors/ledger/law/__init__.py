@@ -1,1 +1,1 @@
-"""The vocabulary and arithmetic of the books: money, lots, accounts, commands, events; no state."""
+"""The vocabulary and arithmetic of the books: money, lots, transactions, commands, events."""

@@ -3,17 +3,39 @@
 The page works as a plain form. Its script only saves the reloads, so both have the same answers.
 """
 
+import json
+from dataclasses import replace
 from importlib.resources import files
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.api.bodies import whole_body
 from tollgate.serve.catalog_auth.api.context import CatalogContext
+from tollgate.serve.catalog_auth.api.envelopes import Asked, with_asked
 from tollgate.serve.catalog_auth.api.problems import BadBody, NotFoundProblem
-from tollgate.serve.catalog_auth.page.check import example_document, page_view
+from tollgate.serve.catalog_auth.document.decoding import (
+    TooMuchError,
+    UnreadableError,
+    decode_foreign,
+)
+from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.page.rendering import HEADERS, rendered
-from tollgate.serve.catalog_auth.page.view import View
+from tollgate.serve.catalog_auth.page.targets import shown_targets
+from tollgate.serve.catalog_auth.page.view import (
+    ShownProblem,
+    View,
+    problem_at,
+    repair_name,
+    result_of,
+)
+from tollgate.serve.catalog_auth.repair.fixes import fix
+from tollgate.serve.catalog_auth.repair.json_patch import patched
+from tollgate.serve.catalog_auth.rules.rule import Profile
+from tollgate.serve.catalog_auth.verdict.formats.text import counted
+from tollgate.serve.catalog_auth.verdict.judgement import judge_value, located
+from tollgate.serve.catalog_auth.verdict.report import Options, verdict_on
 from tollgate.serve.net.form_values import form_text
 
 FORM = "application/x-www-form-urlencoded"
@@ -21,6 +43,9 @@ FORM = "application/x-www-form-urlencoded"
 FORM_GROWTH = 3
 FIELDS_MAX = 10
 PAGE = "page.html"
+NAME = "document"
+# The word for all repairs at once.
+ALL = "all"
 _FILES = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
@@ -32,7 +57,7 @@ router = APIRouter()
 async def page(request: Request) -> Response:
     """The page; with `?example`, there is a document in it."""
     is_example = "example" in request.query_params
-    return rendered(PAGE, view=View(text=example_document()) if is_example else View())
+    return rendered(PAGE, view=View(text=_file("example.json").decode()) if is_example else View())
 
 
 @router.post("/")
@@ -44,7 +69,7 @@ async def check(request: Request) -> Response:
     def work() -> Response:
         fields = _fields(sent.content())
         document = fields.get("document", "")
-        view = page_view(context, document, fields.get("profile"), fields.get("repair"))
+        view = _view(context, document, fields.get("profile"), fields.get("repair"))
         return rendered(PAGE, view=view)
 
     return await context.threads.run(sent.size, work)
@@ -55,8 +80,11 @@ async def part(name: str) -> Response:
     """A file that the page is made of."""
     if name not in _FILES:
         raise NotFoundProblem("there is no such page")
-    text = files("tollgate.serve.catalog_auth.page").joinpath(name).read_bytes()
-    return Response(text, 200, HEADERS | {"Cache-Control": "no-cache"}, _FILES[name])
+    return Response(_file(name), 200, HEADERS | {"Cache-Control": "no-cache"}, _FILES[name])
+
+
+def _file(name: str) -> bytes:
+    return files("tollgate.serve.catalog_auth.page").joinpath(name).read_bytes()
 
 
 def _fields(raw: bytes) -> dict[str, str]:
@@ -69,3 +97,58 @@ def _fields(raw: bytes) -> dict[str, str]:
         return {form_text(name): form_text(value) for name, _, value in reversed(pairs)}
     except ValueError:
         raise BadBody("the form is not one that the page sends") from None
+
+
+def _view(context: CatalogContext, text: str, profile: str | None, repair: str | None) -> View:
+    """The page for this text. `repair`: which repair to make before, by its name, or all."""
+    known = Profile(profile) if profile in tuple(Profile) else context.options.profile
+    options = with_asked(context.options, Asked(profile=known)).for_text_of(len(text))
+    # (a form sends the ends of lines as the network writes them)
+    text = text.replace("\r\n", "\n")
+    view = View(text=text, profile=known.value)
+    raw = text.encode(errors="replace")
+    if len(raw) > context.document_bytes_max:
+        told = f"The document is larger than {context.document_bytes_max:,} bytes."
+        return replace(view, problem=ShownProblem(told))
+    try:
+        root = decode_foreign(raw)
+    except TooMuchError as error:
+        return replace(view, problem=ShownProblem(f"The document is too large: {error.reason}."))
+    except UnreadableError as error:
+        told = f"It is not JSON: {error.reason} (line {error.line}, column {error.column})."
+        return replace(view, problem=problem_at(told, text, error.line, error.column))
+    if not repair:
+        return _judged(view, root, raw, options)
+    root, said = _repaired(root, raw, options, repair)
+    # (a repaired document is written anew: a patch knows nothing of blanks)
+    text = json.dumps(root, ensure_ascii=False, indent=2)
+    view = replace(view, text=text, repaired=said)
+    return _judged(view, root, text.encode(errors="replace"), options)
+
+
+def _repaired(root: JsonValue, raw: bytes, options: Options, repair: str) -> tuple[JsonValue, str]:
+    """The document after all repairs, or after the one of this name; and what was done."""
+    if repair == ALL:
+        made = fix(root, options)
+        rules = ", ".join(dict.fromkeys(each.rule for each in made.repairs))
+        count = counted(len(made.repairs), "repair")
+        more = "" if made.is_complete else " There are more: apply them as well."
+        return (
+            made.document,
+            f"{count} made ({rules}).{more}" if rules else "There was nothing to repair.",
+        )
+    findings = judge_value(root, raw, NAME, options).verdict.findings
+    for finding in findings:
+        if finding.fix and repair_name(finding) == repair:
+            return patched(root, finding.fix), f"Repaired: {finding.rule}."
+        for index, each in enumerate(finding.suggestions):
+            if repair_name(finding, index) == repair:
+                return patched(root, each.steps), f"Done for {finding.rule}: {each.title}."
+    return root, "That repair is not there any more: the document has changed since."
+
+
+def _judged(view: View, root: JsonValue, raw: bytes, options: Options) -> View:
+    document = locate(root, version=options.version, raw=raw)
+    judged = located(NAME, verdict_on(document, options, raw), raw)
+    targets, targets_in_all = shown_targets(document, judged.verdict.findings)
+    return replace(view, result=result_of(judged, view.text, targets, targets_in_all))
