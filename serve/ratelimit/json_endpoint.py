@@ -21,12 +21,7 @@ from tollgate.actors.ratelimit.rules.descriptors import DEFAULT_BOUNDS, RequestB
 from tollgate.serve.net.work_threads import WorkThreads
 from tollgate.serve.ratelimit.codec.json_form import request_from_json, response_to_json
 from tollgate.serve.ratelimit.codec.requests import MalformedRequest
-from tollgate.serve.ratelimit.fronts.front import (
-    OVERLOADED,
-    ErrorStatus,
-    StatusCode,
-    WireReply,
-)
+from tollgate.serve.ratelimit.fronts.front import OVERLOADED, ErrorStatus, StatusCode, WireReply
 from tollgate.serve.ratelimit.health import Health
 
 HTTP_STATUS_OF_CODE = {OK: 200, OVER_LIMIT: 429}

@@ -9,44 +9,14 @@ from msgspec import UNSET
 
 from tollgate.actors.ledger.book.chain import event_kind
 from tollgate.actors.ledger.book.documents import JsonDocument, error_document, moment
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import balance_of
-from tollgate.actors.ledger.law.events import (
-    AppAdded,
-    AppCreated,
-    AppRecovered,
-    AppRevoked,
-    Booked,
-    Captured,
-    CardSaved,
-    DisputeLost,
-    DisputeOpened,
-    DisputeWon,
-    DuplicateSuspected,
-    Event,
-    FraudReported,
-    KeyRotated,
-    MerchantApproved,
-    MerchantChanged,
-    MerchantOpened,
-    MerchantReserved,
-    PaidOut,
-    RecoveryCodeReplaced,
-    Refunded,
-    TransactionCreated,
-    UserInvited,
-    UserRevoked,
-    Voided,
-    WebhookAdded,
-    WebhookChanged,
-    WebhookRemoved,
-    WebhookSecretReplaced,
-)
 from tollgate.actors.ledger.law.money import Exchange
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId
 
 
-def line_document(book: BookId, is_test: bool, event: Booked, at_ms: int) -> JsonDocument:
+def line_document(book: BookId, is_test: bool, event: events.Booked, at_ms: int) -> JsonDocument:
     """`balance` and `fee` in the funding currency, `amount` in the transaction's (M1, M3)."""
     document: dict[str, object] = {
         "id": event.line,
@@ -57,31 +27,31 @@ def line_document(book: BookId, is_test: bool, event: Booked, at_ms: int) -> Jso
         "fee": _fee_of(event),
     }
     match event:
-        case PaidOut():
+        case events.PaidOut():
             document["amount"] = {"currency": event.currency, "amount": event.amount}
             document["payout"] = True
             if event.description:
                 document["description"] = event.description
             return document
-        case Captured():
+        case events.Captured():
             document["capture"] = True
             if event.exchange is not None:
                 document["exchange"] = _exchange(event.exchange)
-        case Refunded():
+        case events.Refunded():
             document["refund"] = True
-        case DisputeOpened():
+        case events.DisputeOpened():
             document["dispute"] = True
-        case DisputeWon():
+        case events.DisputeWon():
             document["dispute"] = document["won"] = True
-        case DisputeLost():
+        case events.DisputeLost():
             document["dispute"] = document["lost"] = True
     document["transactionId"] = event.transaction
     document["amount"] = {"currency": event.sum.currency, "amount": event.sum.amount}
     return document
 
 
-def _fee_of(event: Booked) -> int:
-    return event.fee.total if isinstance(event, Captured | DisputeOpened) else 0
+def _fee_of(event: events.Booked) -> int:
+    return event.fee.total if isinstance(event, events.Captured | events.DisputeOpened) else 0
 
 
 def _exchange(exchange: Exchange) -> JsonDocument:
@@ -99,7 +69,7 @@ def _exchange(exchange: Exchange) -> JsonDocument:
     }
 
 
-def event_document(event: Event, entry: Entry) -> JsonDocument:
+def event_document(event: events.Event, entry: Entry) -> JsonDocument:
     """An event in a merchant's list, and in a webhook's body."""
     return {
         "id": event.id,
@@ -110,14 +80,14 @@ def event_document(event: Event, entry: Entry) -> JsonDocument:
     }
 
 
-def _data_of(event: Event) -> JsonDocument:
+def _data_of(event: events.Event) -> JsonDocument:
     """The subject of an event: ids to read the rest by, and amounts. No keys, no secrets."""
     match event:
-        case Captured() | Refunded():
+        case events.Captured() | events.Refunded():
             return _booked(event)
-        case DisputeOpened() | DisputeWon() | DisputeLost():
+        case events.DisputeOpened() | events.DisputeWon() | events.DisputeLost():
             return {"disputeId": event.dispute, **_booked(event)}
-        case TransactionCreated():
+        case events.TransactionCreated():
             return {
                 "transactionId": event.transaction,
                 "currency": event.currency,
@@ -126,13 +96,13 @@ def _data_of(event: Event) -> JsonDocument:
                 "successful": event.error is None,
                 "error": False if event.error is None else error_document(event.error),
             }
-        case Voided():
+        case events.Voided():
             return {
                 "transactionId": event.transaction,
                 "currency": event.currency,
                 "amount": event.amount,
             }
-        case DuplicateSuspected():
+        case events.DuplicateSuspected():
             return {
                 "transactionId": event.transaction,
                 "lineId": event.line,
@@ -140,47 +110,58 @@ def _data_of(event: Event) -> JsonDocument:
                 "currency": event.currency,
                 "amount": event.amount,
             }
-        case PaidOut():
+        case events.PaidOut():
             return {
                 "lineId": event.line,
                 "currency": event.currency,
                 "amount": event.amount,
                 "balance": balance_of(event),
             }
-        case CardSaved():
+        case events.CardSaved():
             return {"cardId": event.card, "transactionId": event.transaction}
-        case FraudReported():
+        case events.FraudReported():
             return {"fraudId": event.fraud, "transactionId": event.transaction}
-        case MerchantReserved():
+        case events.MerchantReserved():
             return {"merchantId": event.merchant}
-        case MerchantOpened():
+        case events.MerchantOpened():
             return {"currency": event.currency, "test": event.is_test, "appId": event.creator}
-        case MerchantApproved():
+        case events.MerchantApproved():
             return {} if event.version is UNSET else {"version": event.version}
-        case MerchantChanged():
+        case events.MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}
-        case AppCreated() | RecoveryCodeReplaced() | AppAdded() | AppRevoked():
+        case (
+            events.AppCreated()
+            | events.RecoveryCodeReplaced()
+            | events.AppAdded()
+            | events.AppRevoked()
+        ):
             return {"appId": event.app}
-        case KeyRotated() | AppRecovered():
+        case events.KeyRotated() | events.AppRecovered():
             return {"appId": event.app, "keyLast4": event.key_last4}
-        case UserInvited():
+        case events.UserInvited():
             return {"userId": event.user, "email": event.email}
-        case UserRevoked():
+        case events.UserRevoked():
             return {"userId": event.user}
-        case WebhookAdded():
+        case events.WebhookAdded():
             return {"webhookId": event.webhook, "url": event.url}
-        case WebhookChanged():
+        case events.WebhookChanged():
             return _webhook_changes(event)
-        case WebhookSecretReplaced():
+        case events.WebhookSecretReplaced():
             return {"webhookId": event.webhook}
-        case WebhookRemoved():
+        case events.WebhookRemoved():
             return {"webhookId": event.webhook}
         case _:
             assert_never(event)
 
 
-def _booked(event: Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost) -> JsonDocument:
+def _booked(
+    event: events.Captured
+    | events.Refunded
+    | events.DisputeOpened
+    | events.DisputeWon
+    | events.DisputeLost,
+) -> JsonDocument:
     return {
         "transactionId": event.transaction,
         "lineId": event.line,
@@ -191,7 +172,7 @@ def _booked(event: Captured | Refunded | DisputeOpened | DisputeWon | DisputeLos
     }
 
 
-def _webhook_changes(event: WebhookChanged) -> JsonDocument:
+def _webhook_changes(event: events.WebhookChanged) -> JsonDocument:
     edits: dict[str, object] = {"url": event.url, "types": event.types, "enabled": event.is_enabled}
     changed = {name: value for name, value in edits.items() if value is not None}
     return {"webhookId": event.webhook, **changed}

@@ -20,41 +20,14 @@ from tollgate.actors.ledger.book.transitions import (
     after_dispute,
     after_move,
 )
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import posted
-from tollgate.actors.ledger.law.events import (
-    AppAdded,
-    AppCreated,
-    AppRecovered,
-    AppRevoked,
-    Captured,
-    CardSaved,
-    DisputeLost,
-    DisputeOpened,
-    DisputeWon,
-    DuplicateSuspected,
-    Event,
-    FraudReported,
-    KeyRotated,
-    MerchantApproved,
-    MerchantChanged,
-    MerchantOpened,
-    MerchantReserved,
-    PaidOut,
-    RecoveryCodeReplaced,
-    Refunded,
-    TransactionCreated,
-    UserInvited,
-    UserRevoked,
-    Voided,
-    WebhookAdded,
-    WebhookChanged,
-    WebhookRemoved,
-    WebhookSecretReplaced,
-)
 from tollgate.actors.ledger.law.rows import Entry
 
 
-def evolve(head: Head, entities: Entities, event: Event, entry: Entry) -> tuple[Head, Changed]:
+def evolve(
+    head: Head, entities: Entities, event: events.Event, entry: Entry
+) -> tuple[Head, Changed]:
     """The head after the entry of an event, and the entities that it changed."""
     after = replace(
         head,
@@ -64,42 +37,42 @@ def evolve(head: Head, entities: Entities, event: Event, entry: Entry) -> tuple[
         last_id=event.id,
         merchant=merchant_after(head.merchant, event, entry.at_ms),
         accounts=posted(head.accounts, entry.postings),
-        books=head.books + isinstance(event, MerchantReserved),
+        books=head.books + isinstance(event, events.MerchantReserved),
     )
     return after, _entities_after(head, entities, event, entry.at_ms)
 
 
-def merchant_after(merchant: Merchant | None, event: Event, at_ms: int) -> Merchant | None:
+def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -> Merchant | None:
     """The merchant of a book after the event of an entry; None in the directory."""
-    if isinstance(event, MerchantOpened):
+    if isinstance(event, events.MerchantOpened):
         return _opened(event, at_ms)
     if merchant is None:
         return None
     match event:
-        case MerchantApproved():
+        case events.MerchantApproved():
             return replace(merchant, is_pending=UNSET)
-        case MerchantChanged():
+        case events.MerchantChanged():
             return replace(
                 merchant,
                 name=_or(event.name, merchant.name),
                 email=_or(event.email, merchant.email),
                 descriptor=_or(event.descriptor, merchant.descriptor),
             )
-        case AppAdded():
+        case events.AppAdded():
             app = Member(event.app, event.name, event.created_ms)
             return replace(merchant, apps=(*merchant.apps, app))
-        case AppRevoked():
+        case events.AppRevoked():
             apps = tuple(member for member in merchant.apps if member.app != event.app)
             return replace(merchant, apps=apps)
-        case UserInvited():
+        case events.UserInvited():
             user = User(event.user, event.email, at_ms)
             return replace(merchant, users=(*merchant.users, user))
-        case UserRevoked():
+        case events.UserRevoked():
             users = tuple(user for user in merchant.users if user.id != event.user)
             return replace(merchant, users=users)
-        case WebhookAdded():
+        case events.WebhookAdded():
             return replace(merchant, webhooks=(*merchant.webhooks, event.webhook))
-        case WebhookRemoved():
+        case events.WebhookRemoved():
             webhooks = tuple(hook for hook in merchant.webhooks if hook != event.webhook)
             return replace(merchant, webhooks=webhooks)
         case _:
@@ -110,7 +83,7 @@ def _or(changed: str | None, before: str) -> str:
     return before if changed is None else changed
 
 
-def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
+def _opened(event: events.MerchantOpened, at_ms: int) -> Merchant:
     return Merchant(
         public_key=event.public_key,
         name=event.name,
@@ -130,7 +103,7 @@ def _opened(event: MerchantOpened, at_ms: int) -> Merchant:
     )
 
 
-def _changed_webhook(before: Webhook, event: WebhookChanged) -> Webhook:
+def _changed_webhook(before: Webhook, event: events.WebhookChanged) -> Webhook:
     return replace(
         before,
         url=_or(event.url, before.url),
@@ -139,15 +112,15 @@ def _changed_webhook(before: Webhook, event: WebhookChanged) -> Webhook:
     )
 
 
-def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) -> Changed:
+def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: int) -> Changed:
     match event:
-        case Captured() | Refunded() | Voided():
+        case events.Captured() | events.Refunded() | events.Voided():
             return after_move(entities, event, at_ms)
-        case TransactionCreated():
+        case events.TransactionCreated():
             return after_authorisation(head, entities, event, at_ms)
-        case DisputeOpened() | DisputeWon() | DisputeLost():
+        case events.DisputeOpened() | events.DisputeWon() | events.DisputeLost():
             return after_dispute(head, entities, event, at_ms)
-        case CardSaved():
+        case events.CardSaved():
             card = SavedCard(
                 id=event.card,
                 book=head.book,
@@ -158,7 +131,7 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
                 notes=event.notes,
             )
             return {card.id: card}
-        case WebhookAdded():
+        case events.WebhookAdded():
             webhook = Webhook(
                 event.webhook,
                 head.book,
@@ -170,49 +143,51 @@ def _entities_after(head: Head, entities: Entities, event: Event, at_ms: int) ->
                 event.is_enabled is not False,
             )
             return {webhook.id: webhook}
-        case WebhookChanged():
+        case events.WebhookChanged():
             hook = entities[event.webhook]
             assert isinstance(hook, Webhook), "a webhook is changed that is there"
             return {hook.id: _changed_webhook(hook, event)}
-        case WebhookSecretReplaced():
+        case events.WebhookSecretReplaced():
             before = entities[event.webhook]
             assert isinstance(before, Webhook), "a secret is replaced at a webhook that is there"
             return {before.id: replace(before, secret=event.secret)}
-        case WebhookRemoved():
+        case events.WebhookRemoved():
             return {event.webhook: None}
-        case AppCreated():
+        case events.AppCreated():
             keys = (AppKey(event.key_digest, event.key_last4, at_ms),)
             app = App(event.app, head.book, event.name, at_ms, keys, event.recovery_digest)
             return {app.id: app}
-        case KeyRotated() | AppRecovered():
+        case events.KeyRotated() | events.AppRecovered():
             return _with_key(entities, event, at_ms)
-        case RecoveryCodeReplaced():
+        case events.RecoveryCodeReplaced():
             owner = entities[event.app]
             assert isinstance(owner, App), "a recovery code is an app's"
             return {owner.id: replace(owner, recovery=event.recovery_digest)}
         case (
-            MerchantReserved()
-            | MerchantOpened()
-            | MerchantApproved()
-            | MerchantChanged()
-            | AppAdded()
-            | AppRevoked()
-            | UserInvited()
-            | UserRevoked()
-            | DuplicateSuspected()
-            | FraudReported()
-            | PaidOut()
+            events.MerchantReserved()
+            | events.MerchantOpened()
+            | events.MerchantApproved()
+            | events.MerchantChanged()
+            | events.AppAdded()
+            | events.AppRevoked()
+            | events.UserInvited()
+            | events.UserRevoked()
+            | events.DuplicateSuspected()
+            | events.FraudReported()
+            | events.PaidOut()
         ):
             return {}
         case _:
             assert_never(event)
 
 
-def _with_key(entities: Entities, event: KeyRotated | AppRecovered, at_ms: int) -> Changed:
+def _with_key(
+    entities: Entities, event: events.KeyRotated | events.AppRecovered, at_ms: int
+) -> Changed:
     app = entities[event.app]
     assert isinstance(app, App), "a key is an app's"
     key = AppKey(event.key_digest, event.key_last4, at_ms)
-    if isinstance(event, KeyRotated):
+    if isinstance(event, events.KeyRotated):
         return {app.id: replace(app, keys=rotated(app.keys, key))}
     recovery = app.recovery if event.recovery_digest is UNSET else event.recovery_digest
     return {app.id: replace(app, keys=(key,), recovery=recovery)}

@@ -23,25 +23,8 @@ from tollgate.actors.ledger.book.invariants import check_invariants
 from tollgate.actors.ledger.book.projection import entity_rows_of, key_rows_of
 from tollgate.actors.ledger.book.replies import reply_to
 from tollgate.actors.ledger.book.transitions import Changed
+from tollgate.actors.ledger.law import commands
 from tollgate.actors.ledger.law.accounts import overflows, postings_of
-from tollgate.actors.ledger.law.commands import (
-    Authorise,
-    Capture,
-    ChangeWebhook,
-    Command,
-    DecideDispute,
-    Import,
-    OpenDispute,
-    Order,
-    RecoverApp,
-    Refund,
-    ReplaceRecoveryCode,
-    ReplaceWebhookSecret,
-    ReportFraud,
-    RotateKey,
-    SaveCard,
-    Void,
-)
 from tollgate.actors.ledger.law.events import Event
 from tollgate.actors.ledger.law.outcomes import Done, ErrorCode, Refusal, RefusalReason, constraint
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, KeyRow, OperationRow
@@ -63,34 +46,41 @@ class OrderEffect:
     at_ms: int
 
 
-def needs(command: Command, known: Entities) -> frozenset[EntityId]:
+def needs(command: commands.Command, known: Entities) -> frozenset[EntityId]:
     """Entities still to load before `execute`. Those that do not exist are known as None."""
     return frozenset(wanted for wanted in _wanted(command, known) if wanted not in known)
 
 
-def _wanted(command: Command, known: Entities) -> Sequence[EntityId]:
+def _wanted(command: commands.Command, known: Entities) -> Sequence[EntityId]:
     match command:
-        case Capture() | Refund() | Void() | SaveCard() | OpenDispute() | ReportFraud():
+        case (
+            commands.Capture()
+            | commands.Refund()
+            | commands.Void()
+            | commands.SaveCard()
+            | commands.OpenDispute()
+            | commands.ReportFraud()
+        ):
             return (command.transaction,)
-        case Authorise():
+        case commands.Authorise():
             return () if command.source is None else (command.source,)
-        case DecideDispute():
+        case commands.DecideDispute():
             dispute = known.get(command.dispute)
             if isinstance(dispute, Dispute):
                 return (command.dispute, dispute.transaction)
             return (command.dispute,)
-        case RotateKey() | RecoverApp() | ReplaceRecoveryCode():
+        case commands.RotateKey() | commands.RecoverApp() | commands.ReplaceRecoveryCode():
             return (command.app,)
-        case ReplaceWebhookSecret() | ChangeWebhook():
+        case commands.ReplaceWebhookSecret() | commands.ChangeWebhook():
             return (command.webhook,)
-        case Import():
+        case commands.Import():
             return (command.id, *_wanted(command.command, known))
         case _:
             return ()
 
 
 def execute(
-    head: Head | None, entities: Entities, order: Order, now_ms: int
+    head: Head | None, entities: Entities, order: commands.Order, now_ms: int
 ) -> OrderEffect | Refusal:
     """One order on its book; `head` is None when there is no such book yet. `entities` hold what
     the command needs, and may hold more."""
@@ -143,7 +133,7 @@ def _lost_race(refused: Refusal) -> Refusal:
     return replace(refused, kind=RefusalReason.LOST_RACE)
 
 
-def rows(order: Order, step: OrderEffect) -> Commit:
+def rows(order: commands.Order, step: OrderEffect) -> Commit:
     """A step's part of a commit. In a batch, a later row takes the place of an earlier one with
     the same kind, id and book, and so do heads of the same book."""
     operation = OperationRow(

@@ -35,31 +35,16 @@ from tollgate.actors.ledger.book.entities import (
 from tollgate.actors.ledger.book.event_documents import event_document, line_document
 from tollgate.actors.ledger.book.head import Head, Merchant
 from tollgate.actors.ledger.book.transitions import Changed
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import merchant_balance
-from tollgate.actors.ledger.law.events import (
-    AppAdded,
-    AppRevoked,
-    Captured,
-    DisputeLost,
-    DisputeOpened,
-    DisputeWon,
-    Event,
-    FraudReported,
-    MerchantApproved,
-    MerchantChanged,
-    MerchantOpened,
-    PaidOut,
-    Refunded,
-    UserInvited,
-    UserRevoked,
-    WebhookRemoved,
-)
 from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry, KeyRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
 
-def entity_rows_of(head: Head, changed: Changed, event: Event, entry: Entry) -> list[EntityRow]:
+def entity_rows_of(
+    head: Head, changed: Changed, event: events.Event, entry: Entry
+) -> list[EntityRow]:
     """The rows to write for an event; `head` and `changed` are after it."""
     rows = [_entity_row(entity) for entity in changed.values() if entity is not None]
     if head.merchant is not None:
@@ -111,33 +96,42 @@ def _row(
     )
 
 
-def _merchant_rows(head: Head, merchant: Merchant, event: Event, entry: Entry) -> list[EntityRow]:
+def _merchant_rows(
+    head: Head, merchant: Merchant, event: events.Event, entry: Entry
+) -> list[EntityRow]:
     book, is_test = head.book, merchant.is_test
     match event:
-        case Captured() | Refunded() | DisputeOpened() | DisputeWon() | DisputeLost() | PaidOut():
+        case (
+            events.Captured()
+            | events.Refunded()
+            | events.DisputeOpened()
+            | events.DisputeWon()
+            | events.DisputeLost()
+            | events.PaidOut()
+        ):
             line = text_of(line_document(book, is_test, event, entry.at_ms))
-            transaction = None if isinstance(event, PaidOut) else event.transaction
+            transaction = None if isinstance(event, events.PaidOut) else event.transaction
             return [
                 EntityRow("line", event.line, book, line, "", transaction, is_test),
                 _merchant_row(head, merchant),
             ]
-        case FraudReported():
+        case events.FraudReported():
             fraud = text_of(fraud_document(book, event, entry.at_ms))
             return [EntityRow("fraud", event.fraud, book, fraud, "", event.transaction, is_test)]
-        case MerchantOpened():
+        case events.MerchantOpened():
             return [_merchant_row(head, merchant), _membership_row(book, merchant, event.creator)]
-        case MerchantChanged() | MerchantApproved():
+        case events.MerchantChanged() | events.MerchantApproved():
             return [_merchant_row(head, merchant)]
-        case AppAdded():
+        case events.AppAdded():
             return [_membership_row(book, merchant, event.app)]
-        case AppRevoked():
+        case events.AppRevoked():
             return [EntityRow(MEMBERSHIP, event.app, book, "", is_deleted=True)]
-        case UserInvited():
+        case events.UserInvited():
             user = next(user for user in merchant.users if user.id == event.user)
             return [EntityRow("user", user.id, book, text_of(user_document(user)))]
-        case UserRevoked():
+        case events.UserRevoked():
             return [EntityRow("user", event.user, book, "", is_deleted=True)]
-        case WebhookRemoved():
+        case events.WebhookRemoved():
             return [EntityRow("webhook", event.webhook, book, "", is_deleted=True)]
         case _:
             return []

@@ -5,16 +5,8 @@ from msgspec.structs import replace
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.entities import Dispute, Entity, SavedCard
 from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import balance_of
-from tollgate.actors.ledger.law.events import (
-    Captured,
-    DisputeLost,
-    DisputeOpened,
-    DisputeWon,
-    Refunded,
-    TransactionCreated,
-    Voided,
-)
 from tollgate.actors.ledger.law.lots import Lot
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
 from tollgate.actors.ledger.law.values import EntityId
@@ -23,11 +15,13 @@ Changed = dict[EntityId, Entity | None]
 """Entities after an event; None: it is gone."""
 
 
-def after_move(entities: Entities, event: Captured | Refunded | Voided, at_ms: int) -> Changed:
+def after_move(
+    entities: Entities, event: events.Captured | events.Refunded | events.Voided, at_ms: int
+) -> Changed:
     """By its merchant."""
     before = _transaction(entities, event.transaction)
     match event:
-        case Captured():
+        case events.Captured():
             action = Action(
                 kind=ActionKind.CAPTURE,
                 at_ms=at_ms,
@@ -39,7 +33,7 @@ def after_move(entities: Entities, event: Captured | Refunded | Voided, at_ms: i
             )
             rate = None if event.exchange is None else event.exchange.rate
             after = before.with_capture(action, Lot(event.sum.amount, event.sum.worth, rate))
-        case Refunded():
+        case events.Refunded():
             action = Action(
                 kind=ActionKind.REFUND,
                 at_ms=at_ms,
@@ -49,14 +43,14 @@ def after_move(entities: Entities, event: Captured | Refunded | Voided, at_ms: i
                 line=event.line,
             )
             after = before.with_refund(action, event.takings)
-        case Voided():
+        case events.Voided():
             action = Action(ActionKind.VOID, at_ms, event.amount, 0, before.descriptor)
             after = before.with_void(action)
     return {after.id: after}
 
 
 def after_authorisation(
-    head: Head, entities: Entities, event: TransactionCreated, at_ms: int
+    head: Head, entities: Entities, event: events.TransactionCreated, at_ms: int
 ) -> Changed:
     """Of itself, or from a source, which counts the attempts that fail."""
     changed: Changed = {}
@@ -87,7 +81,10 @@ def after_authorisation(
 
 
 def after_dispute(
-    head: Head, entities: Entities, event: DisputeOpened | DisputeWon | DisputeLost, at_ms: int
+    head: Head,
+    entities: Entities,
+    event: events.DisputeOpened | events.DisputeWon | events.DisputeLost,
+    at_ms: int,
 ) -> Changed:
     """By its cardholder: with the dispute, which keeps what goes back when it is won."""
     transaction = _transaction(entities, event.transaction)
@@ -100,7 +97,7 @@ def after_dispute(
         line=event.line,
         dispute=event.dispute,
     )
-    if isinstance(event, DisputeOpened):
+    if isinstance(event, events.DisputeOpened):
         dispute = Dispute(
             id=event.dispute,
             book=head.book,
@@ -117,7 +114,7 @@ def after_dispute(
     else:
         found = entities[event.dispute]
         assert isinstance(found, Dispute), "a dispute was opened before it is decided"
-        dispute = replace(found, is_won=isinstance(event, DisputeWon))
+        dispute = replace(found, is_won=isinstance(event, events.DisputeWon))
         if dispute.is_won:
             after = transaction.with_dispute_won(action, dispute.takings)
         else:
@@ -126,9 +123,9 @@ def after_dispute(
 
 
 _DISPUTE_ACTIONS = {
-    DisputeOpened: ActionKind.DISPUTE,
-    DisputeWon: ActionKind.DISPUTE_WON,
-    DisputeLost: ActionKind.DISPUTE_LOST,
+    events.DisputeOpened: ActionKind.DISPUTE,
+    events.DisputeWon: ActionKind.DISPUTE_WON,
+    events.DisputeLost: ActionKind.DISPUTE_LOST,
 }
 
 

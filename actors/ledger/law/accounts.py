@@ -16,17 +16,7 @@ of T and paid in F.
 
 from collections.abc import Mapping
 
-from tollgate.actors.ledger.law.events import (
-    Booked,
-    Captured,
-    DisputeLost,
-    DisputeOpened,
-    DisputeWon,
-    Event,
-    PaidOut,
-    Refunded,
-    SettledAmount,
-)
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.rows import Posting
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
 
@@ -37,18 +27,18 @@ FEES = "fees"
 PAID_OUT = "paid_out"
 
 
-def postings_of(event: Event) -> tuple[Posting, ...]:
+def postings_of(event: events.Event) -> tuple[Posting, ...]:
     """The legs of an event's entry, in the order of the table; none for most events."""
     match event:
-        case Captured():
+        case events.Captured():
             return _settled(event.sum, 1, event.fee.total)
-        case Refunded():
+        case events.Refunded():
             return _settled(event.sum, -1, 0)
-        case DisputeOpened():
+        case events.DisputeOpened():
             return _settled(event.sum, -1, event.fee.total)
-        case DisputeWon():
+        case events.DisputeWon():
             return _settled(event.sum, 1, 0)
-        case PaidOut():
+        case events.PaidOut():
             return (
                 Posting(MERCHANT, event.currency, -event.amount),
                 Posting(PAID_OUT, event.currency, event.amount),
@@ -57,24 +47,24 @@ def postings_of(event: Event) -> tuple[Posting, ...]:
             return ()
 
 
-def balance_of(event: Booked) -> int:
+def balance_of(event: events.Booked) -> int:
     """The effect of an event on the merchant's balance: the balance of its line."""
     match event:
-        case Captured():
+        case events.Captured():
             return event.sum.worth - event.fee.total
-        case Refunded():
+        case events.Refunded():
             return -event.sum.worth
-        case DisputeOpened():
+        case events.DisputeOpened():
             return -event.sum.worth - event.fee.total
-        case DisputeWon():
+        case events.DisputeWon():
             return event.sum.worth
-        case DisputeLost():
+        case events.DisputeLost():
             return 0
-        case PaidOut():
+        case events.PaidOut():
             return -event.amount
 
 
-def _settled(sum_: SettledAmount, sign: int, fee: int) -> tuple[Posting, ...]:
+def _settled(sum_: events.SettledAmount, sign: int, fee: int) -> tuple[Posting, ...]:
     amount, worth = sign * sum_.amount, sign * sum_.worth
     legs = [Posting(CLEARING, sum_.currency, -amount)]
     if sum_.currency != sum_.funding or amount != worth:

@@ -26,12 +26,7 @@ from tollgate.actors.ledger.law.values import BookId
 from tollgate.actors.ledger.proof.table_comparison import Tables
 from tollgate.actors.ledger.proof.table_rebuild import Replayed
 from tollgate.actors.ledger.storage.connections.connection import transaction
-from tollgate.actors.ledger.storage.connections.statements import (
-    among,
-    listed,
-    query,
-    upsert,
-)
+from tollgate.actors.ledger.storage.connections.statements import among, listed, query, upsert
 from tollgate.actors.ledger.storage.tables import operations
 
 # Shown in another unit until the tables' version 0005.

@@ -13,16 +13,7 @@ from urllib.parse import quote, unquote_plus, urlsplit
 
 from tollgate.serve.catalog_auth.document.document import Scheme
 from tollgate.serve.catalog_auth.document.urls import query_of, scheme_of
-from tollgate.serve.catalog_auth.resolve.steps import (
-    CredentialRule,
-    Derivation,
-    Derive,
-    HttpStep,
-    Need,
-    Produced,
-    StepRequest,
-    placeholder,
-)
+from tollgate.serve.catalog_auth.resolve import steps
 
 ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
@@ -62,15 +53,15 @@ class Credential:
         """The token as a text for that step; None when this is no token."""
         if self.way in (CredentialCarrier.BASIC, CredentialCarrier.DIGEST):
             return None
-        return self.value or placeholder(step, self.input)
+        return self.value or steps.placeholder(step, self.input)
 
     @property
-    def needs(self) -> Mapping[str, Need]:
+    def needs(self) -> Mapping[str, steps.Need]:
         if self.value is not None:
             return {}
         if self.way in (CredentialCarrier.BASIC, CredentialCarrier.DIGEST):
-            return {name: Need(self.of, name) for name in ("username", "password")}
-        return {self.input: Need(self.of, self.input)}
+            return {name: steps.Need(self.of, name) for name in ("username", "password")}
+        return {self.input: steps.Need(self.of, self.input)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,40 +116,40 @@ def bearer(
 
 def sent(
     step: str,
-    request: StepRequest,
+    request: steps.StepRequest,
     credential: Credential | None,
-    produces: tuple[Produced, ...] = (),
+    produces: tuple[steps.Produced, ...] = (),
     warnings: tuple[str, ...] = (),
-) -> HttpStep:
+) -> steps.HttpStep:
     """The step that makes this request, with the credential on it."""
     hosts = hosts_of(request.url)
     if credential is None:
-        rule = CredentialRule((), hosts)
-        return HttpStep(
+        rule = steps.CredentialRule((), hosts)
+        return steps.HttpStep(
             id=step, request=request, produces=produces, credentials=rule, warnings=warnings
         )
     put_on, derives = _put(request, credential, step)
-    return HttpStep(
+    return steps.HttpStep(
         id=step,
         request=put_on,
         produces=produces,
         needs=credential.needs,
         derives=derives,
-        credentials=CredentialRule((credential.of,), hosts),
+        credentials=steps.CredentialRule((credential.of,), hosts),
         challenge="Digest" if credential.way is CredentialCarrier.DIGEST else None,
         warnings=warnings + _warnings(request, credential),
     )
 
 
 def _put(
-    request: StepRequest, credential: Credential, step: str
-) -> tuple[StepRequest, Mapping[str, Derivation]]:
+    request: steps.StepRequest, credential: Credential, step: str
+) -> tuple[steps.StepRequest, Mapping[str, steps.Derivation]]:
     if credential.way is CredentialCarrier.DIGEST:
         return request, {}
     if credential.way is CredentialCarrier.BASIC:
-        pair = f"{placeholder(step, 'username')}:{placeholder(step, 'password')}"
-        header = {"Authorization": f"Basic {placeholder(step, 'basic')}"}
-        made = {"basic": Derivation(Derive.BASIC, pair)}
+        pair = f"{steps.placeholder(step, 'username')}:{steps.placeholder(step, 'password')}"
+        header = {"Authorization": f"Basic {steps.placeholder(step, 'basic')}"}
+        made = {"basic": steps.Derivation(steps.Derive.BASIC, pair)}
         return replace(request, headers={**request.headers, **header}), made
     value = credential.token(step)
     assert value is not None, "all others are one value"
@@ -172,7 +163,7 @@ def _put(
     return replace(request, headers={**request.headers, name: text}), {}
 
 
-def _warnings(request: StepRequest, credential: Credential) -> tuple[str, ...]:
+def _warnings(request: steps.StepRequest, credential: Credential) -> tuple[str, ...]:
     warnings = []
     if credential.way is CredentialCarrier.QUERY:
         warnings.append("the key is part of the URL: proxies and servers log it")

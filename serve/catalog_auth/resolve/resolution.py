@@ -9,12 +9,7 @@ can do with that come first. Schemes of the ancestors count where the document h
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tollgate.serve.catalog_auth.document.document import (
-    REFS,
-    Document,
-    HolderKind,
-    Scheme,
-)
+from tollgate.serve.catalog_auth.document.document import REFS, Document, HolderKind, Scheme
 from tollgate.serve.catalog_auth.document.paths import Path, pointer
 from tollgate.serve.catalog_auth.objects.storage_schemes import SCHEMES_MAX
 from tollgate.serve.catalog_auth.resolve.alternatives import (

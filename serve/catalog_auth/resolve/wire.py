@@ -4,27 +4,12 @@ from collections.abc import Mapping
 
 from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.objects.urls import ObjectLocation
+from tollgate.serve.catalog_auth.resolve import steps
 from tollgate.serve.catalog_auth.resolve.recipes.recipe import recipes
-from tollgate.serve.catalog_auth.resolve.steps import (
-    Alternative,
-    BrowserStep,
-    CredentialRule,
-    Derivation,
-    DescribedStep,
-    EnvironmentStep,
-    HttpStep,
-    Need,
-    ObjectStep,
-    OidcStep,
-    Produced,
-    RecipeStep,
-    Resolution,
-    StepRequest,
-)
 from tollgate.serve.catalog_auth.resolve.target import NoTarget
 
 
-def resolution_json(resolution: Resolution, has_recipes: bool = False) -> Json:
+def resolution_json(resolution: steps.Resolution, has_recipes: bool = False) -> Json:
     """The answer of `/resolve`; `has_recipes`: with what a person can copy, per alternative."""
     return {
         "target": {"pointer": resolution.pointer, "href": resolution.href},
@@ -59,7 +44,7 @@ def location_json(location: ObjectLocation) -> Json:
     }
 
 
-def _alternative(one: Alternative, href: str | None, has_recipes: bool) -> Json:
+def _alternative(one: steps.Alternative, href: str | None, has_recipes: bool) -> Json:
     members: Json = {
         "ref": one.ref,
         "type": one.type,
@@ -74,11 +59,11 @@ def _alternative(one: Alternative, href: str | None, has_recipes: bool) -> Json:
     return members
 
 
-def _step(step: RecipeStep) -> Json:
+def _step(step: steps.RecipeStep) -> Json:
     match step:
-        case HttpStep():
+        case steps.HttpStep():
             return _http(step)
-        case BrowserStep():
+        case steps.BrowserStep():
             return {
                 "id": step.id,
                 "kind": "browser",
@@ -88,7 +73,7 @@ def _step(step: RecipeStep) -> Json:
                 **_inputs(step.needs, step.derives),
                 **_present(warnings=list(step.warnings)),
             }
-        case OidcStep():
+        case steps.OidcStep():
             return {
                 "id": step.id,
                 "kind": "oidc",
@@ -98,7 +83,7 @@ def _step(step: RecipeStep) -> Json:
                 "steps": [_step(inner) for inner in step.steps],
                 **_present(warnings=list(step.warnings)),
             }
-        case EnvironmentStep():
+        case steps.EnvironmentStep():
             return {
                 "id": step.id,
                 "kind": "environment",
@@ -107,7 +92,7 @@ def _step(step: RecipeStep) -> Json:
                 **_inputs(step.needs, {}),
                 **_present(warnings=list(step.warnings)),
             }
-        case ObjectStep():
+        case steps.ObjectStep():
             return {
                 "id": step.id,
                 "kind": "object",
@@ -115,11 +100,11 @@ def _step(step: RecipeStep) -> Json:
                 "requesterPays": step.is_requester_pays,
                 **_present(warnings=list(step.warnings)),
             }
-        case DescribedStep():
+        case steps.DescribedStep():
             return {"id": step.id, "kind": "described", "text": step.text}
 
 
-def _http(step: HttpStep) -> Json:
+def _http(step: steps.HttpStep) -> Json:
     produced = [_produced(one) for one in step.produces]
     members: Json = {"id": step.id, "kind": "http", "request": _request(step.request)}
     if produced:
@@ -132,7 +117,7 @@ def _http(step: HttpStep) -> Json:
     return members | _present(warnings=list(step.warnings))
 
 
-def _request(request: StepRequest) -> Json:
+def _request(request: steps.StepRequest) -> Json:
     members: Json = {
         "method": request.method,
         "url": request.url,
@@ -145,14 +130,14 @@ def _request(request: StepRequest) -> Json:
     return members
 
 
-def _produced(produced: Produced) -> Json:
+def _produced(produced: steps.Produced) -> Json:
     members: Json = {"pointer": produced.pointer, "as": produced.name}
     if produced.is_assumed is not None:
         members["responseFieldAssumed"] = produced.is_assumed
     return members | _present(otherwise=list(produced.otherwise))
 
 
-def _rule(rule: CredentialRule) -> Json:
+def _rule(rule: steps.CredentialRule) -> Json:
     return {
         "of": list(rule.of),
         "hosts": list(rule.hosts),
@@ -161,7 +146,7 @@ def _rule(rule: CredentialRule) -> Json:
     }
 
 
-def _inputs(needs: Mapping[str, Need], derives: Mapping[str, Derivation]) -> Json:
+def _inputs(needs: Mapping[str, steps.Need], derives: Mapping[str, steps.Derivation]) -> Json:
     made = {
         name: {"how": derivation.how.value, **_present(of=derivation.of)}
         for name, derivation in derives.items()

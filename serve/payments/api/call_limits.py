@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec.msgpack import Decoder, Encoder
 
@@ -35,6 +35,10 @@ from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import WireReply
 
 DOMAIN = "tollgate.payments"
+# (payments are counted by their address alone before their bodies are read)
+LimitedCall = Literal[
+    "apps", "recoveries", "live_merchants", "payments", "invitations", "webhook_tests"
+]
 _POLICY = Policy(failure_mode=FailureMode.ALLOW, plan_memo_entries_max=16_384)
 
 # The engine remembers plans by the bytes of their questions.
@@ -73,54 +77,19 @@ def per_merchant(merchant: str, *, is_test: bool, is_write: bool) -> Entries:
     return (("merchant", merchant), *_mode_and_kind(is_test=is_test, is_write=is_write))
 
 
-def per_address(address: str) -> Entries:
-    """The descriptor of creating an app."""
-    return (("call", "apps"), ("address", network_of(address)))
-
-
-def recoveries_per_address(address: str) -> Entries:
-    """The descriptor of recovering an app; new apps and recoveries do not stop each other."""
-    return (("call", "recoveries"), ("address", network_of(address)))
-
-
-def live_merchants_per_app(app: str) -> Entries:
-    """The descriptor of opening merchants that the operator has to look at."""
-    return (("call", "live_merchants"), ("app", app))
-
-
-def live_merchants_per_address(address: str) -> Entries:
-    """The descriptor of the same, by where it comes from."""
-    return (("call", "live_merchants"), ("address", network_of(address)))
-
-
-def per_public_key(key: str, address: str) -> Entries:
-    """The descriptor of a payment by a public key."""
-    return (("call", "payments"), ("key", key), ("address", network_of(address)))
-
-
-def payments_per_address(address: str) -> Entries:
-    """The descriptor of payments by whatever key, counted before their bodies are read."""
-    return (("call", "payments"), ("address", network_of(address)))
-
-
-def invitations_per_merchant(merchant: str) -> Entries:
-    """The descriptor of a merchant's invitations by mail."""
-    return (("call", "invitations"), ("merchant", merchant))
-
-
-def invitations_per_address(address: str) -> Entries:
-    """The descriptor of invitations that come from an address."""
-    return (("call", "invitations"), ("address", network_of(address)))
-
-
-def webhook_tests_per_merchant(merchant: str) -> Entries:
-    """The descriptor of test events that are sent for a merchant."""
-    return (("call", "webhook_tests"), ("merchant", merchant))
-
-
-def webhook_tests_per_address(address: str) -> Entries:
-    """The descriptor of test events that are asked for from an address."""
-    return (("call", "webhook_tests"), ("address", network_of(address)))
+def per_call(
+    call: LimitedCall,
+    *,
+    key: str | None = None,
+    app: str | None = None,
+    merchant: str | None = None,
+    address: str | None = None,
+) -> Entries:
+    """The descriptor of a call that has limits of its own, by what it counts against. `key`: a
+    merchant's public one."""
+    network = None if address is None else network_of(address)
+    counted = (("key", key), ("app", app), ("merchant", merchant), ("address", network))
+    return (("call", call), *((name, value) for name, value in counted if value is not None))
 
 
 def load_limits(file: Path) -> RuleSet:

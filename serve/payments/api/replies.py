@@ -18,15 +18,7 @@ from msgspec.json import Encoder
 from starlette.types import Send
 
 from tollgate.actors.ledger.law.outcomes import Done, DoneKind
-from tollgate.serve.payments.api.rejections import (
-    AttemptFailed,
-    BadRequest,
-    Rejection,
-    TooMany,
-    Unauthorised,
-    Unavailable,
-    WrongMethod,
-)
+from tollgate.serve.payments.api import rejections
 
 JSON = b"application/json"
 Header = tuple[bytes, bytes]
@@ -87,13 +79,13 @@ def under(name: str, document: str) -> bytes:
     return f'{{"{name}":{document}}}'.encode()
 
 
-def rejected(rejection: Rejection, *, accepts_json: bool, request_id: str) -> Reply:
+def rejected(rejection: rejections.Rejection, *, accepts_json: bool, request_id: str) -> Reply:
     """The reply of a rejection."""
     headers = _headers_of(rejection)
-    if isinstance(rejection, BadRequest):
+    if isinstance(rejection, rejections.BadRequest):
         fields = [{"field": each.field, "message": each.message} for each in rejection.errors]
         return Reply(400, encode_json(fields), headers=headers)
-    if isinstance(rejection, AttemptFailed):
+    if isinstance(rejection, rejections.AttemptFailed):
         return Reply(400, encode_json(_attempt(rejection)), headers=headers)
     return error_reply(
         rejection.status,
@@ -151,7 +143,7 @@ async def send_reply(send: Send, reply: Reply | Stream, request_id: str) -> None
     await send({"type": "http.response.body", "body": reply.body})
 
 
-def _attempt(failed: AttemptFailed) -> dict[str, Any]:
+def _attempt(failed: rejections.AttemptFailed) -> dict[str, Any]:
     return {
         "code": failed.number,
         "message": failed.message,
@@ -161,12 +153,12 @@ def _attempt(failed: AttemptFailed) -> dict[str, Any]:
     }
 
 
-def _headers_of(rejection: Rejection) -> tuple[Header, ...]:
+def _headers_of(rejection: rejections.Rejection) -> tuple[Header, ...]:
     match rejection:
-        case TooMany() | Unavailable():
+        case rejections.TooMany() | rejections.Unavailable():
             return ((b"retry-after", b"%d" % rejection.retry_after_s),)
-        case Unauthorised():
+        case rejections.Unauthorised():
             return ((b"www-authenticate", b'Basic realm="Tollgate", charset="UTF-8"'),)
-        case WrongMethod():
+        case rejections.WrongMethod():
             return ((b"allow", ", ".join(rejection.allowed).encode()),)
     return ()

@@ -26,11 +26,7 @@ from msgspec import UNSET, UnsetType
 
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, Rate, RateTable
 from tollgate.serve.payments.reference.currencies import Currencies
-from tollgate.serve.payments.reference.data_file import (
-    DataFileError,
-    DataNode,
-    read_data_file,
-)
+from tollgate.serve.payments.reference.data_file import DataFileError, DataNode, read_data_file
 
 LOG = logging.getLogger("tollgate.payments")
 # What is shown of their age.

@@ -17,49 +17,40 @@ live never meet here: a book is one or the other, and so is everything in it.
 """
 
 from tollgate.actors.ledger.book.head import Merchant
-from tollgate.actors.ledger.law.commands import (
-    ApproveMerchant,
-    Authorise,
-    Command,
-    CreateApp,
-    DecideDispute,
-    OpenDispute,
-    OpenMerchant,
-    PayOut,
-    RecoverApp,
-    ReplaceRecoveryCode,
-    ReportFraud,
-    ReserveMerchant,
-    RotateKey,
-)
+from tollgate.actors.ledger.law import commands
 from tollgate.actors.ledger.law.outcomes import Refusal, forbidden
 from tollgate.actors.ledger.law.values import NOBODY, OPERATOR, EntityId
 
 
-def refuse_access(merchant: Merchant | None, command: Command, app: EntityId) -> Refusal | None:
+def refuse_access(
+    merchant: Merchant | None, command: commands.Command, app: EntityId
+) -> Refusal | None:
     """None when `app` may give the command to the book of `merchant` (None: to the directory, or
     to a book that is not open)."""
     if app == OPERATOR:
         return None
     match command:
-        case CreateApp() | RecoverApp():
+        case commands.CreateApp() | commands.RecoverApp():
             return None
-        case ApproveMerchant():
+        case commands.ApproveMerchant():
             return forbidden("only the operator approves a merchant")
-        case RotateKey():
+        case commands.RotateKey():
             return None if app == command.app else forbidden("an app rotates its own key only")
-        case ReplaceRecoveryCode():
+        case commands.ReplaceRecoveryCode():
             return None if app == command.app else forbidden("the recovery code is another app's")
-        case ReserveMerchant():
+        case commands.ReserveMerchant():
             return None if app != NOBODY else forbidden("opening a merchant takes an app's key")
-        case OpenMerchant():
+        case commands.OpenMerchant():
             is_creator = app == command.creator != NOBODY
             return None if is_creator else forbidden("a merchant is opened by its creator")
-        case Authorise(source=None) if app == NOBODY:
+        case commands.Authorise(source=None) if app == NOBODY:
             return None
     if merchant is None or not merchant.has_app(app):
         return forbidden("the app has no access to this merchant")
-    if isinstance(command, OpenDispute | DecideDispute | ReportFraud | PayOut):
+    if isinstance(
+        command,
+        commands.OpenDispute | commands.DecideDispute | commands.ReportFraud | commands.PayOut,
+    ):
         return (
             None
             if merchant.is_test

@@ -34,54 +34,33 @@ from tollgate.actors.ledger.book.decisions.transactions import (
     decide_void,
 )
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.law.commands import (
-    AddApp,
-    AddWebhook,
-    ApproveMerchant,
-    Authorise,
-    Capture,
-    ChangeMerchant,
-    ChangeWebhook,
-    DecideDispute,
-    DirectoryCommand,
-    Import,
-    InviteUser,
-    MerchantCommand,
-    OpenDispute,
-    OpenMerchant,
-    Order,
-    PayOut,
-    Refund,
-    RemoveWebhook,
-    ReplaceWebhookSecret,
-    ReportFraud,
-    RevokeApp,
-    RevokeUser,
-    SaveCard,
-    Void,
-)
+from tollgate.actors.ledger.law import commands
 from tollgate.actors.ledger.law.outcomes import absent, forbidden
 
 
-def decide(head: Head, entities: Entities, order: Order, at_ms: int, now_ms: int) -> BookDecision:
+def decide(
+    head: Head, entities: Entities, order: commands.Order, at_ms: int, now_ms: int
+) -> BookDecision:
     """The events of an order, or why there are none. `at_ms`: the time its entry would have, which
     is not before the book's; `now_ms`: the time that it is."""
     command = order.command
-    if isinstance(command, Import):
+    if isinstance(command, commands.Import):
         if refused := refuse_import(head, entities, command, order.origin.app, at_ms):
             return refused
         inner = replace(order, command=command.command)
         return with_given_id(decide(head, entities, inner, at_ms, now_ms), command.id)
-    is_for_directory = isinstance(command, DirectoryCommand)
+    is_for_directory = isinstance(command, commands.DirectoryCommand)
     if is_for_directory != head.is_directory:
         return forbidden(f"{type(command).__name__} is not for the book {head.book}")
-    if head.merchant is None and not (is_for_directory or isinstance(command, OpenMerchant)):
+    if head.merchant is None and not (
+        is_for_directory or isinstance(command, commands.OpenMerchant)
+    ):
         return absent(f"there is no merchant {head.book}")
     if refused := refuse_access(head.merchant, command, order.origin.app):
         return refused
-    if isinstance(command, DirectoryCommand):
+    if isinstance(command, commands.DirectoryCommand):
         return decide_in_directory(head, entities, command, order, at_ms)
-    if isinstance(command, OpenMerchant):
+    if isinstance(command, commands.OpenMerchant):
         return decide_merchant_opening(head, command, order, at_ms)
     assert head.merchant is not None
     case = Case(
@@ -96,45 +75,45 @@ def decide(head: Head, entities: Entities, order: Order, at_ms: int, now_ms: int
     return refuse_unapproved(case.merchant, command) or _decide_in_book(case, command)
 
 
-def _decide_in_book(case: Case, command: MerchantCommand) -> BookDecision:
+def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecision:
     match command:
-        case Capture():
+        case commands.Capture():
             return decide_capture(case, command)
-        case Authorise():
+        case commands.Authorise():
             return decide_authorisation(case, command)
-        case Refund():
+        case commands.Refund():
             return decide_refund(case, command)
-        case Void():
+        case commands.Void():
             return decide_void(case, command)
-        case SaveCard():
+        case commands.SaveCard():
             return decide_saved_card(case, command)
-        case PayOut():
+        case commands.PayOut():
             return decide_payout(case, command)
-        case OpenDispute():
+        case commands.OpenDispute():
             return decide_dispute_opening(case, command)
-        case DecideDispute():
+        case commands.DecideDispute():
             return decide_dispute_end(case, command)
-        case ReportFraud():
+        case commands.ReportFraud():
             return decide_fraud_report(case, command)
-        case ApproveMerchant():
+        case commands.ApproveMerchant():
             return decide_approval(case, command)
-        case ChangeMerchant():
+        case commands.ChangeMerchant():
             return decide_merchant_change(case, command)
-        case AddApp():
+        case commands.AddApp():
             return decide_app_addition(case, command)
-        case RevokeApp():
+        case commands.RevokeApp():
             return decide_app_revocation(case, command)
-        case InviteUser():
+        case commands.InviteUser():
             return decide_invitation(case, command)
-        case RevokeUser():
+        case commands.RevokeUser():
             return decide_user_revocation(case, command)
-        case AddWebhook():
+        case commands.AddWebhook():
             return decide_webhook_addition(case, command)
-        case ChangeWebhook():
+        case commands.ChangeWebhook():
             return decide_webhook_change(case, command)
-        case ReplaceWebhookSecret():
+        case commands.ReplaceWebhookSecret():
             return decide_webhook_secret(case, command)
-        case RemoveWebhook():
+        case commands.RemoveWebhook():
             return decide_webhook_removal(case, command)
         case _:
             assert_never(command)

@@ -10,16 +10,8 @@ from msgspec.structs import replace
 
 from tollgate.actors.ledger.book.case import BookDecision, Entities
 from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.commands import Import
-from tollgate.actors.ledger.law.events import (
-    AppCreated,
-    Captured,
-    CardSaved,
-    Event,
-    PaidOut,
-    Refunded,
-    TransactionCreated,
-)
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.outcomes import Refusal, constraint, forbidden
 from tollgate.actors.ledger.law.values import OPERATOR, EntityId
@@ -50,15 +42,15 @@ def with_given_id(decision: BookDecision, given: EntityId) -> BookDecision:
     return (_renamed(event, given), *others)
 
 
-def _renamed(event: Event, given: EntityId) -> Event:
+def _renamed(event: events.Event, given: EntityId) -> events.Event:
     match event:
-        case AppCreated():
+        case events.AppCreated():
             return replace(event, app=given)
-        case TransactionCreated():
+        case events.TransactionCreated():
             return replace(event, transaction=given)
-        case Captured() | Refunded() | PaidOut():
+        case events.Captured() | events.Refunded() | events.PaidOut():
             return replace(event, line=given)
-        case CardSaved():
+        case events.CardSaved():
             return replace(event, card=given)
         case _:
             raise AssertionError(f"{event} is not what an import's command leads to")

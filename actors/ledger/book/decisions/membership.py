@@ -7,31 +7,7 @@ from msgspec import UNSET
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
-from tollgate.actors.ledger.law.commands import (
-    AddApp,
-    AddWebhook,
-    ChangeMerchant,
-    ChangeWebhook,
-    InviteUser,
-    OpenMerchant,
-    Order,
-    RemoveWebhook,
-    ReplaceWebhookSecret,
-    RevokeApp,
-    RevokeUser,
-)
-from tollgate.actors.ledger.law.events import (
-    AppAdded,
-    AppRevoked,
-    MerchantChanged,
-    MerchantOpened,
-    UserInvited,
-    UserRevoked,
-    WebhookAdded,
-    WebhookChanged,
-    WebhookRemoved,
-    WebhookSecretReplaced,
-)
+from tollgate.actors.ledger.law import commands, events
 from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_ids
 from tollgate.actors.ledger.law.outcomes import absent, constraint
 
@@ -39,7 +15,7 @@ APPROVED = "was approved with the merchant, and only the operator changes it now
 
 
 def decide_merchant_opening(
-    head: Head, command: OpenMerchant, order: Order, at_ms: int
+    head: Head, command: commands.OpenMerchant, order: commands.Order, at_ms: int
 ) -> BookDecision:
     """The first entry of a book; its creator is the first with access."""
     if not is_merchant_id(head.book):
@@ -50,7 +26,7 @@ def decide_merchant_opening(
         return constraint("a merchant is opened for an app: name its id", "creator")
     (own,) = next_ids(head.last_id, at_ms, order.operation, 1)
     return (
-        MerchantOpened(
+        events.MerchantOpened(
             id=own,
             public_key=command.public_key,
             name=command.name,
@@ -72,7 +48,7 @@ def decide_merchant_opening(
     )
 
 
-def decide_merchant_change(case: Case, command: ChangeMerchant) -> BookDecision:
+def decide_merchant_change(case: Case, command: commands.ChangeMerchant) -> BookDecision:
     """What customers see of a live merchant, and where letters go, stays what was approved."""
     merchant = case.merchant
     name = _changed(merchant.name, command.name)
@@ -84,14 +60,14 @@ def decide_merchant_change(case: Case, command: ChangeMerchant) -> BookDecision:
         wanted = {"name": name, "email": email, "descriptor": descriptor}
         return constraint(APPROVED, next(each for each in wanted if wanted[each] is not None))
     (own,) = case.ids(1)
-    return (MerchantChanged(own, name, email, descriptor),)
+    return (events.MerchantChanged(own, name, email, descriptor),)
 
 
 def _changed(before: str, wanted: str | None) -> str | None:
     return None if wanted == before else wanted
 
 
-def decide_app_addition(case: Case, command: AddApp) -> BookDecision:
+def decide_app_addition(case: Case, command: commands.AddApp) -> BookDecision:
     if case.merchant.has_app(command.app):
         return ()
     if not is_id(command.app):
@@ -99,44 +75,44 @@ def decide_app_addition(case: Case, command: AddApp) -> BookDecision:
     if len(case.merchant.apps) >= APPS_MAX:
         return constraint(f"a merchant has at most {APPS_MAX} apps: revoke one first", "appId")
     (own,) = case.ids(1)
-    return (AppAdded(own, command.app, command.name, command.created_ms),)
+    return (events.AppAdded(own, command.app, command.name, command.created_ms),)
 
 
-def decide_app_revocation(case: Case, command: RevokeApp) -> BookDecision:
+def decide_app_revocation(case: Case, command: commands.RevokeApp) -> BookDecision:
     """An app may revoke itself, and the last one too."""
     if not case.merchant.has_app(command.app):
         return absent(f"the app {command.app} has no access to this merchant")
     (own,) = case.ids(1)
-    return (AppRevoked(own, command.app),)
+    return (events.AppRevoked(own, command.app),)
 
 
-def decide_invitation(case: Case, command: InviteUser) -> BookDecision:
+def decide_invitation(case: Case, command: commands.InviteUser) -> BookDecision:
     email = command.email.casefold()
     if any(user.email.casefold() == email for user in case.merchant.users):
         return ()
     if len(case.merchant.users) >= USERS_MAX:
         return constraint(f"a merchant has at most {USERS_MAX} users: revoke one first", "email")
     user, own = case.ids(2)
-    return (UserInvited(own, user, command.email),)
+    return (events.UserInvited(own, user, command.email),)
 
 
-def decide_user_revocation(case: Case, command: RevokeUser) -> BookDecision:
+def decide_user_revocation(case: Case, command: commands.RevokeUser) -> BookDecision:
     if all(user.id != command.user for user in case.merchant.users):
         return absent(f"this merchant has no user {command.user}")
     (own,) = case.ids(1)
-    return (UserRevoked(own, command.user),)
+    return (events.UserRevoked(own, command.user),)
 
 
-def decide_webhook_addition(case: Case, command: AddWebhook) -> BookDecision:
+def decide_webhook_addition(case: Case, command: commands.AddWebhook) -> BookDecision:
     if len(case.merchant.webhooks) >= WEBHOOKS_MAX:
         return constraint(f"a merchant has at most {WEBHOOKS_MAX} webhooks: remove one first")
     webhook, own = case.ids(2)
     types = command.types or UNSET
     is_enabled = UNSET if command.is_enabled else False
-    return (WebhookAdded(own, webhook, command.url, command.secret, types, is_enabled),)
+    return (events.WebhookAdded(own, webhook, command.url, command.secret, types, is_enabled),)
 
 
-def decide_webhook_change(case: Case, command: ChangeWebhook) -> BookDecision:
+def decide_webhook_change(case: Case, command: commands.ChangeWebhook) -> BookDecision:
     webhook = case.webhook(command.webhook)
     if webhook is None:
         return absent(f"this merchant has no webhook {command.webhook}")
@@ -146,21 +122,21 @@ def decide_webhook_change(case: Case, command: ChangeWebhook) -> BookDecision:
     if url is None and types is None and is_enabled is None:
         return ()
     (own,) = case.ids(1)
-    return (WebhookChanged(own, webhook.id, url, types, is_enabled),)
+    return (events.WebhookChanged(own, webhook.id, url, types, is_enabled),)
 
 
-def decide_webhook_secret(case: Case, command: ReplaceWebhookSecret) -> BookDecision:
+def decide_webhook_secret(case: Case, command: commands.ReplaceWebhookSecret) -> BookDecision:
     webhook = case.webhook(command.webhook)
     if webhook is None:
         return absent(f"this merchant has no webhook {command.webhook}")
     if webhook.secret != command.replaces:
         return constraint("another secret has taken its place meanwhile: read the list again")
     (own,) = case.ids(1)
-    return (WebhookSecretReplaced(own, webhook.id, command.secret),)
+    return (events.WebhookSecretReplaced(own, webhook.id, command.secret),)
 
 
-def decide_webhook_removal(case: Case, command: RemoveWebhook) -> BookDecision:
+def decide_webhook_removal(case: Case, command: commands.RemoveWebhook) -> BookDecision:
     if command.webhook not in case.merchant.webhooks:
         return absent(f"this merchant has no webhook {command.webhook}")
     (own,) = case.ids(1)
-    return (WebhookRemoved(own, command.webhook),)
+    return (events.WebhookRemoved(own, command.webhook),)

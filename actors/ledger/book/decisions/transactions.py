@@ -6,18 +6,8 @@ sources of recurring transactions (T12) and the suspicion of a capture sent twic
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.entities import SavedCard
-from tollgate.actors.ledger.law import accounts, lots
+from tollgate.actors.ledger.law import accounts, events, lots
 from tollgate.actors.ledger.law.commands import Authorise, Capture, PayOut, Refund, SaveCard, Void
-from tollgate.actors.ledger.law.events import (
-    Captured,
-    CardSaved,
-    DuplicateSuspected,
-    PaidOut,
-    Refunded,
-    SettledAmount,
-    TransactionCreated,
-    Voided,
-)
 from tollgate.actors.ledger.law.exponents import restated, same_currency, stamped_exponent
 from tollgate.actors.ledger.law.money import Exchange, Fee, convert, is_rate_of, rate_fee
 from tollgate.actors.ledger.law.outcomes import (
@@ -46,7 +36,7 @@ def decide_authorisation(case: Case, command: Authorise) -> BookDecision:
         failures = source.failures + 1 if command.error else 0
     transaction, own = case.ids(2)
     return (
-        TransactionCreated(
+        events.TransactionCreated(
             id=own,
             transaction=transaction,
             currency=command.currency,
@@ -107,11 +97,11 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
     if isinstance(flat, Refusal):
         return flat
     line, own, later = case.ids(3)
-    captured = Captured(
+    captured = events.Captured(
         id=own,
         transaction=transaction.id,
         line=line,
-        sum=SettledAmount(transaction.currency, command.amount, funding, worth),
+        sum=events.SettledAmount(transaction.currency, command.amount, funding, worth),
         fee=Fee(flat[0], rate_fee(worth, pricing)),
         descriptor=command.descriptor or transaction.descriptor,
         exchange=how,
@@ -120,7 +110,7 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
     earlier = None if case.has_key else _equal_capture(transaction, command.amount, case.at_ms)
     if earlier is None or earlier.line is None:
         return (captured,)
-    suspicion = DuplicateSuspected(
+    suspicion = events.DuplicateSuspected(
         id=later,
         transaction=transaction.id,
         line=line,
@@ -151,11 +141,11 @@ def decide_refund(case: Case, command: Refund) -> BookDecision:
     takings = lots.take_from_lots(transaction.lots, command.amount)
     line, own = case.ids(2)
     return (
-        Refunded(
+        events.Refunded(
             id=own,
             transaction=transaction.id,
             line=line,
-            sum=SettledAmount(
+            sum=events.SettledAmount(
                 transaction.currency,
                 command.amount,
                 case.merchant.currency,
@@ -175,7 +165,7 @@ def decide_void(case: Case, command: Void) -> BookDecision:
     if refused := transaction.refuse_void(command.amount):
         return refused
     (own,) = case.ids(1)
-    return (Voided(own, transaction.id, transaction.currency, command.amount),)
+    return (events.Voided(own, transaction.id, transaction.currency, command.amount),)
 
 
 def decide_saved_card(case: Case, command: SaveCard) -> BookDecision:
@@ -189,7 +179,7 @@ def decide_saved_card(case: Case, command: SaveCard) -> BookDecision:
             "transactionId",
         )
     card, own = case.ids(2)
-    return (CardSaved(own, card, transaction.id, transaction.card, command.notes),)
+    return (events.CardSaved(own, card, transaction.id, transaction.card, command.notes),)
 
 
 def decide_payout(case: Case, command: PayOut) -> BookDecision:
@@ -199,7 +189,7 @@ def decide_payout(case: Case, command: PayOut) -> BookDecision:
     if refused := bad_amount(command.amount, there, "are on the balance"):
         return refused
     line, own = case.ids(2)
-    return (PaidOut(own, line, funding, command.amount, command.description),)
+    return (events.PaidOut(own, line, funding, command.amount, command.description),)
 
 
 def in_funding(

@@ -22,12 +22,7 @@ from tollgate.serve.catalog_auth.api.problems import (
 from tollgate.serve.catalog_auth.api.queries import OptionsQuery
 from tollgate.serve.catalog_auth.api.schemas import CrawlRequest, component
 from tollgate.serve.catalog_auth.api.streaming import Streamed, takes_gzip
-from tollgate.serve.catalog_auth.crawl.crawler import (
-    Crawl,
-    CrawlBounds,
-    CrawlSetup,
-    refusal_text,
-)
+from tollgate.serve.catalog_auth.crawl.crawler import Crawl, CrawlBounds, CrawlSetup, refusal_text
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
 from tollgate.serve.catalog_auth.verdict.report import Options
 from tollgate.serve.net.guarded_client import GuardedClient, target_refusal

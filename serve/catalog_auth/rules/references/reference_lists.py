@@ -1,10 +1,6 @@
 """R: lists of references that say a name twice, or nothing: R05, R06."""
 
-from tollgate.serve.catalog_auth.document.document import (
-    REFS,
-    Document,
-    References,
-)
+from tollgate.serve.catalog_auth.document.document import REFS, Document, References
 from tollgate.serve.catalog_auth.document.paths import Path
 from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item, scene

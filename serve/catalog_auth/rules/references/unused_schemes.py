@@ -1,11 +1,6 @@
 """R: schemes that nothing references: R04."""
 
-from tollgate.serve.catalog_auth.document.document import (
-    SCHEMES,
-    Document,
-    Kind,
-    inputs_of,
-)
+from tollgate.serve.catalog_auth.document.document import SCHEMES, Document, Kind, inputs_of
 from tollgate.serve.catalog_auth.document.shown_values import shown
 from tollgate.serve.catalog_auth.rules.examples.documents import KEY, LOGIN, item, scene
 from tollgate.serve.catalog_auth.rules.findings import Severity

@@ -8,45 +8,8 @@ from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from tollgate.serve.payments.api.bodies import wire_types
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody
-from tollgate.serve.payments.api.bodies.wire_types import (
-    Amount,
-    ApprovalVersion,
-    CardSchemeWord,
-    CardStatusWord,
-    CompanyNumber,
-    Country,
-    CurrencyCode,
-    CustomText,
-    Descriptor,
-    DisputeReasonCode,
-    Email,
-    EventIds,
-    EventTypes,
-    Exponent,
-    FingerprintWord,
-    Flag,
-    FraudReason,
-    FundingCurrency,
-    GivenAmount,
-    GivenCard,
-    GivenCurrency,
-    GivenKey,
-    Iban,
-    Id,
-    ImportFile,
-    KnownCurrency,
-    Name,
-    OptionalId,
-    RecoveryCode,
-    SecurityCodeWord,
-    TdsFingerprintWord,
-    TdsStatusWord,
-    Text,
-    WebhookUrl,
-    Website,
-    WholeAmount,
-)
 from tollgate.serve.payments.network.simulated_behaviour import (
     CardScheme,
     CardStatus,
@@ -62,29 +25,29 @@ CHANGEABLE = ("name", "email", "descriptor")
 
 
 class AppCreate(RequestBody):
-    name: Name = ""
+    name: wire_types.Name = ""
 
 
 class AppRecover(RequestBody):
-    recoveryCode: RecoveryCode
+    recoveryCode: wire_types.RecoveryCode
 
 
 class CompanyCreate(RequestBody):
-    country: Country
-    number: CompanyNumber = ""
+    country: wire_types.Country
+    number: wire_types.CompanyNumber = ""
 
 
 class BankCreate(RequestBody):
-    iban: Iban = ""
+    iban: wire_types.Iban = ""
 
 
 class MerchantCreate(RequestBody):
-    name: Name = ""
-    currency: FundingCurrency
-    test: Flag = False
-    email: Email
-    website: Website
-    descriptor: Descriptor
+    name: wire_types.Name = ""
+    currency: wire_types.FundingCurrency
+    test: wire_types.Flag = False
+    email: wire_types.Email
+    website: wire_types.Website
+    descriptor: wire_types.Descriptor
     company: CompanyCreate
     bank: BankCreate = BankCreate()
 
@@ -95,107 +58,107 @@ class MerchantChange(RequestBody):
     keeps_empty: ClassVar[frozenset[str]] = frozenset({"name"})
     unknown: ClassVar[str] = f"cannot be changed; these can: {', '.join(CHANGEABLE)}"
 
-    name: Name | None = None
-    email: Email | None = None
-    descriptor: Descriptor | None = None
+    name: wire_types.Name | None = None
+    email: wire_types.Email | None = None
+    descriptor: wire_types.Descriptor | None = None
 
 
 class MerchantApprove(RequestBody):
     """`version`: of what was read in the list of waiting merchants."""
 
-    version: ApprovalVersion
+    version: wire_types.ApprovalVersion
 
 
 class UserInvite(RequestBody):
-    email: Email
+    email: wire_types.Email
 
 
 class AppAdd(RequestBody):
-    appId: Id
+    appId: wire_types.Id
 
 
 class TransactionCreate(RequestBody):
     """From an earlier transaction (`transactionId`, also called `authorizationId`) or from a saved
     card (`cardId`): one of the two. `false` and the empty text mean absent."""
 
-    transactionId: OptionalId = None
-    authorizationId: OptionalId = None
-    cardId: OptionalId = None
-    currency: KnownCurrency
-    amount: Amount
-    descriptor: Descriptor = ""
-    custom: CustomText = ""
+    transactionId: wire_types.OptionalId = None
+    authorizationId: wire_types.OptionalId = None
+    cardId: wire_types.OptionalId = None
+    currency: wire_types.KnownCurrency
+    amount: wire_types.Amount
+    descriptor: wire_types.Descriptor = ""
+    custom: wire_types.CustomText = ""
 
 
 class CaptureCreate(RequestBody):
     """`currency`: when given, the transaction's."""
 
-    amount: Amount
-    currency: CurrencyCode | None = None
-    descriptor: Descriptor = ""
+    amount: wire_types.Amount
+    currency: wire_types.CurrencyCode | None = None
+    descriptor: wire_types.Descriptor = ""
 
 
 class RefundCreate(RequestBody):
     """`currency`: as of a capture."""
 
-    amount: Amount
-    currency: CurrencyCode | None = None
-    descriptor: Descriptor = ""
+    amount: wire_types.Amount
+    currency: wire_types.CurrencyCode | None = None
+    descriptor: wire_types.Descriptor = ""
 
 
 class VoidCreate(RequestBody):
     """`currency`: as of a capture. The `descriptor` means nothing here: clients that have one
     request for all three send it."""
 
-    amount: Amount
-    currency: CurrencyCode | None = None
-    descriptor: Descriptor = ""
+    amount: wire_types.Amount
+    currency: wire_types.CurrencyCode | None = None
+    descriptor: wire_types.Descriptor = ""
 
 
 class CardCreate(RequestBody):
-    transactionId: Id
-    notes: Text = ""
+    transactionId: wire_types.Id
+    notes: wire_types.Text = ""
 
 
 class WebhookCreate(RequestBody):
     """`types`: of the events that it gets; without any, all. While it is not `enabled`, events
     wait."""
 
-    url: WebhookUrl
-    types: EventTypes | None = None
-    enabled: Flag = True
+    url: wire_types.WebhookUrl
+    types: wire_types.EventTypes | None = None
+    enabled: wire_types.Flag = True
 
 
 class WebhookChange(RequestBody):
     """What is not named stays. An empty list of `types` means all."""
 
-    url: WebhookUrl | None = None
-    types: EventTypes | None = None
-    enabled: Flag | None = None
+    url: wire_types.WebhookUrl | None = None
+    types: wire_types.EventTypes | None = None
+    enabled: wire_types.Flag | None = None
 
 
 class RetryCreate(RequestBody):
-    events: EventIds | None = None
+    events: wire_types.EventIds | None = None
 
 
 class ReplayCreate(RequestBody):
-    events: EventIds | None = None
+    events: wire_types.EventIds | None = None
 
 
 class SandboxMoney(RequestBody):
     """`value` times ten to the minus `exponent`, in major units."""
 
-    currency: CurrencyCode
-    exponent: Exponent
-    value: WholeAmount
+    currency: wire_types.CurrencyCode
+    exponent: wire_types.Exponent
+    value: wire_types.WholeAmount
 
 
 class SandboxCard(RequestBody):
     """`limit`: what the card allows at once; `balance`: what is on its account."""
 
-    scheme: CardSchemeWord = CardScheme.SUPPORTED
-    code: SecurityCodeWord = SecurityCode.VALID
-    status: CardStatusWord = CardStatus.VALID
+    scheme: wire_types.CardSchemeWord = CardScheme.SUPPORTED
+    code: wire_types.SecurityCodeWord = SecurityCode.VALID
+    status: wire_types.CardStatusWord = CardStatus.VALID
     limit: SandboxMoney | None = None
     balance: SandboxMoney | None = None
 
@@ -203,9 +166,9 @@ class SandboxCard(RequestBody):
 class SandboxTds(RequestBody):
     """3-D Secure. `challenge`: the bank asks the holder to confirm."""
 
-    fingerprint: TdsFingerprintWord = TdsFingerprint.SUCCESS
-    challenge: Flag = False
-    status: TdsStatusWord = TdsStatus.AUTHENTICATED
+    fingerprint: wire_types.TdsFingerprintWord = TdsFingerprint.SUCCESS
+    challenge: wire_types.Flag = False
+    status: wire_types.TdsStatusWord = TdsStatus.AUTHENTICATED
 
 
 class SandboxTest(RequestBody):
@@ -213,7 +176,7 @@ class SandboxTest(RequestBody):
     `tds` no 3-D Secure takes place. `true` is as good as `{}`."""
 
     card: SandboxCard | None = None
-    fingerprint: FingerprintWord = Fingerprint.SUCCESS
+    fingerprint: wire_types.FingerprintWord = Fingerprint.SUCCESS
     tds: SandboxTds | None = None
 
     @model_validator(mode="before")
@@ -231,36 +194,36 @@ class SandboxTest(RequestBody):
 class SandboxPayment(RequestBody):
     judged_later: ClassVar[tuple[str, ...]] = ("key", "currency", "amount", "card")
 
-    key: GivenKey
-    currency: GivenCurrency
-    amount: GivenAmount
-    card: GivenCard
-    custom: CustomText = ""
+    key: wire_types.GivenKey
+    currency: wire_types.GivenCurrency
+    amount: wire_types.GivenAmount
+    card: wire_types.GivenCard
+    custom: wire_types.CustomText = ""
     test: SandboxTest | None = None
 
 
 class DisputeReasonCreate(RequestBody):
-    code: DisputeReasonCode = 0
-    title: Text = ""
+    code: wire_types.DisputeReasonCode = 0
+    title: wire_types.Text = ""
 
 
 class SandboxDispute(RequestBody):
-    transactionId: Id
-    amount: Amount
+    transactionId: wire_types.Id
+    amount: wire_types.Amount
     reason: DisputeReasonCreate = DisputeReasonCreate()
 
 
 class SandboxFraud(RequestBody):
-    transactionId: Id
-    reason: FraudReason | None = None
+    transactionId: wire_types.Id
+    reason: wire_types.FraudReason | None = None
 
 
 class PayoutCreate(RequestBody):
-    merchantId: Id
-    amount: Amount
-    description: Text = ""
+    merchantId: wire_types.Id
+    amount: wire_types.Amount
+    description: wire_types.Text = ""
 
 
 class ImportCreate(RequestBody):
-    file: ImportFile
-    name: Name = ""
+    file: wire_types.ImportFile
+    name: wire_types.Name = ""

@@ -11,7 +11,7 @@ from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.values import DIRECTORY
 from tollgate.serve.payments.api.bodies.requests import AppCreate
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_address
+from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbidden
@@ -28,7 +28,7 @@ MERCHANT_FILTERS = frozenset({"test"})
 async def create_app(context: ApiContext, call: Call) -> Reply:
     """Without credentials nothing but the idempotency key tells a repetition from a stranger who
     uses the same one, so it must be one that nobody guesses."""
-    await context.limits.admit(per_address(call.address))
+    await context.limits.admit(per_call("apps", address=call.address))
     body = await call.body()
     wanted = context.read(body, AppCreate)
     given = unguessable_key(call, "without credentials it is all that tells you from others")

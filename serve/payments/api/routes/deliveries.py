@@ -14,10 +14,7 @@ from tollgate.actors.ledger.delivery.store import (
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.payments.api.bodies.requests import ReplayCreate, RetryCreate
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import (
-    webhook_tests_per_address,
-    webhook_tests_per_merchant,
-)
+from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.orders import RETRY_AFTER_S
 from tollgate.serve.payments.api.paging import read_list_query
@@ -56,7 +53,8 @@ async def send_test(context: ApiContext, call: Call) -> Reply:
     the event is made up here, and is tried once."""
     webhook = await webhook_of(context, call)
     await context.limits.admit(
-        webhook_tests_per_merchant(webhook.book), webhook_tests_per_address(call.address)
+        per_call("webhook_tests", merchant=webhook.book),
+        per_call("webhook_tests", address=call.address),
     )
     at_ms = context.now_ms
     event = EntityId(f"{at_ms // 1000:08x}{context.secrets.operation()[:16]}")

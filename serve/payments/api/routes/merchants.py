@@ -6,15 +6,7 @@ from msgspec import Struct
 from msgspec.json import decode
 
 from tollgate.actors.ledger.book.entities import App, entity_of_row
-from tollgate.actors.ledger.law.commands import (
-    AddApp,
-    ChangeMerchant,
-    InviteUser,
-    OpenMerchant,
-    ReserveMerchant,
-    RevokeApp,
-    RevokeUser,
-)
+from tollgate.actors.ledger.law import commands
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
 from tollgate.serve.payments.api.bodies.constraints import flag
@@ -26,12 +18,7 @@ from tollgate.serve.payments.api.bodies.requests import (
     UserInvite,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import (
-    invitations_per_address,
-    invitations_per_merchant,
-    live_merchants_per_address,
-    live_merchants_per_app,
-)
+from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext, entity_of, list_of
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply
@@ -57,13 +44,16 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
     wanted = context.read(body, MerchantCreate)
     if not is_test and not context.trade.approves_live:
         await context.limits.admit(
-            live_merchants_per_app(creator.id), live_merchants_per_address(call.address)
+            per_call("live_merchants", app=creator.id),
+            per_call("live_merchants", address=call.address),
         )
     command = replace(
         opening(wanted, context.reference, creator, context.secrets.public_key()),
         needs_approval=not context.trade.approves_live,
     )
-    reserved = await context.execute(call, DIRECTORY, ReserveMerchant(), body, is_test=is_test)
+    reserved = await context.execute(
+        call, DIRECTORY, commands.ReserveMerchant(), body, is_test=is_test
+    )
     book = BookId(_merchant_in(reserved.body))
     return done_reply(await context.execute(call, book, command, body, is_test=is_test))
 
@@ -82,9 +72,9 @@ def _merchant_in(reserved: bytes) -> str:
 
 def opening(
     wanted: MerchantCreate, reference: ReferenceData, creator: App, key: str
-) -> OpenMerchant:
+) -> commands.OpenMerchant:
     """The command that opens a merchant's book. `key`: its public key."""
-    return OpenMerchant(
+    return commands.OpenMerchant(
         public_key=key,
         name=wanted.name,
         currency=wanted.currency,
@@ -114,8 +104,8 @@ async def change_merchant(context: ApiContext, call: Call) -> Reply:
     return done_reply(await context.execute(call, merchant.id, command, body))
 
 
-def merchant_change(wanted: MerchantChange) -> ChangeMerchant:
-    return ChangeMerchant(wanted.name, wanted.email, wanted.descriptor)
+def merchant_change(wanted: MerchantChange) -> commands.ChangeMerchant:
+    return commands.ChangeMerchant(wanted.name, wanted.email, wanted.descriptor)
 
 
 async def invite_user(context: ApiContext, call: Call) -> Reply:
@@ -124,9 +114,10 @@ async def invite_user(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
     email = context.read(body, UserInvite).email
     await context.limits.admit(
-        invitations_per_merchant(merchant.id), invitations_per_address(call.address)
+        per_call("invitations", merchant=merchant.id),
+        per_call("invitations", address=call.address),
     )
-    done = await context.execute(call, merchant.id, InviteUser(email), body)
+    done = await context.execute(call, merchant.id, commands.InviteUser(email), body)
     is_member = decode(done.body, type=dict[str, bool])["isMember"]
     if not is_member and not done.is_replay and await context.is_approved(merchant):
         by = await _name(context, "app", call.caller.app)
@@ -143,7 +134,7 @@ async def _name(context: ApiContext, kind: str, entity: str) -> str:
 async def delete_user(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
     user = _existing(call.ids[1], "user")
-    return done_reply(await context.execute(call, merchant.id, RevokeUser(user)))
+    return done_reply(await context.execute(call, merchant.id, commands.RevokeUser(user)))
 
 
 async def add_merchant_app(context: ApiContext, call: Call) -> Reply:
@@ -154,7 +145,7 @@ async def add_merchant_app(context: ApiContext, call: Call) -> Reply:
         app = await _app(context, wanted)
     except NotFound:
         raise BadRequest(FieldError("appId", f"there is no app {wanted}")) from None
-    command = AddApp(app.id, app.name, app.created_ms)
+    command = commands.AddApp(app.id, app.name, app.created_ms)
     return done_reply(await context.execute(call, merchant.id, command, body))
 
 
@@ -164,7 +155,7 @@ async def delete_merchant_app(context: ApiContext, call: Call) -> Reply:
         call, call.ids[0], is_for_the_book=bool(call.idempotency_key)
     )
     app = _existing(call.ids[1], "app")
-    done = await context.execute(call, merchant.id, RevokeApp(app))
+    done = await context.execute(call, merchant.id, commands.RevokeApp(app))
     context.authentication.forget()
     return done_reply(done)
 

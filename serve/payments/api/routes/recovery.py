@@ -17,7 +17,7 @@ from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, EntityId
 from tollgate.serve.payments.api.bodies.requests import AppRecover
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import recoveries_per_address
+from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.rejections import NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply, encode_json
@@ -33,7 +33,7 @@ from tollgate.serve.payments.secrets.key_issue import KeyPurpose, issue_keys
 
 async def recover_app(context: ApiContext, call: Call) -> Reply:
     """Without credentials; the code stays what it is, so that a lost reply locks nobody out."""
-    await context.limits.admit(recoveries_per_address(call.address))
+    await context.limits.admit(per_call("recoveries", address=call.address))
     app = _app(call)
     body = await call.body()
     presented = context.digests.stored(context.read(body, AppRecover).recoveryCode).digest
@@ -65,7 +65,7 @@ async def reissue_app_key(context: ApiContext, call: Call) -> Reply:
 async def replace_recovery_code(context: ApiContext, call: Call) -> Reply:
     """The code before opens nothing from then on."""
     app = await own_app(context, call)
-    await context.limits.admit(recoveries_per_address(call.address))
+    await context.limits.admit(per_call("recoveries", address=call.address))
     body = await call.body()
     presented = context.digests.stored(context.read(body, AppRecover).recoveryCode).digest
     # Who stole a key may know the code before: the reply is not for them.

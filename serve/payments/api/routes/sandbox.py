@@ -29,7 +29,7 @@ from tollgate.serve.payments.api.bodies.requests import (
     SandboxTest,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import payments_per_address, per_public_key
+from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
 from tollgate.serve.payments.api.orders import attempt_failed
@@ -54,7 +54,7 @@ CHANGES = frozenset({403, 404, 409})
 
 async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
     """A customer's payment, by the merchant's public key."""
-    await context.limits.admit(payments_per_address(call.address))
+    await context.limits.admit(per_call("payments", address=call.address))
     body = await call.body()
     merchant = await _merchant(context, call, body.fields.get("key"))
     shown = _without_number(body)
@@ -78,7 +78,7 @@ async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
 async def _merchant(context: ApiContext, call: Call, key: object) -> CachedMerchant:
     if not isinstance(key, str) or not 0 < len(key) <= PUBLIC_KEY_LENGTH_MAX:
         raise attempt_failed(context.reference.errors, INVALID_KEY)
-    await context.limits.admit(per_public_key(key, call.address))
+    await context.limits.admit(per_call("payments", key=key, address=call.address))
     merchant = await context.entities.merchant_by_public_key(key)
     if merchant is None:
         raise attempt_failed(context.reference.errors, INVALID_KEY)
