@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from tollgate.serve.api_page import files as api_page
 from tollgate.serve.payments.api.asgi import Dispatcher, internal_error
-from tollgate.serve.payments.api.document.openapi import document
 from tollgate.serve.payments.api.health import BooksHealth
+from tollgate.serve.payments.api.openapi.document import document
 from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
 from tollgate.serve.payments.api.replies import Reply, accepts_json, encode_json, rejected
 

@@ -32,7 +32,7 @@ from tests.support.payments.api import (
 )
 from tollgate.actors.ledger.storage.migration import upgrade
 from tollgate.serve.payments.api.asgi import OPERATOR_ROUTES, ROUTES
-from tollgate.serve.payments.api.document.openapi import document
+from tollgate.serve.payments.api.openapi.document import document
 
 # A call each; 6 in a thorough run. The edges of values come before them.
 EXAMPLES_MAX = settings.default.max_examples // 16

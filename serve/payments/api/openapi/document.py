@@ -18,8 +18,8 @@ from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.readers import FORM
 from tollgate.serve.payments.api.bodies.wire_types import ID_PATTERN
 from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
-from tollgate.serve.payments.api.document import reply_schemas, report_schemas
-from tollgate.serve.payments.api.document.reply_schemas import SUFFIX, ReplyBody
+from tollgate.serve.payments.api.openapi import reply_schemas, report_schemas
+from tollgate.serve.payments.api.openapi.reply_schemas import SUFFIX, ReplyBody
 from tollgate.serve.payments.api.paging import LIMIT_MAX
 from tollgate.serve.payments.api.rejections import (
     Forbidden,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tollgate.serve.payments.api.bodies.wire_types import VERSION_PATTERN, Amount, CurrencyCode, Id
-from tollgate.serve.payments.api.document.reply_schemas import (
+from tollgate.serve.payments.api.openapi.reply_schemas import (
     MerchantSchema,
     Moment,
     NonNegative,
