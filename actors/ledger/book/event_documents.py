@@ -130,12 +130,9 @@ def _data_of(event: events.Event) -> JsonDocument:
         case events.MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}
-        case (
-            events.AppCreated()
-            | events.RecoveryCodeReplaced()
-            | events.AppAdded()
-            | events.AppRevoked()
-        ):
+        case events.AppCreated() | events.AppAdded() | events.AppRevoked():
+            return {"appId": event.app}
+        case events.RecoveryCodeReplaced():
             return {"appId": event.app}
         case events.KeyRotated() | events.AppRecovered():
             return {"appId": event.app, "keyLast4": event.key_last4}
@@ -147,9 +144,7 @@ def _data_of(event: events.Event) -> JsonDocument:
             return {"webhookId": event.webhook, "url": event.url}
         case events.WebhookChanged():
             return _webhook_changes(event)
-        case events.WebhookSecretReplaced():
-            return {"webhookId": event.webhook}
-        case events.WebhookRemoved():
+        case events.WebhookSecretReplaced() | events.WebhookRemoved():
             return {"webhookId": event.webhook}
         case _:
             assert_never(event)
