@@ -1,6 +1,8 @@
 """The tables as revisions make them: the ones that the code was written for, on both storages."""
 
 import asyncio
+import json
+import shutil
 import stat
 from importlib import import_module
 from pathlib import Path
@@ -9,18 +11,23 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, Update, create_engine, func, inspect, update
+from sqlalchemy import Connection, Update, create_engine, func, insert, inspect, select, update
 
+from tests.support.ledger.books import NOW_MS
 from tests.support.ledger.storage import Book, Run, Storage, runner
-from tests.support.ledger.stored_story import story, write
+from tests.support.ledger.stored_story import story, webhooks_of_before, write
+from tollgate.actors.ledger.proof.verification import verify_all
 from tollgate.actors.ledger.storage import migration as migrating
 from tollgate.actors.ledger.storage import migrations
 from tollgate.actors.ledger.storage.connections import location as addresses
 from tollgate.actors.ledger.storage.connections.location import check_cluster, storage_url
 from tollgate.actors.ledger.storage.deliveries import tables as delivery_tables
+from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
+from tollgate.actors.ledger.storage.deliveries.tables import cursors
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.tables import entities
+from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 METADATA = delivery_tables.metadata
 
@@ -132,6 +139,77 @@ def test_rates_become_fractions_where_merchants_were_before(
         document = entities.c.document
         has_it = (entities.c.kind == "merchant", document.contains(old))
         return update(entities).where(*has_it).values(document=func.replace(document, old, new))
+
+    run(scenario)
+
+
+def test_webhooks_of_before_they_could_be_disabled_are_enabled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of the revision before, with a receiver that had failed: all of it is as the books
+    would write it now, and what waits goes out at once."""
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    before = tmp_path / "migrations"
+    shutil.copytree(
+        migrating.MIGRATIONS, before, ignore=shutil.ignore_patterns("0006*", "0007*", "__pycache__")
+    )
+
+    async def write_before() -> None:
+        await upgrade(url)
+        store = SqlJournalStore(database := await open_database(url))
+        await store.take_over("shard-0", "an incarnation")
+        await write(store, webhooks_of_before())
+        async with database.writer.begin() as connection:
+            document = entities.c.document
+            stripped = func.replace(document, ',"enabled":true', "")
+            of_webhooks = update(entities).where(entities.c.kind == "webhook")
+            assert (await connection.execute(of_webhooks.values(document=stripped))).rowcount == 1
+            webhook = (await connection.execute(select(entities.c.id).where(of_kind))).scalar_one()
+            failed = {"cursor": "", "failures": 9, "failing_since_ms": 1, "next_attempt_ms": 2**50}
+            leased = {"lease": "", "leased_until_ms": 0}
+            await connection.execute(insert(cursors).values(webhook=webhook, **failed, **leased))
+        await store.close()
+        await database.close()
+
+    async def read_now() -> None:
+        await upgrade(url)
+        database = await open_database(url)
+        async with database.reading() as connection:
+            documents = await connection.fetch(
+                "SELECT document FROM entities WHERE kind = 'webhook'"
+            )
+        assert [json.loads(document)["enabled"] for (document,) in documents] == [True]
+        assert (await verify_all(database, lambda *_: None, NOW_MS)).findings == ()
+        (batch,) = await SqlDeliveryStore(database).claim(NOW_MS, 1_000, 10, 10)
+        assert (batch.url, batch.secret) == ("https://example.com/hook", "sealed again")
+        await database.close()
+
+    of_kind = entities.c.kind == "webhook"
+    with monkeypatch.context() as patched:
+        patched.setattr(migrating, "MIGRATIONS", before)
+        assert migrating.newest_revision() == "0005"
+        asyncio.run(write_before())
+    asyncio.run(read_now())
+
+
+def test_webhooks_are_enabled_on_both_storages(run: Run) -> None:
+    revision = import_module(f"{migrations.__name__}.versions.0006_retries")
+
+    def enable(connection: Connection) -> None:
+        with Operations.context(MigrationContext.configure(connection)):
+            revision.enable_webhooks()
+
+    async def scenario(storage: Storage) -> None:
+        await write(await storage.store(), webhooks_of_before())
+        expected = await storage.tables()
+        database = await storage.database()
+        async with database.writer.begin() as connection:
+            stripped = func.replace(entities.c.document, ',"enabled":true', "")
+            await connection.execute(update(entities).values(document=stripped))
+        assert await storage.tables() != expected
+        async with database.writer.begin() as connection:
+            await connection.run_sync(enable)
+        assert await storage.tables() == expected
 
     run(scenario)
 

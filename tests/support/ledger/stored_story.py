@@ -11,7 +11,14 @@ from tests.support.ledger import books as memory_books
 from tests.support.ledger.books import EUR, FREE, Books, open_shop
 from tests.support.ledger.story import tell
 from tollgate.actors.ledger.book.machine import OrderEffect, execute, rows
-from tollgate.actors.ledger.law.commands import Capture, Command, Import
+from tollgate.actors.ledger.law.commands import (
+    AddWebhook,
+    Capture,
+    Command,
+    Import,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
+)
 from tollgate.actors.ledger.law.rows import Commit
 from tollgate.actors.ledger.law.values import OPERATOR, Currency, EntityId, Pricing
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
@@ -55,6 +62,19 @@ def line_written_twice(payments: int) -> tuple[Commit, ...]:
         step = execute(shop.books.head(shop.book), known, order, shop.books.now_ms)
         assert isinstance(step, OrderEffect)
         shop.books.commit(rows(order, step))
+    return tuple(commits)
+
+
+@lru_cache
+def webhooks_of_before() -> tuple[Commit, ...]:
+    """A merchant with a webhook whose secret was replaced, as there were before webhooks could be
+    disabled; another one was removed."""
+    with _recorded() as commits:
+        shop = open_shop()
+        (webhook,) = shop.do(AddWebhook("https://example.com/hook", "sealed")).entities
+        shop.do(ReplaceWebhookSecret(webhook, "sealed again", replaces="sealed"))
+        (removed,) = shop.do(AddWebhook("https://example.com/other", "sealed")).entities
+        shop.do(RemoveWebhook(removed))
     return tuple(commits)
 
 
