@@ -40,6 +40,7 @@ from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.health import BooksHealth, StorageWatch
 from tollgate.serve.payments.api.orders import DEADLINE_S, CommandGateway
+from tollgate.serve.payments.api.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
@@ -120,6 +121,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
             approves_live=settings.payments.approves_live,
             rates_age_max_ms=settings.payments.rates_age_max_ms,
         ),
+        waiting=WaitingMerchants(store, clock),
         clock=clock,
     )
     trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)

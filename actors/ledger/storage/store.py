@@ -110,6 +110,10 @@ class ReadStore(Protocol):
     async def waiting_merchants(self, page: PageBounds) -> list[str]:
         """Documents of the live merchants, of all books, that wait for the operator's approval."""
 
+    async def waiting_origins(self, since: EntityId, count_max: int) -> list[str]:
+        """Who opened these merchants, and from where: the origins of entries, as JSON. Of those
+        with ids from `since` on, the newest, at most so many."""
+
     async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:
         """The balance after the last entry at or before that time; None: no such book."""
 

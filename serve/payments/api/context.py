@@ -30,6 +30,7 @@ from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, under
 from tollgate.serve.payments.api.router import Handler
+from tollgate.serve.payments.api.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.reference.tables import ReferenceData
@@ -97,6 +98,7 @@ class ApiContext:
     webhook_caller: WebhookCaller
     targets: WebhookTargets
     trade: TradePolicy
+    waiting: WaitingMerchants
     clock: Clock
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ledger.storage import Book, Run, Storage, book_id, runner
+from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.store import BrokenCommit, PageBounds
 
 
@@ -47,5 +48,8 @@ def test_only_live_merchants_that_may_not_charge_wait(run: Run) -> None:
         assert await reads.waiting_merchants(PageBounds(10)) == [waits, waits]
         assert await reads.waiting_merchants(PageBounds(10, after=book_id(1))) == [waits]
         assert await reads.waiting_merchants(PageBounds(1)) == [waits]
+        for first, count_max, count in ((1, 10, 2), (2, 10, 1), (1, 1, 1)):
+            origins = await reads.waiting_origins(EntityId(book_id(first)), count_max)
+            assert origins == ['{"app":""}'] * count
 
     run(scenario)

@@ -31,6 +31,7 @@ from tollgate.serve.payments.api.call_limits import CallLimits
 from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.orders import CommandGateway
+from tollgate.serve.payments.api.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
@@ -205,6 +206,7 @@ class PaymentsApi:
             webhook_caller=WebhookCaller(self.receivers, sealer, self.clock),
             targets=WebhookTargets(),
             trade=self.trade,
+            waiting=WaitingMerchants(store, self.clock),
             clock=self.clock,
         )
 

@@ -18,6 +18,7 @@ from tollgate.actors.ledger.storage.tables import (
     MARK_INDEX,
     TRANSACTION_INDEX,
     entities,
+    entries,
     memberships,
 )
 
@@ -105,12 +106,25 @@ def waiting_merchants(dialect: Dialect, shape: Shape) -> QueryStatement:
     Merchants alone have a public key, and an index of those. What a merchant may do is in its
     document, where no text of the merchant's own can be taken for it: quotes in texts are escaped.
     """
-    waiting = select(entities.c.document).where(
+    waiting = select(entities.c.document).where(*_waits())
+    return query(dialect, _page(waiting, entities.c.id, shape))
+
+
+@lru_cache
+def waiting_origins(dialect: Dialect) -> QueryStatement:
+    """Origins of the first entries of their books, the newest first. Values: since, limit."""
+    opening = (entries.c.book == entities.c.id) & (entries.c.seq == 1)
+    found = select(entries.c.origin).join_from(entities, entries, opening)
+    found = found.where(*_waits(), entities.c.id >= bindparam("since"))
+    return query(dialect, found.order_by(entities.c.id.desc()).limit(bindparam("limit")))
+
+
+def _waits() -> tuple[ColumnElement[bool], ...]:
+    return (
         entities.c.public_key.is_not(None),
         entities.c.is_test.is_(False),
         entities.c.document.contains(MAY_NOT_CHARGE, autoescape=True),
     )
-    return query(dialect, _page(waiting, entities.c.id, shape))
 
 
 def _along(index: Any, shape: Shape, *where: ColumnElement[bool]) -> Select[str, str]:

@@ -100,6 +100,13 @@ class SqlReadStore:
         shape = paging.Shape.of(page, ListFilter())
         return await self._documents(paging.waiting_merchants(self._dialect, shape), page)
 
+    async def waiting_origins(self, since: EntityId, count_max: int) -> list[str]:
+        """Who opened the newest of these merchants, and from where: the origins of entries."""
+        wanted = paging.waiting_origins(self._dialect)
+        async with self._database.reading() as connection:
+            rows = await wanted.rows(connection, since=since, limit=count_max)
+        return [row[0] for row in rows]
+
     async def merchants_of(self, app: EntityId, page: PageBounds, wanted: ListFilter) -> list[str]:
         """Documents of the merchants that an app is a member of; of the filters, `is_test`."""
         shape = paging.Shape.of(page, ListFilter(is_test=wanted.is_test))

@@ -47,6 +47,9 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
             per_call("live_merchants", app=creator.id),
             per_call("live_merchants", address=call.address),
         )
+        # (one that is asked for again has its place already)
+        if await context.first_reply(call, DIRECTORY, body) is None:
+            await context.waiting.admit(creator.id, call.address)
     command = replace(
         opening(wanted, context.reference, creator, context.secrets.public_key()),
         needs_approval=not context.trade.approves_live,

@@ -1,5 +1,6 @@
 """Live merchants wait for the operator's approval, and exchange by rates that are not too old."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.support.payments.api import (
     ABSENT,
+    MERCHANT,
     NOW_S,
     OPERATOR_KEY,
     App,
@@ -26,6 +28,9 @@ from tollgate.actors.ledger.law.values import (
     Currency,
     Origin,
 )
+from tollgate.serve.payments.api import waiting_merchants
+from tollgate.serve.payments.api.application import payments_application
+from tollgate.serve.payments.api.asgi import Dispatcher
 
 WAITS = "the merchant is live and waits for the operator's approval"
 CARD = CardSummary("410000", "0000", 3_042_000_000_000, CardBrand.VISA, has_code=True)
@@ -157,6 +162,64 @@ def test_an_approved_merchant_is_changed_by_the_operator(api: PaymentsApi, shop:
     assert audit["appId"] == OPERATOR
     path = f"/operator/merchants/{ABSENT}"
     assert api.call("PUT", path, OPERATOR_KEY, json={"name": "x"}).status_code == 404
+
+
+Opened = Callable[..., httpx.Response]
+
+
+@pytest.fixture
+def opened(api: PaymentsApi, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Opens a live merchant, where 2 of an app, 3 of an address and 5 in all may wait."""
+    for name, most in (("PER_APP_", 2), ("PER_ADDRESS_", 3), ("", 5)):
+        monkeypatch.setattr(waiting_merchants, f"WAITING_{name}MAX", most)
+
+    def opened(app: App, address: str = "192.0.2.7", key: str = "") -> httpx.Response:
+        api.address = address
+        client = api.client_of(payments_application(Dispatcher(api.context), "0.0"))
+        body, headers = MERCHANT | {"test": False}, {"Idempotency-Key": key} if key else {}
+        call = {"json": body, "headers": headers, "client": client}
+        response = api.call("POST", "/merchants", app, **call)
+        assert isinstance(response, httpx.Response)
+        return response
+
+    return opened
+
+
+def test_so_many_wait_of_an_app_and_no_more(api: PaymentsApi, shop: App, opened: Opened) -> None:
+    first = opened(shop, key="first")
+    assert opened(shop).status_code == 201
+    response = opened(shop)
+    assert (response.status_code, response.headers["retry-after"]) == (429, "3600")
+    assert response.json()["message"] == (
+        "2 live merchants of your app wait for approval, and no more may: ask the operator to look "
+        "at them"
+    )
+    # What was done already is told again, and test merchants never wait.
+    assert opened(shop, key="first").content == first.content
+    api.new_merchant(shop)
+    api.approve(first.json()["merchant"])
+    assert opened(shop).status_code == 429, "counted a moment ago"
+    api.clock.advance(10)
+    assert opened(shop).status_code == 201
+
+
+def test_so_many_wait_of_an_address_and_in_all(api: PaymentsApi, shop: App, opened: Opened) -> None:
+    apps = [shop, *(api.new_app() for _ in range(5))]
+    for app in apps[:3]:
+        assert opened(app, "2001:db8::1").status_code == 201
+    api.clock.advance(60)  # (and so it is not known by this process alone)
+    response = opened(apps[3], "2001:db8::2")
+    assert response.status_code == 429
+    assert "3 live merchants of your address" in response.json()["message"]
+    for app in apps[3:5]:
+        assert opened(app).status_code == 201
+    for _ in range(2):
+        response = opened(apps[5], "192.0.2.9")
+        assert (response.status_code, response.headers["retry-after"]) == (503, "3600")
+        assert "(5) wait already" in response.json()["message"]
+        api.clock.advance(60)
+    api.clock.advance(30 * 86_400)
+    assert opened(apps[5], "192.0.2.9").status_code == 201
 
 
 def test_the_operator_may_do_without(api: PaymentsApi, shop: App) -> None:
