@@ -1,5 +1,6 @@
 """The findings of a verification, and its report."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 # Of one broken thing, many follow: the first ones tell.
@@ -35,6 +36,15 @@ class VerificationReport:
     @property
     def is_sound(self) -> bool:
         return self.findings_count == 0
+
+
+def strayed(totals: Iterable[AccountTotal]) -> list[str]:
+    """The sums of postings without an entry, which are in no balance (M8)."""
+    return [
+        f"postings without an entry hold {amount} {currency} in the account {account}, and are not "
+        "counted: run `tollgate ledger verify` (M8)"
+        for account, currency, amount in totals
+    ]
 
 
 def unbalanced(totals: tuple[AccountTotal, ...]) -> list[str]:

@@ -4,6 +4,8 @@
     postings     are those of the entry's event, and sum up to zero per currency (M4); none is there
                  without an entry
     replay       is possible: no entry does what the ones before did not allow (C5, part E)
+    money        adds up by arithmetic that shares nothing with what wrote it: amounts, rates, fees,
+                 what was captured and went back of each transaction (T1, T2, M3, M7)
     lines        one for each move of money, told alike by the transaction's trail (M1)
     balances     of merchants are the sums of their lines, after every entry (M2)
     tables       are, row by row, those that a replay into empty tables makes
@@ -39,12 +41,13 @@ from tollgate.actors.ledger.proof.findings import (
     VerificationReport,
     unbalanced,
 )
+from tollgate.actors.ledger.proof.money_audit import MoneyAudit
 from tollgate.actors.ledger.proof.operation_audit import OperationAudit
 from tollgate.actors.ledger.proof.stray_rows import stray_rows
 from tollgate.actors.ledger.proof.table_comparison import Difference, Tables, differences
 from tollgate.actors.ledger.proof.table_rebuild import Rebuilder, Replayed
 from tollgate.actors.ledger.storage import tables as schema
-from tollgate.actors.ledger.storage.balances import balances_of_text, read_sums, sums
+from tollgate.actors.ledger.storage.balances import balances_of_text, booked_sums, read_sums
 from tollgate.actors.ledger.storage.checkpoints import Checkpoint, CheckpointReader
 from tollgate.actors.ledger.storage.connections.connection import Connection, transaction
 from tollgate.actors.ledger.storage.connections.engine import Database
@@ -110,6 +113,7 @@ class _Verification:
         self._entries = 0
         self._book: BookId | None = None
         self._audit = BookAudit()
+        self._money = MoneyAudit(expected)
 
     async def run(self, now_ms: int, series: AnchorSeries | None) -> VerificationReport:
         await self._go_through_journal(now_ms, series)
@@ -132,6 +136,7 @@ class _Verification:
         since_ms = await _operations_since(dialect, connection, now_ms)
         operations = OperationAudit(self._found, self._expected, since_ms)
         await operations.prepare()
+        await self._money.prepare()
         anchors = AnchorAudit(await kept_anchors(connection, dialect), series, self._expected)
         self._add(await anchors.begin())
         async for piece in JournalReader(dialect).pieces(connection):
@@ -166,6 +171,7 @@ class _Verification:
         for each in made:
             where = f"entry {each.entry.seq} of book {book}"
             self._add(f"{where}: {line}" for line in self._audit.check(each))
+        self._add(await self._money.check(book, entries))
         await self._check_checkpoints(book, made)
         return made
 
@@ -192,7 +198,7 @@ class _Verification:
                 self._findings.add(_told(table, row, difference))
 
     async def _totals(self) -> tuple[AccountTotal, ...]:
-        rows = await query(self._found.dialect, sums()).rows(self._found.connection)
+        rows = await query(self._found.dialect, booked_sums()).rows(self._found.connection)
         return tuple(sorted((*account, amount) for account, amount in read_sums(rows).items()))
 
 

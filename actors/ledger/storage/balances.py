@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
+    and_,
     bindparam,
     func,
     literal,
@@ -20,13 +21,14 @@ from sqlalchemy.engine import Dialect
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.actors.ledger.storage.connections.connection import Connection
 from tollgate.actors.ledger.storage.connections.statements import query
-from tollgate.actors.ledger.storage.tables import checkpoints, postings
+from tollgate.actors.ledger.storage.tables import checkpoints, entries, postings
 
 # (account, currency) -> minor units
 Balances = Counter[tuple[str, str]]
 
 _HALF_BITS = 32
 _HALF_MASK = 2**_HALF_BITS - 1
+_ENTRY = and_(entries.c.book == postings.c.book, entries.c.seq == postings.c.seq)
 
 
 def sums(*wanted: ColumnElement[bool]) -> Select[str, str, int, int]:
@@ -35,6 +37,16 @@ def sums(*wanted: ColumnElement[bool]) -> Select[str, str, int, int]:
     low = func.sum(postings.c.amount.op("&")(_HALF_MASK))
     by = (postings.c.account, postings.c.currency)
     return select(*by, high, low).where(*wanted).group_by(*by)
+
+
+def booked_sums() -> Select[str, str, int, int]:
+    """The sums over all books. Postings without an entry are in none: `stray_sums`."""
+    return sums().select_from(postings.join(entries, _ENTRY))
+
+
+def stray_sums() -> Select[str, str, int, int]:
+    """The sums of postings that stand where no entry does."""
+    return sums(entries.c.seq.is_(None)).select_from(postings.outerjoin(entries, _ENTRY))
 
 
 def read_sums(rows: Iterable[Iterable[Any]]) -> Balances:

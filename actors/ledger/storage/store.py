@@ -120,6 +120,9 @@ class ReadStore(Protocol):
     async def trial_balance(self) -> list[tuple[str, str, int]]:
         """(account, currency, sum) over all books; per currency the sums add up to zero (M8)."""
 
+    async def stray_balance(self) -> list[tuple[str, str, int]]:
+        """The same of postings that belong to no entry, of which there must be none."""
+
     async def operation(self, key: IdempotencyKey) -> OperationRow | None:
         """The operation that was done with this idempotency key, while it is kept (F5)."""
 

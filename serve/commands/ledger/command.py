@@ -30,7 +30,7 @@ from tollgate.actors.ledger.proof import anchors as anchoring
 from tollgate.actors.ledger.proof.anchor_export import export_anchors
 from tollgate.actors.ledger.proof.anchor_file import BrokenAnchorFile, public_key_of
 from tollgate.actors.ledger.proof.anchor_series import AnchorSeries
-from tollgate.actors.ledger.proof.findings import VerificationReport, unbalanced
+from tollgate.actors.ledger.proof.findings import VerificationReport, strayed, unbalanced
 from tollgate.actors.ledger.proof.recent_verification import verify_recent
 from tollgate.actors.ledger.proof.verification import verify_all as verify_all
 from tollgate.actors.ledger.storage.connections.engine import Database
@@ -109,12 +109,14 @@ def verify(recent: bool, anchors: Path | None, keys: tuple[str, ...], is_json: b
 def trial_balance(is_json: bool) -> None:
     """Sum up every account over all books, in minor units.
 
-    Per currency, the sums add up to zero; when they do not, the exit code is 1.
+    Per currency, the sums add up to zero; when they do not, or when there are postings that belong
+    to no entry, the exit code is 1.
     """
     totals = tuple(_with_storage(lambda database: SqlReadStore(database).trial_balance()))
+    strays = _with_storage(lambda database: SqlReadStore(database).stray_balance())
     print_totals(totals, as_json=is_json)
-    for line in unbalanced(totals):
-        _fail(line)
+    if faults := [*unbalanced(totals), *strayed(strays)]:
+        _fail(*faults)
 
 
 @ledger.command()

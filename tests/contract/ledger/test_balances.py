@@ -62,3 +62,22 @@ def test_sums_beyond_64_bits_are_exact(run: Run) -> None:
         ]
 
     run(scenario)
+
+
+def test_postings_without_an_entry_are_told_apart(run: Run) -> None:
+    async def scenario(storage: Storage) -> None:
+        store, reads = await storage.store(), await storage.reads()
+        await store.append(Book().commit(*move(10)))
+        booked = await reads.trial_balance()
+        assert await reads.stray_balance() == []
+        for place in (f"'{BOOK}', 9", f"'{book_id(2)}', 1"):
+            writing = await storage.writing()
+            await writing.run(f"INSERT INTO postings VALUES ({place}, 0, 'merchant', 'EUR', -500)")
+            await writing.run(f"INSERT INTO postings VALUES ({place}, 1, 'paid_out', 'EUR', 500)")
+        assert await reads.trial_balance() == booked
+        assert await reads.stray_balance() == [
+            ("merchant", "EUR", -1_000),
+            ("paid_out", "EUR", 1_000),
+        ]
+
+    run(scenario)

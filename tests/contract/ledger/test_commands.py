@@ -71,6 +71,10 @@ def test_the_trial_balance_adds_up_to_zero(url: str, data: Path) -> None:
     assert set(sums) == {"DKK", "EUR", "JPY", "KWD"}
     assert not any(sums.values())
     assert "clearing" in call(url, data, "trial-balance").stdout
+    change(url, "INSERT INTO postings VALUES ('none', 1, 0, 'merchant', 'EUR', 5)")
+    stray = call(url, data, "trial-balance", "--json")
+    assert (stray.exit_code, stray.stdout) == (1, done.stdout)
+    assert "postings without an entry hold 5 EUR in the account merchant" in stray.stderr
     change(url, "UPDATE postings SET amount = amount + 7 WHERE leg = 0 AND currency = 'JPY'")
     done = call(url, data, "trial-balance")
     assert done.exit_code == 1

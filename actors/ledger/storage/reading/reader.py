@@ -7,7 +7,12 @@ from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, func, se
 
 from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry, OperationRow
 from tollgate.actors.ledger.law.values import BookId, EntityId, IdempotencyKey
-from tollgate.actors.ledger.storage.balances import BalanceReader, read_sums, sums
+from tollgate.actors.ledger.storage.balances import (
+    BalanceReader,
+    booked_sums,
+    read_sums,
+    stray_sums,
+)
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.connections.statements import QueryStatement, query
 from tollgate.actors.ledger.storage.reading import lists as paging
@@ -62,7 +67,8 @@ class SqlReadStore:
         self._head_seq = query(
             dialect, select(heads.c.seq).where(heads.c.book == bindparam("book"))
         )
-        self._sums = query(dialect, sums())
+        self._booked = query(dialect, booked_sums())
+        self._strays = query(dialect, stray_sums())
 
     async def key_owner(self, digest: str) -> KeyOwner | None:
         row = await self._first(self._key, digest=digest)
@@ -128,8 +134,15 @@ class SqlReadStore:
 
     async def trial_balance(self) -> list[tuple[str, str, int]]:
         """(account, currency, sum) over all books; per currency the sums add up to zero (M8)."""
+        return await self._totals(self._booked)
+
+    async def stray_balance(self) -> list[tuple[str, str, int]]:
+        """The same of postings that belong to no entry, of which there must be none."""
+        return await self._totals(self._strays)
+
+    async def _totals(self, wanted: QueryStatement) -> list[tuple[str, str, int]]:
         async with self._database.report() as connection:
-            balances = read_sums(await self._sums.rows(connection))
+            balances = read_sums(await wanted.rows(connection))
         return sorted((*account, amount) for account, amount in balances.items())
 
     async def operation(self, key: IdempotencyKey) -> OperationRow | None:

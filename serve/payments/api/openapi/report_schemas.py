@@ -187,6 +187,7 @@ class AccountSumSchema(ReplyBody):
 class TrialBalanceSchema(ReplyBody):
     accounts: list[AccountSumSchema]
     balanced: bool
+    strays: list[AccountSumSchema]
 
 
 DisputeReply = only("DisputeReply", dispute=DisputeSchema)

@@ -1,5 +1,7 @@
 """Calls of the operator, at a port of its own and with a key of its own (part G)."""
 
+from collections.abc import Sequence
+
 from msgspec.json import decode
 
 from tollgate.actors.ledger.book.chain import event_of
@@ -97,18 +99,23 @@ def _versioned(document: str) -> str:
 async def find_trial_balance(context: ApiContext, call: Call) -> Reply:
     """M8."""
     del call
-    sums = await context.store.trial_balance()
+    sums, strays = await context.store.trial_balance(), await context.store.stray_balance()
     totals: dict[str, int] = {}
     for _, currency, amount in sums:
         totals[currency] = totals.get(currency, 0) + amount
     document = {
-        "accounts": [
-            {"account": account, "currency": currency, "amount": amount}
-            for account, currency, amount in sums
-        ],
-        "balanced": not any(totals.values()),
+        "accounts": _accounts(sums),
+        "balanced": not any(totals.values()) and not strays,
+        "strays": _accounts(strays),
     }
     return Reply(200, encode_json({"trialBalance": document}))
+
+
+def _accounts(sums: Sequence[tuple[str, str, int]]) -> list[dict[str, object]]:
+    return [
+        {"account": account, "currency": currency, "amount": amount}
+        for account, currency, amount in sums
+    ]
 
 
 ROUTES = (
