@@ -35,12 +35,12 @@ from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
 from tollgate.serve.payments.api.call import AddressTrust
-from tollgate.serve.payments.api.call_limits import EngineLimits, engine_limits, load_limits
 from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.health import BooksHealth, StorageWatch
+from tollgate.serve.payments.api.limits.calls import EngineLimits, engine_limits, load_limits
+from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import DEADLINE_S, CommandGateway
-from tollgate.serve.payments.api.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork

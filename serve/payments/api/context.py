@@ -24,13 +24,13 @@ from tollgate.serve.payments.api.bodies.model_reader import RequestBody, read_mo
 from tollgate.serve.payments.api.bodies.readers import NO_BODY, Body
 from tollgate.serve.payments.api.bodies.wire_types import Reading
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import CallLimits, per_app, per_merchant
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction, EntityCache
+from tollgate.serve.payments.api.limits.calls import CallLimits, per_app, per_merchant
+from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, under
 from tollgate.serve.payments.api.router import Handler
-from tollgate.serve.payments.api.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.reference.tables import ReferenceData

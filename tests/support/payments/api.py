@@ -27,11 +27,11 @@ from tollgate.actors.ratelimit.rules.descriptors import Entries
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
-from tollgate.serve.payments.api.call_limits import CallLimits
 from tollgate.serve.payments.api.context import ApiContext, TradePolicy
 from tollgate.serve.payments.api.entity_cache import EntityCache
+from tollgate.serve.payments.api.limits.calls import CallLimits
+from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import CommandGateway
-from tollgate.serve.payments.api.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork

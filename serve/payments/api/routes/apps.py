@@ -11,8 +11,8 @@ from tollgate.actors.ledger.law.outcomes import Done
 from tollgate.actors.ledger.law.values import DIRECTORY
 from tollgate.serve.payments.api.bodies.requests import AppCreate
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbidden
 from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, encode_json, under

@@ -14,8 +14,8 @@ from tollgate.actors.ledger.delivery.store import (
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.payments.api.bodies.requests import ReplayCreate, RetryCreate
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.orders import RETRY_AFTER_S
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import Unavailable

@@ -18,8 +18,8 @@ from tollgate.serve.payments.api.bodies.requests import (
     UserInvite,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext, entity_of, list_of
+from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Route

@@ -17,8 +17,8 @@ from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import DIRECTORY, EntityId
 from tollgate.serve.payments.api.bodies.requests import AppRecover
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
+from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.rejections import NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply, encode_json
 from tollgate.serve.payments.api.router import Access, Route

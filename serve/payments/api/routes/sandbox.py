@@ -29,9 +29,9 @@ from tollgate.serve.payments.api.bodies.requests import (
     SandboxTest,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.call_limits import per_call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
+from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.orders import attempt_failed
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbidden
 from tollgate.serve.payments.api.replies import Reply, done_reply

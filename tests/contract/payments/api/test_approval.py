@@ -28,9 +28,9 @@ from tollgate.actors.ledger.law.values import (
     Currency,
     Origin,
 )
-from tollgate.serve.payments.api import waiting_merchants
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher
+from tollgate.serve.payments.api.limits import waiting_merchants
 
 WAITS = "the merchant is live and waits for the operator's approval"
 CARD = CardSummary("410000", "0000", 3_042_000_000_000, CardBrand.VISA, has_code=True)

@@ -12,7 +12,7 @@ from tests.support.ratelimit.engine import RecordedCounters
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.rules.descriptors import Entries
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.payments.api.call_limits import (
+from tollgate.serve.payments.api.limits.calls import (
     engine_limits,
     load_limits,
     per_call,
