@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tollgate.actors.ledger.book.entities import Dispute, Entity, SavedCard, Webhook
 from tollgate.actors.ledger.book.head import Head, Merchant
@@ -11,6 +12,7 @@ from tollgate.actors.ledger.law.outcomes import Refusal
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import EntityId
 
+E = TypeVar("E", Transaction, SavedCard, Dispute, Webhook)
 Entities = Mapping[EntityId, Entity | None]
 BookDecision = tuple[Event, ...] | Refusal
 """The events that are to happen, none when all is so already; or the reason why they must not."""
@@ -35,25 +37,7 @@ class Case:
         """The next ids of the book; an event's own is the last it takes."""
         return next_ids(self.head.last_id, self.at_ms, self.operation, count)
 
-    def transaction(self, transaction: EntityId) -> Transaction | None:
-        """A transaction of this book."""
-        found = self.entities.get(transaction)
-        return found if isinstance(found, Transaction) and self._is_ours(found) else None
-
-    def card(self, card: EntityId) -> SavedCard | None:
-        """A saved card of this book."""
-        found = self.entities.get(card)
-        return found if isinstance(found, SavedCard) and self._is_ours(found) else None
-
-    def dispute(self, dispute: EntityId) -> Dispute | None:
-        """A dispute of this book."""
-        found = self.entities.get(dispute)
-        return found if isinstance(found, Dispute) and self._is_ours(found) else None
-
-    def webhook(self, webhook: EntityId) -> Webhook | None:
-        """A webhook of this book."""
-        found = self.entities.get(webhook)
-        return found if isinstance(found, Webhook) and self._is_ours(found) else None
-
-    def _is_ours(self, entity: Entity) -> bool:
-        return entity.book == self.head.book
+    def find(self, kind: type[E], entity: EntityId) -> E | None:
+        """An entity of this kind and of this book."""
+        found = self.entities.get(entity)
+        return found if isinstance(found, kind) and found.book == self.head.book else None

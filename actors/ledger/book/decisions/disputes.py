@@ -7,6 +7,7 @@ losing books nothing more.
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.decisions.transactions import in_funding
+from tollgate.actors.ledger.book.entities import Dispute
 from tollgate.actors.ledger.law import lots
 from tollgate.actors.ledger.law.commands import DecideDispute, OpenDispute, ReportFraud
 from tollgate.actors.ledger.law.events import (
@@ -18,12 +19,13 @@ from tollgate.actors.ledger.law.events import (
 )
 from tollgate.actors.ledger.law.money import Fee
 from tollgate.actors.ledger.law.outcomes import Refusal, absent, constraint
+from tollgate.actors.ledger.law.transaction import Transaction
 
 REASON_MAX = 8  # of a fraud (part B, Fraud report)
 
 
 def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
-    transaction = case.transaction(command.transaction)
+    transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
     if refused := transaction.refuse_dispute(command.amount):
@@ -55,13 +57,13 @@ def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
 
 
 def decide_dispute_end(case: Case, command: DecideDispute) -> BookDecision:
-    dispute = case.dispute(command.dispute)
+    dispute = case.find(Dispute, command.dispute)
     if dispute is None:
         return absent(f"this merchant has no dispute {command.dispute}")
     if dispute.is_won is not None:
         outcome = "won" if dispute.is_won else "lost"
         return constraint(f"the dispute was {outcome} already: it is decided once")
-    transaction = case.transaction(dispute.transaction)
+    transaction = case.find(Transaction, dispute.transaction)
     assert transaction is not None, "a dispute's transaction is in its book"
     line, own = case.ids(2)
     sum_ = SettledAmount(
@@ -75,7 +77,7 @@ def decide_dispute_end(case: Case, command: DecideDispute) -> BookDecision:
 
 
 def decide_fraud_report(case: Case, command: ReportFraud) -> BookDecision:
-    transaction = case.transaction(command.transaction)
+    transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
     if command.reason is not None and not 0 <= command.reason <= REASON_MAX:

@@ -6,6 +6,7 @@ Adding what is there already, and changing nothing, succeeds without an event.
 from msgspec import UNSET
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
+from tollgate.actors.ledger.book.entities import Webhook
 from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
 from tollgate.actors.ledger.law import commands, events
 from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_ids
@@ -113,7 +114,7 @@ def decide_webhook_addition(case: Case, command: commands.AddWebhook) -> BookDec
 
 
 def decide_webhook_change(case: Case, command: commands.ChangeWebhook) -> BookDecision:
-    webhook = case.webhook(command.webhook)
+    webhook = case.find(Webhook, command.webhook)
     if webhook is None:
         return absent(f"this merchant has no webhook {command.webhook}")
     url = _changed(webhook.url, command.url)
@@ -126,7 +127,7 @@ def decide_webhook_change(case: Case, command: commands.ChangeWebhook) -> BookDe
 
 
 def decide_webhook_secret(case: Case, command: commands.ReplaceWebhookSecret) -> BookDecision:
-    webhook = case.webhook(command.webhook)
+    webhook = case.find(Webhook, command.webhook)
     if webhook is None:
         return absent(f"this merchant has no webhook {command.webhook}")
     if webhook.secret != command.replaces:

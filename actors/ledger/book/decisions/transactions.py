@@ -56,7 +56,9 @@ def decide_authorisation(case: Case, command: Authorise) -> BookDecision:
 def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | SavedCard | Refusal:
     """T12: of the same merchant, successful, its card not expired."""
     field = "cardId" if command.is_source_card else "transactionId"
-    found = case.card(source) if command.is_source_card else case.transaction(source)
+    found = (
+        case.find(SavedCard, source) if command.is_source_card else case.find(Transaction, source)
+    )
     if found is None:
         return constraint(f"{source} is not one of this merchant's", field)
     if isinstance(found, Transaction):
@@ -81,7 +83,7 @@ def _source(case: Case, command: Authorise, source: EntityId) -> Transaction | S
 
 def decide_capture(case: Case, command: Capture) -> BookDecision:
     """T5, M3."""
-    transaction = case.transaction(command.transaction)
+    transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
     if refused := transaction.refuse_capture(command.amount, command.currency):
@@ -133,7 +135,7 @@ def _equal_capture(transaction: Transaction, amount: int, at_ms: int) -> Action 
 
 def decide_refund(case: Case, command: Refund) -> BookDecision:
     """T6, M7. Fees stay with the merchant."""
-    transaction = case.transaction(command.transaction)
+    transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
     if refused := transaction.refuse_refund(command.amount):
@@ -159,7 +161,7 @@ def decide_refund(case: Case, command: Refund) -> BookDecision:
 
 def decide_void(case: Case, command: Void) -> BookDecision:
     """T7: no line, no effect on the balance."""
-    transaction = case.transaction(command.transaction)
+    transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
     if refused := transaction.refuse_void(command.amount):
@@ -170,7 +172,7 @@ def decide_void(case: Case, command: Void) -> BookDecision:
 
 def decide_saved_card(case: Case, command: SaveCard) -> BookDecision:
     """Of a successful transaction of this merchant."""
-    transaction = case.transaction(command.transaction)
+    transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return constraint(f"{command.transaction} is not one of this merchant's", "transactionId")
     if transaction.error is not None:
