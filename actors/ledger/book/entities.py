@@ -7,9 +7,8 @@ What a row keeps is read by every later version: a field that is added needs a d
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.json import Decoder, Encoder
 
-from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law.lots import Taking
-from tollgate.actors.ledger.law.rows import EntityRow, HeadRow
+from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId
 
@@ -96,7 +95,6 @@ KINDS: dict[type[Entity], str] = {
 }
 _encode = Encoder().encode
 _decoders = {kind: Decoder(entity) for entity, kind in KINDS.items()}
-_decode_head = Decoder(Head).decode
 
 
 def state_of(entity: Entity) -> str:
@@ -113,15 +111,3 @@ def entity_of_row(row: EntityRow) -> Entity | None:
 def known_of_row(row: EntityRow) -> Entity:
     """All that a decision may know of a stored row, which is no membership's."""
     return entity_of_row(row) or TakenId(row.id, row.book)
-
-
-def row_of_head(head: Head) -> HeadRow:
-    """The stored row of a head."""
-    return HeadRow(head.book, head.seq, head.hash, _encode(head).decode())
-
-
-def head_of_row(row: HeadRow) -> Head:
-    """The head of a stored row."""
-    head = _decode_head(row.state)
-    assert (head.book, head.seq, head.hash) == (row.book, row.seq, row.hash), "a head's row agrees"
-    return head

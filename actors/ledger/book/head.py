@@ -1,4 +1,5 @@
-"""A book's head: what its single writer keeps in memory, and goes on from after a restart.
+"""A book's head: what its single writer keeps in memory and goes on from after a restart, and how
+its row keeps it.
 
 It is written with every commit, so it holds what every command needs and what stays small; whatever
 grows with the trade (transactions, cards, disputes) is an entity of its own.
@@ -7,8 +8,10 @@ grows with the trade (transactions, cards, disputes) is an entity of its own.
 from collections.abc import Mapping
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.json import Decoder, Encoder
 
 from tollgate.actors.ledger.law.exponents import stamped_exponent
+from tollgate.actors.ledger.law.rows import HeadRow
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId, Pricing
 
 GENESIS_HASH = "0" * 64
@@ -110,3 +113,19 @@ def genesis(book: BookId) -> Head:
         accounts={},
         books=0,
     )
+
+
+_encode = Encoder().encode
+_decode = Decoder(Head).decode
+
+
+def row_of_head(head: Head) -> HeadRow:
+    """The stored row of a head."""
+    return HeadRow(head.book, head.seq, head.hash, _encode(head).decode())
+
+
+def head_of_row(row: HeadRow) -> Head:
+    """The head of a stored row."""
+    head = _decode(row.state)
+    assert (head.book, head.seq, head.hash) == (row.book, row.seq, row.hash), "a head's row agrees"
+    return head

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.chain import entry_of
 from tollgate.actors.ledger.book.decisions.dispatch import decide
-from tollgate.actors.ledger.book.entities import Dispute, row_of_head
+from tollgate.actors.ledger.book.entities import Dispute
 from tollgate.actors.ledger.book.evolution import evolve
-from tollgate.actors.ledger.book.head import Head, genesis
+from tollgate.actors.ledger.book.head import Head, genesis, row_of_head
 from tollgate.actors.ledger.book.invariants import check_invariants
 from tollgate.actors.ledger.book.projection import entity_rows_of, key_rows_of
 from tollgate.actors.ledger.book.replies import reply_to

@@ -16,8 +16,7 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.book.chain import hash_of
-from tollgate.actors.ledger.book.entities import head_of_row
-from tollgate.actors.ledger.book.head import GENESIS_HASH
+from tollgate.actors.ledger.book.head import GENESIS_HASH, head_of_row
 from tollgate.actors.ledger.law.rows import Entry, HeadRow
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.actors.ledger.proof.findings import Findings, VerificationReport, unbalanced

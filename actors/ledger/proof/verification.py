@@ -28,7 +28,7 @@ from sqlalchemy import Table, func, select
 from sqlalchemy.engine import Dialect
 
 from tollgate.actors.ledger.book.chain import BrokenJournal
-from tollgate.actors.ledger.book.entities import row_of_head
+from tollgate.actors.ledger.book.head import row_of_head
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId
 from tollgate.actors.ledger.proof.anchor_audit import AnchorAudit

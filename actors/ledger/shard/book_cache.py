@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tollgate.actors.kernel.bounded_cache import LruCache
-from tollgate.actors.ledger.book.entities import Entity, head_of_row, known_of_row
-from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.entities import Entity, known_of_row
+from tollgate.actors.ledger.book.head import Head, head_of_row
 from tollgate.actors.ledger.book.machine import needs
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.values import BookId, EntityId

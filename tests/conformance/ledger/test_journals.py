@@ -10,8 +10,8 @@ from tests.support.ledger.auditor import audit
 from tests.support.ledger.books import Books
 from tests.support.ledger.story import entry_of, outcome_of, tell
 from tollgate.actors.ledger.book.chain import BrokenJournal, event_of
-from tollgate.actors.ledger.book.entities import Entity, row_of_head
-from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.entities import Entity
+from tollgate.actors.ledger.book.head import Head, row_of_head
 from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.events import Event
 from tollgate.actors.ledger.law.rows import Commit, Entry

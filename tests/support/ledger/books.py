@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tollgate.actors.ledger.book.decisions.approval import merchant_version
-from tollgate.actors.ledger.book.entities import Entity, head_of_row, known_of_row
-from tollgate.actors.ledger.book.head import Head
+from tollgate.actors.ledger.book.entities import Entity, known_of_row
+from tollgate.actors.ledger.book.head import Head, head_of_row
 from tollgate.actors.ledger.book.machine import OrderEffect, execute, needs, rows
 from tollgate.actors.ledger.law.commands import (
     ApproveMerchant,

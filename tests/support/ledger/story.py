@@ -26,7 +26,7 @@ from tests.support.ledger.books import (
     open_shop,
     rate,
 )
-from tollgate.actors.ledger.book.entities import head_of_row
+from tollgate.actors.ledger.book.head import head_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
     AddWebhook,

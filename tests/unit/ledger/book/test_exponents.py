@@ -7,7 +7,7 @@ import pytest
 from msgspec import UNSET, structs
 
 from tests.support.ledger.books import EUR, FREE, Shop, authorise, open_shop
-from tollgate.actors.ledger.book.entities import head_of_row, row_of_head
+from tollgate.actors.ledger.book.head import head_of_row, row_of_head
 from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary, Currency, Price, Rate
 from tollgate.actors.ledger.proof.findings import unbalanced
