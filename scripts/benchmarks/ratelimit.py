@@ -25,7 +25,7 @@ from scripts.benchmarks.h2load import run_h2load
 from scripts.benchmarks.tollgate_node import TollgateNode, Usage, json_body, tollgate_node
 from tests.support.processes.envoy import EnvoyProcess
 from tollgate.serve.node.ports import free_port
-from tollgate.serve.ratelimit.codec.json_form import request_from_json
+from tollgate.serve.ratelimit.codec.json_requests import request_from_json
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH
 
 CONNECTIONS = 8
@@ -36,7 +36,7 @@ SINGLE_CALLS = 5_000
 WARM_UP_CALLS = 20_000
 MEMORY_CALLS = 1_000_000
 MEMORY_ROUNDS = 5
-JSON_CLIENTS = 32
+JSON_CLIENTS = (1, 32)
 ENVOY = Path(".cache/envoy/envoy/_bin/envoy")
 ENVOY_RULES = """\
 domain: edge
@@ -86,7 +86,7 @@ def run(scenarios: Sequence[str], share: float, *, with_memory: bool) -> None:
         folder = Path(folder_name)
         with tollgate_node() as node:
             rows += _grpc_rows(node, "tollgate", scenarios, folder, share)
-            rows.append(_json_row(node, folder, share))
+            rows += _json_rows(node, folder, share)
             if with_memory:
                 _print_memory(node, share)
         with tollgate_node(ENVOY_RULES) as node:
@@ -114,20 +114,24 @@ def _grpc_rows(
             )
 
 
-def _json_row(node: TollgateNode, folder: Path, share: float) -> Row:
+def _json_rows(node: TollgateNode, folder: Path, share: float) -> Iterator[Row]:
+    """The JSON door behind HAProxy and Serve, and on its own port, in turns."""
     body = folder / "hot.json"
     body.write_bytes(ONE_BODY["hot key"])
-    load = partial(
-        run_h2load,
-        node.url("/json"),
-        body,
-        connections=JSON_CLIENTS,
-        headers=("content-type: application/json",),
-        is_http1=True,
-    )
-    load(calls=int(WARM_UP_CALLS * share / 4), in_flight=JSON_CLIENTS)
-    calls = int(SATURATING_CALLS * share / 4)
-    return _measured(node, "tollgate, JSON", "hot key", JSON_CLIENTS, partial(load, calls=calls))
+    for clients in JSON_CLIENTS:
+        for way, url in (("JSON by Serve", node.url("/json")), ("JSON port", node.json_url)):
+            load = partial(
+                run_h2load,
+                url,
+                body,
+                connections=clients,
+                headers=("content-type: application/json",),
+                is_http1=True,
+            )
+            load(calls=int(WARM_UP_CALLS * share / 4), in_flight=clients)
+            calls = int(_calls(clients, share) / 4)
+            measured = partial(load, calls=max(clients, calls))
+            yield _measured(node, f"tollgate, {way}", "hot key", clients, measured)
 
 
 def _plain_rows(address: tuple[str, int], folder: Path, share: float) -> Iterator[Row]:

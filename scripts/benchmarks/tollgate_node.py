@@ -55,6 +55,11 @@ class TollgateNode:
         """An address of the HTTP door."""
         return self._process.url("PORT", path)
 
+    @property
+    def json_url(self) -> str:
+        """The JSON door's own port."""
+        return self._process.url("JSON_PORT", "/json")
+
     def counter(self, name: str) -> int:
         """A statistic's total, 0 when it was never counted."""
         found = re.search(rf"^{re.escape(name)}: (\d+)$", self._debug("/stats"), re.MULTILINE)

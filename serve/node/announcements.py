@@ -14,10 +14,13 @@ from tollgate.serve.settings import Settings
 LOG = logging.getLogger("tollgate.node")
 
 
-def addresses_of(settings: Settings, grpc: str, routes: Mapping[str, str]) -> dict[str, str]:
-    """The doors by name. `grpc`: where the gRPC door listens, which settings may leave open.
+def addresses_of(
+    settings: Settings, grpc: str, json: str, routes: Mapping[str, str]
+) -> dict[str, str]:
+    """The doors by name. `grpc` and `json`: where those listen, which settings may leave open.
     `routes`: the beginnings of paths that lead to the services that are on, by their names."""
-    addresses = {"HTTP": f"{settings.http.host}:{settings.http.port}", "gRPC": grpc}
+    http = f"{settings.http.host}:{settings.http.port}"
+    addresses = {"HTTP": http, "JSON": f"http://{json}/json", "gRPC": grpc}
     if prefix := routes.get("payments"):
         addresses["payments"] = f"http://{addresses['HTTP']}{prefix} (to browse: /docs)"
         if settings.payments.operator_key_file:

@@ -27,6 +27,7 @@ def port_uses(settings: Settings) -> Iterator[PortUse]:
     grpc, process, statistics = settings.grpc, settings.process, settings.statistics
     uses = [
         PortUse("PORT", settings.http.host, settings.http.port),
+        PortUse("JSON_PORT", settings.json.host, settings.json.port),
         PortUse("DEBUG_PORT", settings.debug.host, settings.debug.port),
         PortUse("RAY_DASHBOARD_PORT", LOOPBACK, process.ray_dashboard_port),
         PortUse("HAPROXY_METRICS_PORT", "0.0.0.0", process.haproxy_metrics_port),

@@ -121,7 +121,7 @@ class Node:
         door = _opened(targets)
         described = door.describe.remote().result(timeout_s=ANSWER_WITHIN_S)
         routes = {target.name: str(target.route_prefix) for target in targets}
-        addresses = addresses_of(settings, described["grpc"], routes)
+        addresses = addresses_of(settings, described["grpc"], described["json"], routes)
         addresses |= ray.get(listening, timeout=ANSWER_WITHIN_S)
         addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
         rules = ray.get(actors.watcher.describe.remote(), timeout=ANSWER_WITHIN_S)

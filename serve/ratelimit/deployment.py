@@ -22,10 +22,9 @@ from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
 from tollgate.serve.node.replica_health import HEALTH_CHECK_PERIOD_S, HEALTH_CHECK_TIMEOUT_S
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import unfailing
-from tollgate.serve.ratelimit.json_endpoint import JsonEndpoint
-from tollgate.serve.ratelimit.wiring import front_process, rate_limit_actors, request_bounds
+from tollgate.serve.ratelimit.json_door.endpoint import JsonEndpoint
+from tollgate.serve.ratelimit.wiring import front_process, json_exchange, rate_limit_actors
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.choices import ErrorStatusCodes
 
 LOG = logging.getLogger("tollgate.ratelimit")
 SHUTDOWN_MARGIN_S = 5.0
@@ -48,16 +47,10 @@ class RateLimit:
         actors = rate_limit_actors(settings, run)
         send = partial(_send, actors.operations, os.getpid(), get_runtime_context().current_actor)
         process = self._process = front_process(settings, actors, send)
-        is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
         decide = unfailing(process.service)
         batcher = CallBatcher(decide, ThreadPoolExecutor(1, "json"), count=process.service.count)
-        self._json = JsonEndpoint(
-            batcher.decide,
-            process.service.health,
-            is_precise=is_precise,
-            bounds=request_bounds(settings),
-            elsewhere=_elsewhere(settings),
-        )
+        exchange = json_exchange(settings, process.service.health, _elsewhere(settings))
+        self._json = JsonEndpoint(batcher.decide, exchange)
         process.start(waits_for_rules=not settings.rules.starts_without_rules)
         spare_what_is_there()
 
@@ -66,7 +59,12 @@ class RateLimit:
 
     async def describe(self) -> dict[str, object]:
         """The process and what it is bound to."""
-        return {"pid": os.getpid(), "grpc": self._process.front.address}
+        process = self._process
+        return {
+            "pid": os.getpid(),
+            "grpc": process.front.address,
+            "json": process.json_door.address,
+        }
 
     async def check_health(self) -> None:
         """Serve asks this every few seconds, and replaces a replica for which it raises."""

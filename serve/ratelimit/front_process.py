@@ -16,6 +16,7 @@ from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
 from tollgate.serve.ratelimit.fronts.front import Front, Service
 from tollgate.serve.ratelimit.health import Component
+from tollgate.serve.ratelimit.json_door.server import JsonDoor
 
 UPKEEP_EVERY_S = 0.25
 FIRST_RULES_WITHIN_S = 10.0
@@ -34,6 +35,7 @@ class FrontProcess:
         self,
         *,
         front: Front,
+        json_door: JsonDoor,
         service: Service,
         decider: Decider,
         store: PartitionedCounters,
@@ -43,6 +45,7 @@ class FrontProcess:
         checks_backend: bool,
     ) -> None:
         self.front = front
+        self.json_door = json_door
         self.service = service
         self._decider = decider
         self._store = store
@@ -64,21 +67,24 @@ class FrontProcess:
             thread.start()
         if waits_for_rules:
             self._has_rules.wait(FIRST_RULES_WITHIN_S)
+        self.json_door.start()
         self.front.start()
 
     def check(self) -> None:
         """Raises EndedThreads for a thread that ended by itself."""
         ended = [thread.name for thread in self._threads if not thread.is_alive()]
-        if self.front.has_ended_threads and not self._is_drained:
-            ended.append("the front's")
+        for name, door in (("the front's", self.front), ("the JSON door's", self.json_door)):
+            if door.has_ended_threads and not self._is_drained:
+                ended.append(name)
         if ended and not self._is_stopped.is_set():
             raise EndedThreads(f"threads have ended: {', '.join(ended)}")
 
     def drain(self, grace_s: float) -> None:
-        """Reports unhealthy, finishes the calls in flight, closes the front: once."""
+        """Reports unhealthy, finishes the calls in flight, closes both doors: once."""
         with self._draining:
             if not self._is_drained:
                 self.front.drain(grace_s)
+                self.json_door.drain(grace_s)
                 self._is_drained = True
 
     def stop(self) -> None:

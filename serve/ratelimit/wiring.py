@@ -33,6 +33,8 @@ from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls, Service
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
 from tollgate.serve.ratelimit.health import Health
+from tollgate.serve.ratelimit.json_door.exchange import JsonExchange
+from tollgate.serve.ratelimit.json_door.server import JsonDoor
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
@@ -179,6 +181,7 @@ def front_process(
     has_statistics = settings.statistics.transport is not Transport.DISABLED
     return FrontProcess(
         front=_front(settings, service),
+        json_door=_json_door(settings, service),
         service=service,
         decider=decider,
         store=store,
@@ -187,6 +190,20 @@ def front_process(
         reporter=StatisticsReporter(tallies, send) if has_statistics else None,
         checks_backend=settings.counting.checks_backend,
     )
+
+
+def json_exchange(
+    settings: Settings, health: Health, elsewhere: tuple[str, ...] = ()
+) -> JsonExchange:
+    """What calls of the JSON door mean under these settings; `elsewhere` as there."""
+    is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
+    bounds = request_bounds(settings)
+    return JsonExchange(health, is_precise=is_precise, bounds=bounds, elsewhere=elsewhere)
+
+
+def _json_door(settings: Settings, service: Service) -> JsonDoor:
+    listen = ListenAddress(host=settings.json.host, port=settings.json.port)
+    return JsonDoor(listen, service, json_exchange(settings, service.health))
 
 
 def _observe(tallies: Tallies, method: str, calls: int, seconds: float) -> None:

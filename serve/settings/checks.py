@@ -81,6 +81,7 @@ def _ports(settings: Groups) -> Iterator[SettingProblem]:
     process = settings.process
     ports = {
         "PORT": settings.http.port,
+        "JSON_PORT": settings.json.port,
         "DEBUG_PORT": settings.debug.port,
         "RAY_DASHBOARD_PORT": process.ray_dashboard_port,
         "HAPROXY_METRICS_PORT": process.haproxy_metrics_port,

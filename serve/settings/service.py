@@ -48,6 +48,14 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonSettings:
+    """The JSON door that a front opens itself, past HAProxy (B16)."""
+
+    host: str = setting("JSON_HOST", text, "127.0.0.1", "address of the JSON door's own port")
+    port: int = setting("JSON_PORT", any_port, "8083", "the JSON door's own port; 0: a free one")
+
+
+@dataclass(frozen=True, slots=True)
 class DebugSettings:
     """The debug port (B18)."""
 

@@ -22,6 +22,7 @@ class Groups:
     """
 
     http: service.HttpSettings = field(default_factory=service.HttpSettings)
+    json: service.JsonSettings = field(default_factory=service.JsonSettings)
     grpc: service.GrpcSettings = field(default_factory=service.GrpcSettings)
     debug: service.DebugSettings = field(default_factory=service.DebugSettings)
     log: service.LogSettings = field(default_factory=service.LogSettings)

@@ -43,7 +43,8 @@ from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import DecideBatch, ListenAddress
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
 from tollgate.serve.ratelimit.health import Health
-from tollgate.serve.ratelimit.json_endpoint import LARGE_BODY_BYTES, JsonEndpoint
+from tollgate.serve.ratelimit.json_door.endpoint import JsonEndpoint
+from tollgate.serve.ratelimit.json_door.exchange import LARGE_BODY_BYTES, JsonExchange
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 from tollgate.serve.settings.choices import GrpcFront
 
@@ -80,7 +81,7 @@ def deciding() -> DecideBatch:
 def json_door() -> Iterator[ASGIApp]:
     with ThreadPoolExecutor(1) as thread:
         batcher = CallBatcher(deciding(), thread)
-        door = JsonEndpoint(batcher.decide, Health(), is_precise=True)
+        door = JsonEndpoint(batcher.decide, JsonExchange(Health(), is_precise=True))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             response = await door.answer(Request(scope, receive))

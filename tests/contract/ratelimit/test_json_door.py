@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from tests.support.manual_clock import ManualClock
+from tests.support.ratelimit.json_port import json_port
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -18,9 +20,10 @@ from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes
-from tollgate.serve.ratelimit.fronts.front import ErrorStatus, StatusCode, WireReply
+from tollgate.serve.ratelimit.fronts.front import DecideBatch, ErrorStatus, StatusCode, WireReply
 from tollgate.serve.ratelimit.health import Component, Health
-from tollgate.serve.ratelimit.json_endpoint import JsonEndpoint, json_reply
+from tollgate.serve.ratelimit.json_door.endpoint import JsonEndpoint
+from tollgate.serve.ratelimit.json_door.exchange import JsonExchange
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 
 RULES = """
@@ -31,10 +34,12 @@ descriptors:
   - {key: plain, rate_limit: {unit: day, requests_per_unit: 10}}
 """
 BODY_BYTES_MAX = 4_096
+BOUNDS = RequestBounds(request_bytes_max=BODY_BYTES_MAX)
 Ask = Callable[..., httpx.Response]
+Opened = Callable[..., Ask]
 
 
-def deciding(*, is_precise: bool = False) -> Callable[[bytes], Awaitable[WireReply]]:
+def deciding(*, is_precise: bool = False) -> DecideBatch:
     decider = Decider(
         policy=Policy(),
         store=LocalCounters(2),
@@ -45,16 +50,22 @@ def deciding(*, is_precise: bool = False) -> Callable[[bytes], Awaitable[WireRep
         encode=encoded_decision,
     )
     decider.use_rules(load_rules([RuleFile("d.yaml", RULES)], merge_domains=False))
-    decide_batch = wire_answers(decider, is_precise=is_precise)
+    return wire_answers(decider, is_precise=is_precise)
+
+
+def unreachable(payloads: Sequence[bytes]) -> list[WireReply]:
+    return [ErrorStatus(StatusCode.UNAVAILABLE, "counter partition 0 is not answering")] * len(
+        payloads
+    )
+
+
+def by_serve(decide_batch: DecideBatch, exchange: JsonExchange) -> Ask:
+    """A way to ask the door behind Serve: as HTTP and without a socket."""
 
     async def decide(payload: bytes) -> WireReply:
         return decide_batch([payload])[0]
 
-    return decide
-
-
-def asking(door: JsonEndpoint) -> Ask:
-    """A way to send requests to the door, as HTTP and without a socket."""
+    door = JsonEndpoint(decide, exchange)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         response = await door.answer(Request(scope, receive))
@@ -71,15 +82,30 @@ def asking(door: JsonEndpoint) -> Ask:
     return ask
 
 
-def door(*, is_precise: bool = False, health: Health | None = None) -> Ask:
-    return asking(
-        JsonEndpoint(
-            deciding(is_precise=is_precise),
-            health or Health(),
-            is_precise=is_precise,
-            bounds=RequestBounds(request_bytes_max=BODY_BYTES_MAX),
-        )
-    )
+@pytest.fixture(params=["by Serve", "its own port"])
+def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """Opens a door that is asked in either way: what it answers is the same."""
+    with ExitStack() as to_close:
+
+        def open_door(
+            decide_batch: DecideBatch | None = None,
+            health: Health | None = None,
+            *,
+            is_precise: bool = False,
+            elsewhere: tuple[str, ...] = (),
+        ) -> Ask:
+            decide_batch = decide_batch or deciding(is_precise=is_precise)
+            health = health or Health()
+            exchange = JsonExchange(
+                health, is_precise=is_precise, bounds=BOUNDS, elsewhere=elsewhere
+            )
+            if request.param == "by Serve":
+                return by_serve(decide_batch, exchange)
+            door = to_close.enter_context(json_port(decide_batch, exchange, health))
+            client = httpx.Client(base_url=f"http://{door.address}", trust_env=False)
+            return to_close.enter_context(client).request
+
+        yield open_door
 
 
 def question(*descriptors: dict[str, object], **fields: object) -> dict[str, object]:
@@ -90,8 +116,8 @@ def entry(key: str, value: str = "x", **fields: object) -> dict[str, object]:
     return {"entries": [{"key": key, "value": value}], **fields}
 
 
-def test_within_and_over_the_limit() -> None:
-    ask = door()
+def test_within_and_over_the_limit(opened: Opened) -> None:
+    ask = opened()
     first, second = (ask("POST", "/json", json=question(entry("few"))) for _ in range(2))
     assert (first.status_code, second.status_code) == (200, 429)
     assert first.headers["content-type"] == "application/json"
@@ -105,16 +131,16 @@ def test_within_and_over_the_limit() -> None:
     }
 
 
-def test_no_limit_and_unlimited() -> None:
-    answer = door()("POST", "/json", json=question(entry("unknown"), entry("free")))
+def test_no_limit_and_unlimited(opened: Opened) -> None:
+    answer = opened()("POST", "/json", json=question(entry("unknown"), entry("free")))
     assert answer.json()["statuses"] == [
         {"code": "OK"},
         {"code": "OK", "limitRemaining": 4294967295},
     ]
 
 
-def test_the_other_spellings_of_proto3_json() -> None:
-    ask = door()
+def test_the_other_spellings_of_proto3_json(opened: Opened) -> None:
+    ask = opened()
     body = {
         "domain": "d",
         "hits_addend": 2,
@@ -130,9 +156,9 @@ def test_the_other_spellings_of_proto3_json() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-def test_any_method_and_content_type(method: str) -> None:
+def test_any_method_and_content_type(opened: Opened, method: str) -> None:
     body = json.dumps(question(entry("plain"))).encode()
-    answer = door()(method, "/json", content=body, headers={"content-type": "text/html"})
+    answer = opened()(method, "/json", content=body, headers={"content-type": "text/html"})
     assert answer.status_code == 200
 
 
@@ -150,27 +176,24 @@ BAD_BODIES = [
 
 
 @pytest.mark.parametrize("body", BAD_BODIES)
-def test_whatever_fails_is_a_bad_request(body: bytes) -> None:
-    answer = door()("POST", "/json", content=body)
+def test_whatever_fails_is_a_bad_request(opened: Opened, body: bytes) -> None:
+    answer = opened()("POST", "/json", content=body)
     assert (answer.status_code, answer.content) == (400, b"Bad Request\n")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize("body", BAD_BODIES)
-def test_precise_errors_say_what_is_wrong(body: bytes) -> None:
-    answer = door(is_precise=True)("POST", "/json", content=body)
+def test_precise_errors_say_what_is_wrong(opened: Opened, body: bytes) -> None:
+    answer = opened(is_precise=True)("POST", "/json", content=body)
     assert answer.status_code == 400
     assert answer.json()["code"] == "INVALID_ARGUMENT"
     assert answer.json()["message"]
 
 
 @pytest.mark.parametrize(("is_precise", "status"), [(False, 400), (True, 503)])
-def test_counters_out_of_reach(is_precise: bool, status: int) -> None:
-    async def decide(_: bytes) -> WireReply:
-        return ErrorStatus(StatusCode.UNAVAILABLE, "counter partition 0 is not answering")
-
-    ask = asking(JsonEndpoint(decide, Health(), is_precise=is_precise))
+def test_counters_out_of_reach(opened: Opened, is_precise: bool, status: int) -> None:
+    ask = opened(unreachable, is_precise=is_precise)
     assert ask("POST", "/json", json=question(entry("few"))).status_code == status
 
 
@@ -184,18 +207,17 @@ def test_counters_out_of_reach(is_precise: bool, status: int) -> None:
         ("/", 404),
     ],
 )
-def test_what_belongs_to_a_service_that_is_starting_is_not_absent(path: str, status: int) -> None:
-    async def decide(_: bytes) -> WireReply:
-        raise AssertionError("nothing is decided here")
-
-    ask = asking(JsonEndpoint(decide, Health(), is_precise=False, elsewhere=("/payments/",)))
+def test_what_belongs_to_a_service_that_is_starting_is_not_absent(
+    opened: Opened, path: str, status: int
+) -> None:
+    ask = opened(elsewhere=("/payments/",))
     answer = ask("POST", path)
     assert (answer.status_code, "retry-after" in answer.headers) == (status, status == 503)
 
 
-def test_health_follows_its_components() -> None:
+def test_health_follows_its_components(opened: Opened) -> None:
     health = Health(needs_config=True)
-    ask = door(health=health)
+    ask = opened(health=health)
     assert (ask("GET", "/healthcheck").status_code, ask("GET", "/healthcheck").content) == (
         500,
         b"",
@@ -210,14 +232,12 @@ def test_health_follows_its_components() -> None:
     assert ask("GET", "/healthcheck").status_code == 500
 
 
-def test_unknown_paths_are_404() -> None:
+def test_unknown_paths_are_404(opened: Opened) -> None:
     for path in ("/", "/jsonx", "/json/", "/healthcheck/x"):
-        answer = door()("GET", path)
+        answer = opened()("GET", path)
         assert (answer.status_code, answer.text) == (404, "404 page not found\n")
 
 
-def test_empty_and_absent_responses() -> None:
-    empty = json_reply(response_bytes(0, []))
-    assert (empty.status_code, empty.body, empty.media_type) == (500, b"{}", "application/json")
-    absent = json_reply(None)
-    assert (absent.status_code, absent.body) == (500, b"Internal Server Error\n")
+def test_an_empty_response() -> None:
+    answer = JsonExchange(Health(), is_precise=False).decided(response_bytes(0, []))
+    assert (answer.status, answer.body) == (500, b"{}")

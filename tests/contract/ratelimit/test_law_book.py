@@ -19,9 +19,9 @@ from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.cli import main
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
-from tollgate.serve.ratelimit.codec.json_form import request_from_json
+from tollgate.serve.ratelimit.codec.json_answers import response_to_json
+from tollgate.serve.ratelimit.codec.json_requests import request_from_json
 from tollgate.serve.ratelimit.fronts.front import DecideBatch, Front
-from tollgate.serve.ratelimit.json_endpoint import json_reply
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 from tollgate.serve.settings.choices import GrpcFront
 
@@ -98,7 +98,7 @@ def test_the_examples_are_what_is_answered(
             body = curl_call(arguments).body or ""
             (payload,) = decide_batch([request_from_json(body.encode())])
             assert isinstance(payload, bytes)
-            return Answer(bytes(json_reply(payload).body).decode())
+            return Answer(response_to_json(payload).decode())
         assert program == "tollgate", program
         if arguments[0] == "client":
             arguments += ["-dial_string", address]

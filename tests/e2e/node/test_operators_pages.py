@@ -176,6 +176,7 @@ def test_status_says_what_listens_where(tollgate: TollgateProcess) -> None:
         status["addresses"].items()
         >= {
             "HTTP": f"0.0.0.0:{ports['PORT']}",
+            "JSON": f"http://127.0.0.1:{ports['JSON_PORT']}/json",
             "gRPC": f"127.0.0.1:{ports['GRPC_PORT']}",
             "operator": f"http://127.0.0.1:{ports['PAYMENTS_OPERATOR_PORT']}",
             "catalog auth": f"http://0.0.0.0:{ports['PORT']}/catalog-auth/",

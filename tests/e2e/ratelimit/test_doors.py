@@ -76,11 +76,14 @@ def test_the_doors_share_their_counters(
         *("client", "-dial_string", tollgate.grpc_address),
         *("-domain", "e2e", "-descriptors", "account=shared"),
     )
+    body = json_question("e2e", account="shared")
+    fourth = httpx.post(tollgate.url("JSON_PORT", "/json"), json=body, trust_env=False)
     assert first.statuses[0].limit_remaining == 2
     assert second["statuses"][0]["limitRemaining"] == 1
     assert third.returncode == 0, third.stderr
     assert third.stdout.splitlines()[0] == "overall: OK"
     assert "account=shared: OK, limit 3/YEAR, remaining 0, reset" in third.stdout
+    assert fourth.status_code == 429
 
 
 def test_the_client_command_says_what_went_wrong(tollgate: TollgateProcess) -> None:

@@ -15,7 +15,8 @@ from tollgate.actors.ratelimit.rules.descriptors import (
     RateLimitRequest,
 )
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes, status_bytes
-from tollgate.serve.ratelimit.codec.json_form import request_from_json, response_to_json
+from tollgate.serve.ratelimit.codec.json_answers import response_to_json
+from tollgate.serve.ratelimit.codec.json_requests import request_from_json
 from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
 from tollgate.serve.ratelimit.codec.requests import MalformedRequest, decode_request
 

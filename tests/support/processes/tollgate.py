@@ -21,6 +21,7 @@ COMMAND_WITHIN_S = 330.0  # longer than `tollgate up` waits by itself
 PORTS = range(20_000, 32_000)
 PORT_SETTINGS = (
     "PORT",
+    "JSON_PORT",
     "GRPC_PORT",
     "DEBUG_PORT",
     "RAY_DASHBOARD_PORT",

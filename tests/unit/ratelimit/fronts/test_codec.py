@@ -23,11 +23,8 @@ from tollgate.serve.ratelimit.codec.answers import (
     response_bytes,
     status_bytes,
 )
-from tollgate.serve.ratelimit.codec.json_form import (
-    JSON_COMPLAINT_CHARS_MAX,
-    request_from_json,
-    response_to_json,
-)
+from tollgate.serve.ratelimit.codec.json_answers import response_to_json
+from tollgate.serve.ratelimit.codec.json_requests import JSON_COMPLAINT_CHARS_MAX, request_from_json
 from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
 from tollgate.serve.ratelimit.codec.requests import (
     MalformedRequest,

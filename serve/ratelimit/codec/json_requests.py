@@ -1,4 +1,4 @@
-"""The proto3 JSON forms of question and answer, as the HTTP endpoint takes and gives them (B16)."""
+"""Reads the proto3 JSON form of a question, as strictly as B16 wants it."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from tollgate.actors.ratelimit.rules.descriptors import DEFAULT_BOUNDS, RequestBounds
 from tollgate.serve.net.json_values import holds_more_values
-from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from tollgate.serve.ratelimit.codec.messages import RequestMessage
 from tollgate.serve.ratelimit.codec.requests import (
     MalformedRequest,
     RequestOutOfBounds,
@@ -127,13 +127,3 @@ def _check_field(value: object, field: FieldDescriptor, where: str, text_max: in
         raise MalformedRequest(f"{where} is not a text")
     elif is_number and isinstance(value, str) and not _JSON_NUMBER.fullmatch(value):
         raise MalformedRequest(f"{where} is not a number")
-
-
-def response_to_json(payload: bytes) -> bytes:
-    """The proto3 JSON form of a serialised RateLimitResponse, fields in the order of B16."""
-    document = json_format.MessageToDict(ResponseMessage.FromString(payload))
-    for status in document.get("statuses", ()):
-        limit = status.get("currentLimit")
-        if limit and "name" in limit:
-            status["currentLimit"] = {"name": limit.pop("name"), **limit}
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,304 @@
+"""One connection to the JSON door: HTTP/1.1 in (RFC 9112), answers out in the order of the calls.
+
+    head --complete--> body --complete--> waiting --answered--> written, and the next head
+
+The parser is llhttp's; what it leaves open is bounded here: bytes of a head and of a body, calls
+that wait for an answer, and the time that a caller may take for a request, or be silent.
+"""
+
+import asyncio
+from collections import deque
+from enum import Enum
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Protocol, cast
+
+import httptools
+
+from tollgate.serve.ratelimit.json_door.exchange import (
+    BAD_REQUEST,
+    DECISION_PATH,
+    HttpAnswer,
+    JsonExchange,
+)
+
+HEAD_BYTES_MAX = 32 * 1024
+# With so many calls waiting for answers, or bytes of answers that it does not take, a connection is
+# not read. (What one read brings is parsed to its end.)
+WAITING_MAX = 64
+UNREAD_BYTES_MAX = 64 * 1024
+REQUEST_WITHIN_S = 10.0
+SILENCE_MAX_S = 60.0
+LINGER_S = 2.0
+
+_TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
+HEAD_TOO_LARGE = HttpAnswer(431, b"Request Header Fields Too Large\n", _TEXT)
+TOO_LATE = HttpAnswer(408, b"Request Timeout\n", _TEXT)
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class Stage(Enum):
+    """The part of a request that a connection is in."""
+
+    NONE = "none"
+    HEAD = "head"
+    BODY = "body"
+
+
+class HttpCall:
+    """One call, in its place among those of its connection. `body`: of a call for a decision."""
+
+    __slots__ = ("_connection", "answer", "body", "is_head", "is_last")
+
+    def __init__(self, connection: "HttpConnection", *, is_head: bool, is_last: bool) -> None:
+        self._connection = connection
+        self.is_head = is_head
+        self.is_last = is_last
+        self.body = b""
+        self.answer: HttpAnswer | None = None
+
+    def answered(self, answer: HttpAnswer) -> None:
+        """Gives the call its answer; it is written when those before it have theirs."""
+        self.answer = answer
+        self._connection.write_answers()
+
+
+class Door(Protocol):
+    """Where the calls of all connections come together. It lives in one event loop."""
+
+    exchange: JsonExchange
+    is_draining: bool
+
+    def add(self, connection: "HttpConnection", peer: str) -> bool:
+        """Takes a connection on, from this address; False when there are too many."""
+
+    def remove(self, connection: "HttpConnection") -> None:
+        """Forgets a connection that is closed."""
+
+    def takes_body(self, added_bytes: int) -> bool:
+        """Adds to the bodies under way, or takes from them; False when there are too many."""
+
+    def decide(self, call: HttpCall) -> None:
+        """Has the call decided, together with whatever else comes at this moment."""
+
+    def now_s(self) -> float:
+        """The loop's time, in seconds."""
+
+    def date(self) -> bytes:
+        """The Date header, with its line's end (RFC 9110, 6.6.1)."""
+
+
+class HttpConnection(asyncio.Protocol):
+    """Reads calls, and writes their answers."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._waiting: deque[HttpCall] = deque()
+        self._method = self._url = self._framing = b""
+        self._body = bytearray()
+        self._head_bytes = 0
+        self._stage = Stage.NONE
+        self._expects_continue = False
+        self._is_unread = False
+        self._is_ended = False  # no further call is taken
+        self._deadline_s = 0.0
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = self._transport = cast(asyncio.Transport, transport)
+        transport.set_write_buffer_limits(high=UNREAD_BYTES_MAX)
+        self._deadline_s = self._door.now_s() + REQUEST_WITHIN_S
+        peer = transport.get_extra_info("peername") or ("",)
+        if not self._door.add(self, peer[0]):
+            self._is_ended = True
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._is_ended = True
+        self._forget_body()
+        self._door.remove(self)
+
+    def pause_writing(self) -> None:
+        self._is_unread = True
+        self._read_or_pause()
+
+    def resume_writing(self) -> None:
+        self._is_unread = False
+        self._read_or_pause()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_ended:
+            return
+        if self._stage is not Stage.BODY:
+            self._head_bytes += len(data)
+        try:
+            self._feed(data)
+        except httptools.HttpParserError:
+            self._end_with(BAD_REQUEST)
+        if self._stage is Stage.HEAD and self._head_bytes > HEAD_BYTES_MAX:
+            self._end_with(HEAD_TOO_LARGE)
+        self._read_or_pause()
+
+    def eof_received(self) -> bool:
+        """Keeps the way back open while somebody waits for an answer."""
+        self._is_ended = True
+        return bool(self._waiting)
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as wish:
+            if self._is_ended:
+                return
+            # Another protocol is only wished for (RFC 9110, 7.8), but the parser stops there: the
+            # request is read once more, without the wish.
+            head = b"%b %b HTTP/1.1\r\n%b\r\n" % (self._method, self._url, self._framing)
+            self._parser = httptools.HttpRequestParser(self)
+            self._parser.feed_data(head)
+            self._feed(data[wish.args[0] :])
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        self._url = self._framing = b""
+        self._stage = Stage.HEAD
+        if not self._waiting:
+            self._deadline_s = self._door.now_s() + REQUEST_WITHIN_S
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"expect":
+            self._expects_continue = value.lower() == b"100-continue"
+        elif name in (b"content-length", b"transfer-encoding"):
+            self._framing += b"%b: %b\r\n" % (name, value)
+
+    def on_headers_complete(self) -> None:
+        self._stage = Stage.BODY
+        self._head_bytes = 0
+        if self._expects_continue and not self._waiting and self._transport is not None:
+            self._transport.write(_CONTINUE)
+        self._expects_continue = False
+
+    def on_body(self, body: bytes) -> None:
+        if self._is_ended:
+            return
+        exchange = self._door.exchange
+        if len(self._body) + len(body) > exchange.body_bytes_max:
+            self._end_with(exchange.body_too_large())
+        elif not self._door.takes_body(len(body)):
+            self._end_with(exchange.too_busy())
+        else:
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        self._method = self._parser.get_method()
+        if self._is_ended or (self._parser.should_upgrade() and self._method != b"CONNECT"):
+            return
+        self._stage = Stage.NONE
+        self._is_ended = not self._parser.should_keep_alive() or self._method == b"CONNECT"
+        call = HttpCall(self, is_head=self._method == b"HEAD", is_last=self._is_ended)
+        self._waiting.append(call)
+        path = self._url.partition(b"?")[0].decode("latin-1")
+        if path == DECISION_PATH:
+            call.body = bytes(self._body)
+            self._forget_body()
+            self._door.decide(call)
+        else:
+            self._forget_body()
+            call.answered(self._door.exchange.undecided(path))
+
+    # What the door calls.
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no call is under way."""
+        return not self._waiting and self._stage is Stage.NONE
+
+    def write_answers(self) -> None:
+        """Writes the answers that are there, as far as none is missing before them."""
+        written = bytearray()
+        is_last = False
+        while self._waiting and (answer := self._waiting[0].answer) is not None:
+            call = self._waiting.popleft()
+            is_last = is_last or call.is_last or (self._door.is_draining and not self._waiting)
+            written += _message(answer, self._door.date(), is_head=call.is_head, is_last=is_last)
+        if self._transport is None or not written:
+            return
+        self._deadline_s = self._door.now_s() + SILENCE_MAX_S
+        self._transport.write(bytes(written))
+        if self._is_ended and not self._waiting and self._stage is not Stage.NONE:
+            self._linger()
+        elif is_last or (self._is_ended and not self._waiting):
+            self.close()
+        else:
+            self._read_or_pause()
+
+    def close(self) -> None:
+        """Closes the connection, with whatever is written and not yet sent."""
+        self._is_ended = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def look(self, now_s: float) -> None:
+        """Ends a connection whose caller takes too long, or says nothing."""
+        if now_s < self._deadline_s or self._waiting:
+            return
+        if self.is_idle or self._transport is None or self._is_ended:
+            if self._transport is not None:
+                self._transport.abort()
+            return
+        self._end_with(TOO_LATE)
+
+    # Its own.
+
+    def _forget_body(self) -> None:
+        if self._body:
+            self._door.takes_body(-len(self._body))
+            self._body.clear()
+
+    def _end_with(self, answer: HttpAnswer) -> None:
+        if self._is_ended:
+            return
+        self._is_ended = True
+        self._forget_body()
+        last = HttpCall(self, is_head=False, is_last=True)
+        self._waiting.append(last)
+        last.answered(answer)
+
+    def _linger(self) -> None:
+        """Ends what we say, and drops what still comes: closed at once, the answer could be lost
+        on its way (RFC 9112, 9.6)."""
+        assert self._transport is not None, "there is somebody to hear it"
+        self._transport.write_eof()
+        self._deadline_s = self._door.now_s() + LINGER_S
+
+    def _read_or_pause(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if self._is_unread or len(self._waiting) >= WAITING_MAX:
+            transport.pause_reading()
+        else:
+            transport.resume_reading()
+
+
+def _message(answer: HttpAnswer, date: bytes, *, is_head: bool, is_last: bool) -> bytes:
+    """The answer as HTTP/1.1. HEAD gets the head that GET would (RFC 9110, 9.3.2)."""
+    length = b"Content-Length: %d\r\n\r\n" % len(answer.body)
+    head = _start(answer.status, answer.headers, is_last) + date + length
+    return head if is_head else head + answer.body
+
+
+@lru_cache(maxsize=64)
+def _start(status: int, headers: tuple[tuple[str, str], ...], is_last: bool) -> bytes:
+    fields = headers + ((("Connection", "close"),) if is_last else ())
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+    return f"HTTP/1.1 {status} {_REASONS[status]}\r\n{lines}".encode()

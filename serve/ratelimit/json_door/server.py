@@ -1,0 +1,209 @@
+"""The JSON door by itself: it listens in a thread of its own, and decides there, in batches.
+
+What all connections bring in one turn of the loop is decided together, as gRPC's calls are, and
+answered in that turn: no call waits for a thread or a task of its own.
+"""
+
+import asyncio
+import socket
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+from threading import Thread
+
+import uvloop
+
+from tollgate.serve.net.public_addresses import network_of
+from tollgate.serve.ratelimit.fronts.front import (
+    BATCH_MAX,
+    ListenAddress,
+    Service,
+    host_port,
+    unfailing,
+)
+from tollgate.serve.ratelimit.json_door.connection import HttpCall, HttpConnection
+from tollgate.serve.ratelimit.json_door.exchange import LARGE_BODY_BYTES, HttpAnswer, JsonExchange
+
+# As many as one HAProxy has for all, and for one caller (`serve/node/haproxy.py`).
+CONNECTIONS_MAX = 4_096
+CONNECTIONS_OF_ONE_MAX = 1_024
+BODY_BYTES_UNDER_WAY_MAX = 64 * 1024 * 1024
+LARGE_BODIES_MAX = 64
+BACKLOG = 1_024
+LOOK_EVERY_S = 1.0
+DRAIN_LOOK_S = 0.025
+START_WITHIN_S = 10.0
+
+
+class JsonDoor:
+    """`start` listens, once; `drain` ends it. From any thread but its own."""
+
+    def __init__(self, listen: ListenAddress, service: Service, exchange: JsonExchange) -> None:
+        self._listen = listen
+        self._loop = uvloop.new_event_loop()
+        self._turns = _Turns(self._loop, service, exchange)
+        self._thread = Thread(target=self._loop.run_forever, name="json-door", daemon=True)
+        self._server: asyncio.AbstractServer | None = None
+        self.address = ""
+
+    def start(self) -> None:
+        """Binds and serves. OSError when the address cannot be bound."""
+        self._thread.start()
+        step = asyncio.run_coroutine_threadsafe(self._open(), self._loop)
+        try:
+            step.result(START_WITHIN_S)
+        except OSError:
+            self._end()
+            raise
+
+    @property
+    def has_ended_threads(self) -> bool:
+        """True when its thread has ended though it serves."""
+        return not self._thread.is_alive()
+
+    def drain(self, grace_s: float) -> None:
+        """Takes no new connection, answers what is under way within the grace, then closes."""
+        step = asyncio.run_coroutine_threadsafe(self._close(grace_s), self._loop)
+        step.result()
+        self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _open(self) -> None:
+        listen = self._listen
+        listening = _listening(listen)
+        self._server = await self._loop.create_server(
+            lambda: HttpConnection(self._turns), sock=listening, backlog=BACKLOG
+        )
+        self.address = host_port(listen.host or "0.0.0.0", listening.getsockname()[1])
+        self._turns.look()
+
+    async def _close(self, grace_s: float) -> None:
+        assert self._server is not None, "only a door that listens is drained"
+        self._server.close()
+        await self._turns.drain(grace_s)
+
+
+class _Turns:
+    """The Door of the connections (see there)."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, service: Service, exchange: JsonExchange
+    ) -> None:
+        self.exchange = exchange
+        self.is_draining = False
+        self.now_s = loop.time
+        self._loop = loop
+        self._decide_batch = unfailing(service)
+        self._connections: dict[HttpConnection, str] = {}
+        self._of_network: Counter[str] = Counter()
+        self._body_bytes = 0
+        self._calls: list[tuple[HttpCall, bytes]] = []
+        self._threads = ThreadPoolExecutor(1, "json-body")
+        self._large_bodies = 0
+        self._date = b""
+        self._date_until_s = 0.0
+
+    # As a Door.
+
+    def add(self, connection: HttpConnection, peer: str) -> bool:
+        network = network_of(peer)
+        if (
+            len(self._connections) >= CONNECTIONS_MAX
+            or self._of_network[network] >= CONNECTIONS_OF_ONE_MAX
+        ):
+            return False
+        self._connections[connection] = network
+        self._of_network[network] += 1
+        return True
+
+    def remove(self, connection: HttpConnection) -> None:
+        network = self._connections.pop(connection, None)
+        if network is not None:
+            self._of_network[network] -= 1
+            if not self._of_network[network]:
+                del self._of_network[network]
+
+    def takes_body(self, added_bytes: int) -> bool:
+        if added_bytes > 0 and self._body_bytes + added_bytes > BODY_BYTES_UNDER_WAY_MAX:
+            return False
+        self._body_bytes += added_bytes
+        return True
+
+    def decide(self, call: HttpCall) -> None:
+        if len(call.body) < LARGE_BODY_BYTES:
+            self._decide(call, self.exchange.payload(call.body))
+        elif self._large_bodies < LARGE_BODIES_MAX:
+            self._large_bodies += 1
+            read = self._loop.run_in_executor(self._threads, self.exchange.payload, call.body)
+            read.add_done_callback(lambda read: self._has_read(call, read))
+        else:
+            call.answered(self.exchange.too_busy())
+
+    def date(self) -> bytes:
+        now_s = self._loop.time()
+        if now_s >= self._date_until_s:
+            self._date = f"Date: {formatdate(usegmt=True)}\r\n".encode()
+            self._date_until_s = now_s + 1.0
+        return self._date
+
+    # The door's own.
+
+    def look(self) -> None:
+        """Ends what takes too long, every LOOK_EVERY_S."""
+        now_s = self._loop.time()
+        for connection in list(self._connections):
+            connection.look(now_s)
+        self._loop.call_later(LOOK_EVERY_S, self.look)
+
+    async def drain(self, grace_s: float) -> None:
+        self.is_draining = True
+        give_up_s = self._loop.time() + grace_s
+        while self._connections and self._loop.time() < give_up_s:
+            for connection in list(self._connections):
+                if connection.is_idle:
+                    connection.close()
+            await asyncio.sleep(DRAIN_LOOK_S)
+        for connection in list(self._connections):
+            connection.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _has_read(self, call: HttpCall, read: "asyncio.Future[bytes | HttpAnswer]") -> None:
+        self._large_bodies -= 1
+        if not read.cancelled():
+            self._decide(call, read.result())
+
+    def _decide(self, call: HttpCall, payload: bytes | HttpAnswer) -> None:
+        if isinstance(payload, HttpAnswer):
+            call.answered(payload)
+            return
+        if not self._calls:
+            # Soon, not now: what else this turn of the loop brings comes along.
+            self._loop.call_soon(self._decide_calls)
+        self._calls.append((call, payload))
+
+    def _decide_calls(self) -> None:
+        calls, self._calls = self._calls, []
+        for first in range(0, len(calls), BATCH_MAX):
+            batch = calls[first : first + BATCH_MAX]
+            replies = self._decide_batch([payload for _, payload in batch])
+            for (call, _), reply in zip(batch, replies, strict=True):
+                call.answered(self.exchange.decided(reply))
+
+
+def _listening(listen: ListenAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (listen.host, listen.port),
+            family=family,
+            backlog=BACKLOG,
+            reuse_port=listen.is_port_shared,
+        )
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while")[0]
+        where = host_port(listen.host or "0.0.0.0", listen.port)
+        raise OSError(error.errno, f"the JSON door cannot listen on {where}: {reason}") from None
