@@ -47,6 +47,11 @@ class AnchorAudit:
         self._next: TableRow | None = None
         self._last: Entry | None = None
 
+    @property
+    def exported(self) -> tuple[str, str] | None:
+        """The first and the last day of the exported ones that can be believed."""
+        return (self._exported[0].day, self._exported[-1].day) if self._exported else None
+
     async def begin(self) -> list[str]:
         """The faults of the files."""
         if self._series is None:

@@ -3,6 +3,9 @@
 each file      is signed with a key that the reader knows, and names the file before it
 no day         between the first and the last is missing, and nothing before the first
 the last       is of the last day that is over, or of the day before: files take time to travel
+the first      is of the day that the reader knows it from, or earlier. Tollgate signs into an empty
+               folder as if nothing had been before, so only the reader can tell that a series was
+               begun anew
 """
 
 from collections.abc import Iterator
@@ -30,18 +33,23 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class AnchorSeries:
-    """`keys`: the public keys (hex) that may have signed; `now_ms`: when it is read."""
+    """`keys`: the public keys (hex) that may have signed; `now_ms`: when it is read; `since`: the
+    day that it has at the latest, when that is known."""
 
     folder: Path
     keys: frozenset[str]
     now_ms: int
+    since: date | None = None
 
     def read(self) -> tuple[list[Anchor], list[str]]:
         """The anchors that can be believed, by day, and what is wrong with the files."""
         believed: list[Anchor] = []
         findings: list[str] = []
         before: Path | None = None
-        for file in anchor_files(self.folder):
+        files = anchor_files(self.folder)
+        if files:
+            findings += self._beginning(files[0])
+        for file in files:
             try:
                 signed = self._signed(file)
             except (BrokenAnchorFile, OSError) as error:
@@ -65,6 +73,14 @@ class AnchorSeries:
         if file.name != file_name(signed.day) or signed.at_ms != end_of(day_of(file)):
             raise BrokenAnchorFile(f"{file}: is the anchor of {signed.day}, and was renamed")
         return signed
+
+    def _beginning(self, first: Path) -> list[str]:
+        if self.since is None or day_of(first) <= self.since:
+            return []
+        return [
+            f"{self.folder}: begins with {first.name}, and has had {self.since}: it was begun anew "
+            "in an emptied folder, or its first files were deleted. Look for them in another copy"
+        ]
 
     def _predecessor(self, file: Path, signed: SignedAnchor, before: Path | None) -> list[str]:
         if before is None:

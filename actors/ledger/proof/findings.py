@@ -25,13 +25,15 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class VerificationReport:
-    """`totals`: the trial balance. `findings`: what is wrong, of `findings_count` in all."""
+    """`totals`: the trial balance. `findings`: what is wrong, of `findings_count` in all.
+    `anchored`: the first and the last day of the anchors elsewhere that could be believed."""
 
     books: int
     entries: int
     totals: tuple[AccountTotal, ...]
     findings: tuple[str, ...]
     findings_count: int
+    anchored: tuple[str, str] | None = None
 
     @property
     def is_sound(self) -> bool:

@@ -113,6 +113,7 @@ class _Verification:
         self._entries = 0
         self._book: BookId | None = None
         self._audit = BookAudit()
+        self._anchored: tuple[str, str] | None = None
         self._money = MoneyAudit(expected)
 
     async def run(self, now_ms: int, series: AnchorSeries | None) -> VerificationReport:
@@ -128,6 +129,7 @@ class _Verification:
             totals=totals,
             findings=tuple(self._findings.shown),
             findings_count=self._findings.count,
+            anchored=self._anchored,
         )
 
     async def _go_through_journal(self, now_ms: int, series: AnchorSeries | None) -> None:
@@ -146,6 +148,7 @@ class _Verification:
             self._entries += len(piece)
             self._progress(self._entries, total)
         self._add(await anchors.end())
+        self._anchored = anchors.exported
         async for line in operations.end(self._broken):
             self._findings.add(line)
 

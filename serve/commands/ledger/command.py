@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import BinaryIO, NoReturn, TypeVar
@@ -79,8 +80,20 @@ def ledger() -> None:
     metavar="HEX",
     help="Who may have signed them; without it, the key in LEDGER_ANCHOR_KEY_FILE.",
 )
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DAY",
+    help="A day that the anchors have: a series that begins later was begun anew.",
+)
 @click.option("--json", "is_json", is_flag=True, help="Print one JSON object.")
-def verify(recent: bool, anchors: Path | None, keys: tuple[str, ...], is_json: bool) -> None:
+def verify(
+    recent: bool,
+    anchors: Path | None,
+    keys: tuple[str, ...],
+    since: datetime | None,
+    is_json: bool,
+) -> None:
     """Replay everything that was ever written, and compare.
 
     Chains of hashes, postings, balances, every table, stored replies, checkpoints and anchors. Only
@@ -88,9 +101,13 @@ def verify(recent: bool, anchors: Path | None, keys: tuple[str, ...], is_json: b
     its end was cut off. May run while Tollgate does; needs as much temporary space as the tables
     have. Each finding is one line.
     """
-    if recent and (anchors or keys):
+    if recent and (anchors or keys or since):
         raise click.UsageError("--anchors goes with a full verification: leave --recent out")
     series = None if recent else _series(_settings(), anchors, keys)
+    if since is not None:
+        if series is None:
+            raise click.UsageError("--since goes with --anchors, or with LEDGER_ANCHORS")
+        series = replace(series, since=since.date())
 
     async def verified(database: Database) -> VerificationReport:
         with progress_bar("books" if recent else "entries") as step:

@@ -42,6 +42,8 @@ def print_report(report: VerificationReport, *, as_json: bool = False) -> None:
     for finding in report.findings:
         click.echo(finding, err=True)
     size = f"{report.books} books, {report.entries} entries"
+    if report.anchored:
+        size += ", anchors of {} to {}".format(*report.anchored)
     if report.is_sound:
         click.echo(f"sound: {size}")
     else:
@@ -57,6 +59,7 @@ def _report_document(report: VerificationReport) -> dict[str, object]:
         "totals": [_total_document(total) for total in report.totals],
         "findings": report.findings,
         "findingsCount": report.findings_count,
+        "anchored": report.anchored,
     }
 
 

@@ -244,6 +244,7 @@ def test_what_does_not_go_together_is_refused(url: str, data: Path, tmp_path: Pa
     calls = {
         ("verify", "--recent", "--anchors", str(tmp_path)): (2, "leave --recent out"),
         ("verify", "--public-key", "ab"): (2, "--public-key goes with --anchors"),
+        ("verify", "--since", "2026-01-01"): (2, "--since goes with --anchors"),
         ("verify", "--anchors", str(tmp_path)): (1, "whose signature counts?"),
         ("anchor", "--to", str(tmp_path)): (1, "LEDGER_ANCHOR_KEY_FILE is not set"),
         ("anchor", "--to", str(tmp_path), "--day", "2026-01-01"): (2, "leave --day out"),

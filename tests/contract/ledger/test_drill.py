@@ -1,6 +1,7 @@
 """The drill of docs/operations.md: what may happen to the books, their secret and their anchors.
 Each is refused or found, and what is said tells what to do."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -61,10 +62,10 @@ class Installation:
         }
         return CliRunner().invoke(ledger, list(arguments), env=environment)
 
-    def verify(self, url: str = "") -> Result:
+    def verify(self, *options: str, url: str = "") -> Result:
         """As on another machine: with the public key alone."""
         arguments = ("--anchors", str(self.kept), "--public-key", self.public_key)
-        return self.call("verify", *arguments, url=url)
+        return self.call("verify", *arguments, *options, url=url)
 
     def forged(self, change: Change) -> str:
         """Such books, with whatever of the anchors' table can be made to fit."""
@@ -93,6 +94,10 @@ def test_before_anything_happens_all_is_sound(here: Installation) -> None:
     started(here)
     done = here.verify()
     assert (done.exit_code, done.stdout[:14]) == (0, "sound: 3 books")
+    (first,) = re.findall("anchors of (.+) to ", done.stdout)
+    assert here.verify("--since", first).exit_code == 0
+    done = here.verify("--since", "2001-01-01")
+    assert (done.exit_code, "it was begun anew" in done.stderr) == (1, True)
 
 
 def test_a_lost_secret_is_not_made_up(here: Installation) -> None:

@@ -68,10 +68,15 @@ def exported(
 
 
 def verified(
-    url: str, folder: Path, *, days: int = 1, key: Ed25519PrivateKey = KEY
+    url: str,
+    folder: Path,
+    *,
+    days: int = 1,
+    key: Ed25519PrivateKey = KEY,
+    since: date | None = None,
 ) -> VerificationReport:
     now_ms = SETTLED_MS + (days - 1) * DAY_MS
-    series = AnchorSeries(folder, frozenset({public_key_of(key)}), now_ms)
+    series = AnchorSeries(folder, frozenset({public_key_of(key)}), now_ms, since)
 
     async def verify() -> VerificationReport:
         database = await open_database(url)
@@ -115,6 +120,20 @@ def test_sound_books_agree_with_their_anchors(url: str, tmp_path: Path) -> None:
     # All books' heads are in the first, and none that did not move in the next.
     heads = [sum("head" in json.loads(line) for line in file.open()) for file in files]
     assert heads == [3, 0, 0]
+
+
+def test_a_series_that_was_begun_anew_in_an_emptied_folder_is_told(
+    url: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "kept"
+    for file in exported(url, folder, days=2):
+        file.unlink()
+    exported(url, folder, first=2, days=4)
+    report = verified(url, folder, days=4)
+    assert (report.findings, report.anchored) == ((), ("2026-01-03", "2026-01-04"))
+    assert verified(url, folder, days=4, since=date(2026, 1, 3)).findings == ()
+    (finding,) = verified(url, folder, days=4, since=date(2026, 1, 1)).findings
+    assert "begins with anchor-2026-01-03.ndjson, and has had 2026-01-01" in finding
 
 
 def test_days_without_tollgate_are_written_when_it_runs_again(url: str, tmp_path: Path) -> None:
