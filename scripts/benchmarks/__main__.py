@@ -6,6 +6,7 @@ from scripts.benchmarks.catalog import catalog
 from scripts.benchmarks.ledger_machine import ledger_machine
 from scripts.benchmarks.payments import payments
 from scripts.benchmarks.ratelimit import ratelimit
+from scripts.benchmarks.recovery import recovery
 
 
 @click.group()
@@ -17,6 +18,7 @@ main.add_command(ratelimit)
 main.add_command(payments)
 main.add_command(ledger_machine)
 main.add_command(catalog)
+main.add_command(recovery)
 
 if __name__ == "__main__":
     main()

@@ -17,6 +17,8 @@ from tollgate.serve.node.orphan_processes import end_orphans
 from tollgate.serve.node.ports import free_port, port_conflicts
 from tollgate.serve.node.run_record import RunRecord, running
 from tollgate.serve.node.socket_folder import exposures
+from tollgate.serve.payments.reference.data_file import DataFileError
+from tollgate.serve.payments.reference.tables import load_reference
 from tollgate.serve.payments.secrets.key_files import load_operator_key
 from tollgate.serve.payments.secrets.master_secret import SecretFileError
 from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
@@ -31,7 +33,11 @@ LOOK_EVERY_S = 0.1
 def up(detach: bool) -> None:
     """Start Tollgate on this machine; Ctrl-C drains and stops it."""
     settings = checked_settings(process_environment())
-    environment = completed_environment(process_environment(), node_environment(settings))
+    try:
+        environment = completed_environment(process_environment(), node_environment(settings))
+    except OSError as error:
+        place = error.filename or settings.process.data
+        _refuse([f"TOLLGATE_DATA: {place}: {error.strerror}: set a folder that can be written to"])
     if settings.http.port == 0:
         environment["PORT"] = str(free_port())
     command = [sys.executable, "-m", "tollgate.serve.node.supervisor"]
@@ -67,6 +73,7 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
         *_bad_rules(settings),
         *_bad_certificates(settings),
         *_bad_operator_key(settings),
+        *_bad_tables(settings),
         *_bad_catalog(settings),
         *port_conflicts(settings),
     ]
@@ -111,6 +118,16 @@ def _bad_operator_key(settings: Settings) -> Iterator[str]:
         load_operator_key(Path(path))
     except SecretFileError as error:
         yield f"{settings.spelled('PAYMENTS_OPERATOR_KEY_FILE')}: {error}"
+
+
+def _bad_tables(settings: Settings) -> Iterator[str]:
+    """The first fault of the tables of payments."""
+    if not settings.payments.is_on:
+        return
+    try:
+        load_reference(settings.payments.tables)
+    except DataFileError as error:
+        yield f"{settings.spelled('PAYMENTS_CONFIG')}: {error}"
 
 
 def _bad_catalog(settings: Settings) -> Iterator[str]:

@@ -27,6 +27,7 @@ class CallerLimits:
 
 
 RETRY_AFTER_S = 1
+CONNECTED_WITHIN_MS = 250
 # Bulk calls stream their documents for as long as they like, as do crawls their answers.
 STREAMED = "/catalog-auth/validate/"
 
@@ -42,6 +43,10 @@ s|^( *errorfile 50[234]) .*$|\1 @UNAVAILABLE@|
 
 # Serve's fallback proxy would hold calls until there is a replica again; callers hang meanwhile.
 / check backup$/d
+
+# A replica that is gone is asked three times more, each after so long (or a second, if that is
+# shorter): its caller hears 503 within a second.
+s|^( *)timeout connect .*$|\1timeout connect {CONNECTED_WITHIN_MS}ms|
 
 # Serve believes that every caller sends its request at once.
 s|^( *)timeout client .*$|\1timeout client @SILENCE@s\n\1timeout http-request \

@@ -30,6 +30,7 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.node.announcements import Announcements, addresses_of
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.parenthood import end_with_parent
+from tollgate.serve.node.ray_processes import keep_dashboard, only_what_serves
 from tollgate.serve.node.ray_sessions import remove_old_sessions
 from tollgate.serve.node.run_record import RunRecord, write_record
 from tollgate.serve.node.socket_folder import ray_folder, socket_folder
@@ -91,19 +92,20 @@ class Node:
         # Before anything of Ray runs in this process.
         sys.executable = str(start_origin(folder))
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
-        ray.init(
-            # A cluster of this node's own, whatever RAY_ADDRESS says: its end is ours to decide.
-            address="local",
-            namespace=NAMESPACE,
-            include_dashboard=True,
-            dashboard_host="127.0.0.1",
-            dashboard_port=process.ray_dashboard_port,
-            object_store_memory=OBJECT_STORE_BYTES,
-            logging_level=logging.WARNING,
-            # Serve talks much at its start; the processes' logs are files below the data folder.
-            log_to_driver=False,
-            _temp_dir=str(sessions),
-        )
+        with only_what_serves():
+            ray.init(
+                # A cluster of this node's own, whatever RAY_ADDRESS says: we decide its end.
+                address="local",
+                namespace=NAMESPACE,
+                include_dashboard=True,
+                dashboard_host="127.0.0.1",
+                dashboard_port=process.ray_dashboard_port,
+                object_store_memory=OBJECT_STORE_BYTES,
+                logging_level=logging.WARNING,
+                # Serve talks much at its start; the processes' logs are files in the data folder.
+                log_to_driver=False,
+                _temp_dir=str(sessions),
+            )
 
     def _deploy(self) -> tuple[RateLimitActors, DeploymentHandle[Any]]:
         settings = self._settings
@@ -132,11 +134,12 @@ class Node:
         return actors, door
 
     def _watch(self, actors: RateLimitActors) -> None:
-        """Waits for the signal; meanwhile says what becomes of the rules, and of the statistics
-        where standard output was chosen for them."""
+        """Waits for the signal; meanwhile keeps the dashboard, and says what becomes of the rules,
+        and of the statistics where standard output was chosen for them."""
         statistics = self._settings.statistics
         clock = SystemClock()
         flush_s = clock.monotonic_s()
+        keep_dashboard(self._stop)
         while not self._stop.wait(WATCH_EVERY_S):
             try:
                 rules = ray.get(actors.watcher.describe.remote(), timeout=WATCH_EVERY_S)

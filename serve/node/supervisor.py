@@ -47,7 +47,7 @@ ENDED_WITHIN_S = 10.0
 # So many losses within the time, and whatever is wrong is not mended by another start.
 LOSSES_MAX = 8
 LOSSES_WITHIN_S = 600.0
-PAUSE_S, PAUSE_MAX_S = 1.0, 30.0
+PAUSE_S, PAUSE_MAX_S = 0.5, 30.0
 EXIT_LOST = 70
 NOTIFY_SOCKET = "NOTIFY_SOCKET"
 

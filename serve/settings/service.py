@@ -23,6 +23,7 @@ from tollgate.serve.settings.values import (
     address,
     boolean,
     duration,
+    folder,
     header_name,
     pairs,
     ratio_float32,
@@ -110,7 +111,7 @@ class LogSettings:
 class ProcessSettings:
     """The processes of one machine, and the ports that Ray and Serve open on it."""
 
-    data: str = setting("TOLLGATE_DATA", text, "./data", "folder of what outlives a stop")
+    data: str = setting("TOLLGATE_DATA", folder, "./data", "folder of what outlives a stop")
     drain_grace_s: float = setting(
         "DRAIN_GRACE", any_duration, "10s", "longest wait for calls in flight at a stop"
     )

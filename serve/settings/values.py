@@ -62,6 +62,13 @@ def text(value: str) -> str:
     return value
 
 
+def folder(value: str) -> str:
+    """The path of a folder."""
+    if not value.strip():
+        raise BadValueError("is not the name of a folder")
+    return value
+
+
 def boolean(value: str) -> bool:
     """Go's ParseBool (B22)."""
     if value in _TRUE:

@@ -25,6 +25,8 @@ IMPATIENT = CallerLimits(request_within_s=1, silence_max_s=2)
 GREEDY = "127.0.0.2"
 SILENT = 4_200
 ANSWERS_WITHIN_S = 5.0
+# Four tries, 250 ms apart, and a busy machine; Serve's own would be a second apart.
+REFUSED_WITHIN_S = 2.5
 BULK = "/catalog-auth/validate/bulk"
 
 
@@ -50,10 +52,23 @@ class Echo(BaseHTTPRequestHandler):
         """Nothing: the tests look at answers."""
 
 
+class EchoOnce(Echo):
+    """No connection outlives its call."""
+
+    protocol_version = "HTTP/1.0"
+
+
 @pytest.fixture(scope="module")
 def replica() -> Iterator[int]:
     """The port of a replica."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+    with echoing() as port:
+        yield port
+
+
+@contextmanager
+def echoing(handler: type[Echo] = Echo) -> Iterator[int]:
+    """A replica, by its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -140,6 +155,16 @@ def test_without_a_replica_a_caller_hears_it_at_once(tmp_path: Path, replica: in
     # The fallback would answer: nobody waits for it.
     with haproxy(tmp_path, [app(free_port(), fallback_port=replica)], PATIENT) as address:
         answer = httpx.get(address, timeout=ANSWERS_WITHIN_S)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_when_the_only_replica_has_just_gone_a_caller_hears_it_soon(tmp_path: Path) -> None:
+    with ExitStack() as alive:
+        replica = alive.enter_context(echoing(EchoOnce))
+        with haproxy(tmp_path, [app(replica)], PATIENT) as address:
+            assert is_answered(address)
+            alive.close()
+            answer = httpx.get(address, timeout=REFUSED_WITHIN_S)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 

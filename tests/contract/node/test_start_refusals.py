@@ -99,6 +99,19 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
         of(CATALOG_RULES="R99=off"),
         r"CATALOG_RULES: there is no rule 'R99'",
     ),
+    "no tables of payments": (
+        of(PAYMENTS_CONFIG="/absent"),
+        r"PAYMENTS_CONFIG: /absent/currencies\.yaml: cannot be read: No such file or directory",
+    ),
+    "address of no machine": (
+        of(HOST="localhost:8080"),
+        r"HOST: cannot listen on 'localhost:8080': .*; name an address of this machine",
+    ),
+    "address of another machine": (
+        of(GRPC_HOST="192.0.2.1"),
+        r"GRPC_HOST: cannot listen on '192\.0\.2\.1': .*; name an address of this machine",
+    ),
+    "no name of a data folder": (of(TOLLGATE_DATA=""), r"TOLLGATE_DATA: '' is not the name .*"),
     "no file of what is signed": (
         of(CATALOG_SIGNING="/absent/signing.yaml"),
         r"CATALOG_SIGNING: /absent/signing\.yaml: No such file or directory",
@@ -124,6 +137,16 @@ def test_a_start_is_refused_in_one_line(
     assert len(lines) == 1, lines
     assert re.fullmatch(f"tollgate: {line}", lines[0])
     assert not tollgate.data.exists()
+
+
+def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
+    tollgate = TollgateProcess(tmp_path, {"TOLLGATE_DATA": "/proc/absent"})
+    done = tollgate.command("up", "--detach")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "tollgate: TOLLGATE_DATA: /proc/absent: No such file or directory: set a folder that can "
+        "be written to\n"
+    )
 
 
 def test_a_taken_port_is_named_with_its_setting(tmp_path: Path) -> None:
