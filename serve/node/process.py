@@ -30,8 +30,11 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.node.announcements import Announcements, addresses_of
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.parenthood import end_with_parent
-from tollgate.serve.node.ray_processes import keep_dashboard, only_what_serves
-from tollgate.serve.node.ray_sessions import remove_old_sessions
+from tollgate.serve.node.ray_start import (
+    keep_dashboard,
+    only_what_serves,
+    remove_old_sessions,
+)
 from tollgate.serve.node.run_record import RunRecord, write_record
 from tollgate.serve.node.socket_folder import ray_folder, socket_folder
 from tollgate.serve.node.workers.origin import start_origin

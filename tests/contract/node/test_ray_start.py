@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tollgate.serve.node.ray_sessions import remove_old_sessions
+from tollgate.serve.node.ray_start import remove_old_sessions
 
 
 def test_the_last_ones_stay_and_there_is_room_for_one_more(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Ray's processes that no caller waits for: two are left out, and the dashboard comes last.
+"""What surrounds a start of Ray: folders of earlier ones, and processes that no caller waits for.
+
+Ray makes a folder `session_<time>_<pid>` for each start and never removes one.
 
 Ray starts a monitor for clusters that grow, a monitor that sends workers' output to a driver, and
 waits for a dashboard of a dozen processes: four seconds, and processor time that workers need at
@@ -6,19 +8,29 @@ the same moment. Here nothing grows and nobody reads that output. The dashboard 
 doors are open, and again when it has ended, for which Ray itself has nobody.
 """
 
-import logging
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Thread
 
 import ray._private.worker
 from ray._private.node import Node
 from ray._private.ray_constants import PROCESS_TYPE_DASHBOARD
 
-LOG = logging.getLogger("tollgate.node")
+# With the one that is about to begin.
+SESSIONS_MAX = 5
 LEFT_OUT = ("start_monitor", "start_log_monitor", "start_api_server")
 # A start that fails is no reason to try all the time.
 LOOK_EVERY_S = 5.0
+
+
+def remove_old_sessions(folder: Path, sessions_max: int = SESSIONS_MAX) -> None:
+    """Makes room for one session more: what was begun first goes first. Call it while no Ray runs
+    in the folder. What cannot be removed stays."""
+    sessions = sorted(each for each in folder.glob("session_*") if not each.is_symlink())
+    for session in sessions[: max(0, len(sessions) + 1 - sessions_max)]:
+        shutil.rmtree(session, ignore_errors=True)
 
 
 @contextmanager
@@ -61,8 +73,5 @@ def _has_dashboard(node: Node) -> bool:
 
 def _start(node: Node) -> None:
     node.all_processes.pop(PROCESS_TYPE_DASHBOARD, None)
-    try:
-        node.start_api_server(include_dashboard=True, raise_on_failure=True)
-    except Exception as error:
-        # Ray's reasons are of many kinds, and none of them is one to stop serving.
-        LOG.warning("the Ray dashboard did not start: %s", error)
+    # A dashboard that does not start is no reason to stop serving: Ray logs why.
+    node.start_api_server(include_dashboard=True, raise_on_failure=False)
