@@ -28,8 +28,8 @@ from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTrans
 from tollgate.serve.payments.api.limits.calls import CallLimits, per_app, per_merchant
 from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
-from tollgate.serve.payments.api.paging import read_list_query
-from tollgate.serve.payments.api.replies import Reply, as_list, done_reply, under
+from tollgate.serve.payments.api.paging import list_reply, read_list_query
+from tollgate.serve.payments.api.replies import Reply, Stream, as_list, done_reply, under
 from tollgate.serve.payments.api.router import Handler
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
@@ -142,8 +142,9 @@ class ApiContext:
 
     async def page_reply(
         self, kind: str, book: BookId, page: PageBounds, wanted: ListFilter
-    ) -> Reply:
-        return Reply(200, as_list(await self.store.page(kind, book, page, wanted)))
+    ) -> Reply | Stream:
+        """A page of a book's entities of a kind."""
+        return await list_reply(lambda part: self.store.page(kind, book, part, wanted), page)
 
     async def execute(
         self,
@@ -219,7 +220,7 @@ def entity_of(kind: str) -> Handler[ApiContext]:
 def list_of(kind: str, filters: frozenset[str] = frozenset()) -> Handler[ApiContext]:
     """Answers with a page of the entities of this kind of the merchant that the path names."""
 
-    async def answer(context: ApiContext, call: Call) -> Reply:
+    async def answer(context: ApiContext, call: Call) -> Reply | Stream:
         merchant = await context.access_merchant(call, call.ids[0])
         query = read_list_query(call.query_fields, filters | {MERCHANT_ID})
         if query.merchant is not None and query.merchant != EntityId(merchant.id):

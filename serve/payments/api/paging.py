@@ -11,12 +11,17 @@ would read the first page for ever. Others pass, since clients add some of their
 
 Bounds are compared by value: clients make them from dates, and no entity need have them. An empty
 value is as good as none, and so is `null` for an id.
+
+A page is read PIECE entities at a time. One that becomes long is sent while it is read: a thousand
+transactions with all the data that they may have are fifty megabytes.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+
+from msgspec.json import decode
 
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import EntityId
@@ -24,8 +29,13 @@ from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.constraints import flag
 from tollgate.serve.payments.api.bodies.readers import NAME_SHOWN_MAX
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
+from tollgate.serve.payments.api.replies import JSON, LIST_BEGIN, LIST_END, Reply, Stream, as_list
 
 LIMIT_MAX = 1_000
+# Entities that are read at a time, and the characters of a list that is sent as a whole.
+PIECE = 100
+WHOLE_LENGTH_MAX = 1024 * 1024
+Fetch = Callable[[PageBounds], Awaitable[list[str]]]
 PARAMETERS = ("limit", "before", "after", "sort", "filter")
 # Of an id: some clients write an absent one as the text of their null.
 ABSENT = ("", "null")
@@ -56,6 +66,43 @@ def read_list_query(query: Mapping[str, object], filters: frozenset[str]) -> Lis
     if errors:
         raise BadRequest(*errors)
     return ListQuery(page, wanted, merchant)
+
+
+async def list_reply(fetch: Fetch, page: PageBounds) -> Reply | Stream:
+    """The reply with the documents of a page; `fetch` reads those of a part of it."""
+    documents: list[str] = []
+    left: PageBounds | None = page
+    while left is not None and sum(map(len, documents)) <= WHOLE_LENGTH_MAX:
+        documents, left = await _read_on(fetch, left, documents)
+    if left is None:
+        return Reply(200, as_list(documents))
+    return Stream(_pieces(fetch, left, documents), JSON)
+
+
+async def _pieces(
+    fetch: Fetch, left: PageBounds | None, documents: list[str]
+) -> AsyncIterator[bytes]:
+    yield LIST_BEGIN + ",\n".join(documents).encode()
+    while left is not None:
+        documents, left = await _read_on(fetch, left, [])
+        for document in documents:
+            yield b",\n" + document.encode()
+    yield LIST_END
+
+
+async def _read_on(
+    fetch: Fetch, left: PageBounds, before: list[str]
+) -> tuple[list[str], PageBounds | None]:
+    """The documents so far, with those of the next piece; and what is left after it."""
+    wanted = min(left.limit, PIECE)
+    found = await fetch(replace(left, limit=wanted))
+    documents = [*before, *found]
+    if len(found) < wanted or left.limit == wanted:
+        return documents, None
+    last = EntityId(str(decode(found[-1], type=dict[str, object])["id"]))
+    after, before_id = (last, left.before) if left.is_ascending else (left.after, last)
+    limit = left.limit - wanted
+    return documents, replace(left, limit=limit, after=after, before=before_id)
 
 
 def _page(query: Mapping[str, object], errors: list[FieldError]) -> PageBounds:

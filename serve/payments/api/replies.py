@@ -21,6 +21,7 @@ from tollgate.actors.ledger.law.outcomes import Done, DoneKind
 from tollgate.serve.payments.api import rejections
 
 JSON = b"application/json"
+LIST_BEGIN, LIST_END = b"[\n", b"\n]\n"
 Header = tuple[bytes, bytes]
 encode_json = Encoder().encode
 
@@ -70,8 +71,9 @@ def done_reply(done: Done, body: bytes | None = None) -> Reply:
 
 def as_list(documents: Sequence[str]) -> bytes:
     """Documents, which hold no line breaks, as a list."""
-    lines = ",\n".join(documents)
-    return f"[\n{lines}\n]\n".encode() if documents else b"[\n]\n"
+    if not documents:
+        return b"[\n]\n"
+    return LIST_BEGIN + ",\n".join(documents).encode() + LIST_END
 
 
 def under(name: str, document: str) -> bytes:

@@ -6,7 +6,7 @@ The index, `/rlconfig` and `/stats` read as the reference's do; any unknown path
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from hmac import compare_digest
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tollgate.actors.ratelimit.statistics.totals import Statistics
@@ -29,6 +29,7 @@ from tollgate.serve.ratelimit.debug.profiler import (
 )
 
 SECONDS_DEFAULT = 10
+LINES_PER_PIECE = 1_000
 _MIB = 1024 * 1024
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 _ROOT = "/debug/pprof/"
@@ -120,7 +121,7 @@ class DebugPort:
 
     async def _stats(self, _: Request) -> Response:
         lines = sorted(_statistics_lines(await self._statistics()))
-        return PlainTextResponse("".join(lines))
+        return StreamingResponse(_in_pieces(lines), media_type="text/plain")
 
     async def _profiling_help(self, _: Request) -> Response:
         names = "".join(
@@ -202,6 +203,13 @@ def _statistics_lines(statistics: Statistics) -> Iterator[str]:
         yield f"{name}.sum_us: {round(latency.sum_s * 1_000_000)}\n"
         for quantile, share in _QUANTILES.items():
             yield f"{name}.{quantile}_us: {round(latency.quantile_s(share) * 1_000_000)}\n"
+
+
+async def _in_pieces(lines: list[str]) -> AsyncIterator[bytes]:
+    """Callers can make tens of thousands of series, with long names."""
+    for start in range(0, len(lines), LINES_PER_PIECE):
+        yield "".join(lines[start : start + LINES_PER_PIECE]).encode()
+        await asyncio.sleep(0)
 
 
 def _memory_table(processes: Mapping[str, int]) -> str:

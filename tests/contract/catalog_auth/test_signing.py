@@ -1,13 +1,16 @@
 """Signing over HTTP: both shapes, whom it is for, and the scheme that describes it."""
 
+import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.catalog_auth.api import CatalogApi, item, problem
+from tests.support.call_costs import asked, assert_loop_is_free, cost_of
+from tests.support.catalog_auth.api import PREFIX, CatalogApi, item, problem
 from tests.support.manual_clock import ManualClock
 from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
 from tollgate.serve.catalog_auth.sign.file import SigningFileError, signing_service
@@ -218,3 +221,24 @@ def test_the_settings_open_the_door(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     api = CatalogApi(CATALOG_SIGNING=str(file), CATALOG_SIGNING_KEYS=KEY)
     signed = api.post("/sign", OBJECT, headers={"x-api-key": KEY})
     assert "X-Amz-Signature=" in json.dumps(signed.json())
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "query"),
+    [
+        ("POST", b'{"bucket":"scenes","key":"2026/%b"}' % (b"%" * 1_019), b""),
+        ("POST", b'{"bucket":"%b","key":"2026/a"}' % (b"x" * 65_000), b""),
+        ("POST", b'{"%b":1}' % (b"x" * 65_000), b""),
+        ("POST", b"[%b]" % b",".join([b"[]"] * 20_000), b""),
+        ("GET", b"", b"href=s3://scenes/2026/" + b"%25" * 1_019),
+        ("GET", b"", b"href=https://" + b"a." * 4_000 + b"/x"),
+        ("GET", b"", b"href=https://scenes.s3.eu-central-1.amazonaws.com/" + b"a/" * 4_000),
+    ],
+)
+def test_a_signature_costs_little(method: str, body: bytes, query: bytes) -> None:
+    headers = [("content-type", "application/json")]
+    ask = partial(asked, open_api.app, method, "/sign", body, headers, query, PREFIX)
+    cost = asyncio.run(cost_of(ask))
+    assert_loop_is_free(cost)
+    assert cost.answer.status in (200, 400, 403)
+    assert len(cost.answer.body) < len(body) + 8_192

@@ -2,7 +2,7 @@
 loop, no memory kept, and a bounded reply."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -35,9 +35,15 @@ from tollgate.actors.ratelimit.rules.descriptors import (
     REQUEST_BYTES_MAX,
 )
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile
-from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.actors.ratelimit.statistics.tallies import (
+    DYNAMIC_KEY_CHARS_MAX,
+    RULE_STATS,
+    Tallies,
+)
+from tollgate.actors.ratelimit.statistics.totals import DYNAMIC_SERIES_MAX, Statistics
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.codec.messages import RequestMessage
+from tollgate.serve.ratelimit.debug.port import DebugPort
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import DecideBatch, ListenAddress
@@ -255,3 +261,38 @@ def test_a_message_leaves_nothing_behind(grpc_door: Caller) -> None:
     payload = MESSAGES["as many entries as are allowed"](REQUEST_BYTES_MAX // 8)
     kept = asyncio.run(kept_bytes(call(grpc_door, payload), len(payload)))
     assert kept < len(payload)
+
+
+class Unasked:
+    """What the page of statistics asks nothing of."""
+
+    async def rules(self) -> str:
+        raise AssertionError
+
+    async def processes(self) -> Mapping[str, int]:
+        raise AssertionError
+
+    async def start(self, process: str) -> None:
+        raise AssertionError(process)
+
+    async def finish(self, process: str) -> str:
+        raise AssertionError(process)
+
+
+def test_as_many_series_as_callers_can_make_hold_nobody_up() -> None:
+    series = DYNAMIC_SERIES_MAX * (len(RULE_STATS) + 1)
+    counters = {f"{number:08d}{'k' * DYNAMIC_KEY_CHARS_MAX}": number for number in range(series)}
+    unasked = Unasked()
+
+    async def statistics() -> Statistics:
+        return Statistics(counters, {}, {})
+
+    port = DebugPort(
+        statistics=statistics,
+        dump_rules=unasked.rules,
+        processes=unasked.processes,
+        allocations=unasked,
+    )
+    cost = asyncio.run(cost_of(partial(asked, port.app(), "GET", "/stats")))
+    assert cost.answer.body.count(b"\n") == len(counters)
+    assert_loop_is_free(cost)

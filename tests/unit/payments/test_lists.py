@@ -1,12 +1,22 @@
 """Which part of a list a query asks for, and what it is told when it asks for none."""
 
+import asyncio
+
 import pytest
 
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.readers import read_query
-from tollgate.serve.payments.api.paging import LIMIT_MAX, ListQuery, read_list_query
+from tollgate.serve.payments.api.paging import (
+    LIMIT_MAX,
+    PIECE,
+    WHOLE_LENGTH_MAX,
+    ListQuery,
+    list_reply,
+    read_list_query,
+)
 from tollgate.serve.payments.api.rejections import BadRequest
+from tollgate.serve.payments.api.replies import Reply, as_list
 
 OLD, NEW = EntityId("0" * 23 + "1"), EntityId("0" * 23 + "2")
 ALL = frozenset({"transactionId", "test", "successful", "merchantId"})
@@ -107,3 +117,50 @@ def test_a_filter_that_a_list_lacks_is_told_those_it_has(known: frozenset[str], 
     with pytest.raises(BadRequest) as refused:
         asked("limit=5&filter[merchantId]=x", known)
     assert told in refused.value.errors[0].message
+
+
+class Book:
+    """So many entities, each with a long text; `asked`: the limits that were asked for."""
+
+    def __init__(self, count: int, length: int) -> None:
+        self.documents = [f'{{"id":"{n:024x}","pad":"{"x" * length}"}}' for n in range(count)]
+        self.asked: list[int] = []
+
+    async def fetch(self, page: PageBounds) -> list[str]:
+        self.asked.append(page.limit)
+        found = [
+            document
+            for n, document in enumerate(self.documents)
+            if (page.after is None or f"{n:024x}" > page.after)
+            and (page.before is None or f"{n:024x}" < page.before)
+        ]
+        return (found if page.is_ascending else found[::-1])[: page.limit]
+
+    async def reply(self, page: PageBounds) -> tuple[bool, list[bytes]]:
+        """Whether the reply is whole, and its pieces."""
+        reply = await list_reply(self.fetch, page)
+        if isinstance(reply, Reply):
+            return True, [reply.body]
+        return False, [piece async for piece in reply.chunks]
+
+
+@pytest.mark.parametrize("length", [0, 2 * WHOLE_LENGTH_MAX // (3 * PIECE)])
+@pytest.mark.parametrize("count", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 1])
+@pytest.mark.parametrize(
+    "page",
+    [
+        PageBounds(LIMIT_MAX),
+        PageBounds(3 * PIECE, is_ascending=True),
+        PageBounds(PIECE),
+        PageBounds(2 * PIECE, before=EntityId(f"{2 * PIECE + 5:024x}"), after=OLD),
+        PageBounds(2 * PIECE, after=NEW, is_ascending=True),
+    ],
+)
+def test_a_list_is_the_same_however_it_is_read(page: PageBounds, count: int, length: int) -> None:
+    book = Book(count, length)
+    expected = as_list(asyncio.run(book.fetch(page)))
+    book.asked.clear()
+    is_whole, pieces = asyncio.run(book.reply(page))
+    assert b"".join(pieces) == expected
+    assert max(book.asked) <= PIECE
+    assert is_whole == (length == 0 or len(book.asked) <= 2)

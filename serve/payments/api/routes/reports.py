@@ -5,7 +5,7 @@ from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext, entity_of
 from tollgate.serve.payments.api.paging import read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
-from tollgate.serve.payments.api.replies import Reply
+from tollgate.serve.payments.api.replies import Reply, Stream
 from tollgate.serve.payments.api.router import Route
 
 FILTERS = frozenset({"merchantId", "transactionId", "test"})
@@ -13,15 +13,15 @@ MEMBERS_ONLY = frozenset({403, 404})
 REQUIRED_FILTERS = frozenset({"filter[merchantId]"})
 
 
-async def list_disputes(context: ApiContext, call: Call) -> Reply:
+async def list_disputes(context: ApiContext, call: Call) -> Reply | Stream:
     return await _page(context, call, "dispute")
 
 
-async def list_frauds(context: ApiContext, call: Call) -> Reply:
+async def list_frauds(context: ApiContext, call: Call) -> Reply | Stream:
     return await _page(context, call, "fraud")
 
 
-async def _page(context: ApiContext, call: Call, kind: str) -> Reply:
+async def _page(context: ApiContext, call: Call, kind: str) -> Reply | Stream:
     """The merchant is named in the query here, so that must be good before anything else."""
     query = read_list_query(call.query_fields, FILTERS)
     if query.merchant is None:
