@@ -14,6 +14,7 @@ and parameters bear the mark `repetition`. No claim is made by a repetition alon
 """
 
 import datetime as dt
+import gc
 import linecache
 import os
 import sys
@@ -115,6 +116,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         repeated = [item for item in items if is_repetition(item)]
         items[:] = [item for item in items if not is_repetition(item)]
         config.hook.pytest_deselected(items=repeated)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays. The garbage collector, which would look through thousands of
+    tests for a second whenever it is asked, leaves it alone."""
+    gc.collect()
+    gc.freeze()
 
 
 def is_repetition(item: pytest.Item) -> bool:

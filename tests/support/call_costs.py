@@ -12,7 +12,7 @@ import gc
 import sys
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import process_time
@@ -131,16 +131,11 @@ async def watched_loop() -> AsyncIterator[LoopWatch]:
         watching.cancel()
 
 
-@contextmanager
-def spared_garbage() -> Iterator[None]:
+def spare_garbage() -> None:
     """Keeps the garbage collector from what is there already, as the processes that serve do. (That
     is not collected first: after thousands of tests, it would take longer than what is measured.)
     """
     gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def is_loop_free(cost: Cost) -> bool:
@@ -151,15 +146,15 @@ def is_loop_free(cost: Cost) -> bool:
 async def cost_of(ask: Ask, is_enough: Callable[[Cost], bool] = is_loop_free) -> Cost:
     """The cost of a call: the least of each kind, over ROUNDS, or until it is good enough."""
     cost = Cost(Answer(0, b""), inf, inf)
-    with spared_garbage():
-        for _ in range(ROUNDS):
-            async with watched_loop() as watch:
-                begun_s = process_time()
-                answer = await ask()
-                cpu_s = process_time() - begun_s
-            cost = Cost(answer, min(cost.cpu_s, cpu_s), min(cost.held_s, watch.held_s))
-            if is_enough(cost):
-                break
+    spare_garbage()
+    for _ in range(ROUNDS):
+        async with watched_loop() as watch:
+            begun_s = process_time()
+            answer = await ask()
+            cpu_s = process_time() - begun_s
+        cost = Cost(answer, min(cost.cpu_s, cpu_s), min(cost.held_s, watch.held_s))
+        if is_enough(cost):
+            break
     return cost
 
 
@@ -203,17 +198,17 @@ async def kept_bytes(ask: Ask, enough: int) -> int:
     Python allocated. (A cache fills once; a thread may keep its last call until the next comes.)
     Less than `enough` is not measured again."""
     kept = sys.maxsize
-    with spared_garbage():
-        tracemalloc.start()
-        try:
-            before = await _allocated_after(ask)
-            for _ in range(ROUNDS - 1):
-                after = await _allocated_after(ask)
-                kept, before = min(kept, after - before), after
-                if kept < enough:
-                    break
-        finally:
-            tracemalloc.stop()
+    spare_garbage()
+    tracemalloc.start()
+    try:
+        before = await _allocated_after(ask)
+        for _ in range(ROUNDS - 1):
+            after = await _allocated_after(ask)
+            kept, before = min(kept, after - before), after
+            if kept < enough:
+                break
+    finally:
+        tracemalloc.stop()
     return kept
 
 

@@ -5,55 +5,37 @@ makes no difference.
 """
 
 import json
-import subprocess
-import sys
+import resource
+import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.catalog_auth.hostile_documents import DOCUMENTS, UNREADABLE
+from tests.support.processes.forks import run_in_a_fork
 from tollgate.serve.catalog_auth.document.decoding import UnreadableError, decode
+from tollgate.serve.catalog_auth.document.positions import positions
+from tollgate.serve.catalog_auth.verdict.report import validate_raw
 
-ROOT = Path(__file__).parents[3]
 MEGABYTE = 1_000_000
 MEMORY_BYTES_MAX = 1_500 * MEGABYTE
 # Of processor time, for a megabyte and all that is said of it; ten times what it takes.
 CPU_S_PER_MEGABYTE_MAX = 4.0
 
-PROGRAM = """
-import json, resource, sys, time
-from tollgate.serve.catalog_auth.document.decoding import UnreadableError
-from tollgate.serve.catalog_auth.document.positions import positions
-from tollgate.serve.catalog_auth.verdict.report import validate_raw
-from tests.support.catalog_auth.hostile_documents import DOCUMENTS
 
-limit = int(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-raw = DOCUMENTS[sys.argv[1]](int(sys.argv[3]))
-begun = time.process_time()
-try:
-    verdict = validate_raw(raw)
-    positions(raw, [finding.path for finding in verdict.findings])
-    said = {"findings": len(verdict.findings), "rules": sorted({f.rule for f in verdict.findings})}
-except UnreadableError as error:
-    said = {"unreadable": str(error)}
-print(json.dumps({"bytes": len(raw), "cpu_s": time.process_time() - begun, **said}))
-"""
-
-
-def judged_apart(name: str, size: int) -> dict[str, Any]:
-    """What a process with little memory says of one of the documents."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, name, str(MEMORY_BYTES_MAX), str(size)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+def judge(name: str, size: int, said: Path) -> None:
+    """In a process with little memory: what is said of one of the documents, and what it cost."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
+    raw = DOCUMENTS[name](size)
+    begun_s = time.process_time()
+    try:
+        verdict = validate_raw(raw)
+        positions(raw, [finding.path for finding in verdict.findings])
+        answer = {}
+    except UnreadableError as error:
+        answer = {"unreadable": str(error)}
+    cpu_s = time.process_time() - begun_s
+    said.write_text(json.dumps({"bytes": len(raw), "cpu_s": cpu_s, **answer}))
 
 
 @pytest.mark.parametrize(
@@ -64,8 +46,12 @@ def judged_apart(name: str, size: int) -> dict[str, Any]:
         pytest.param("schema_in_the_deep", 10, marks=pytest.mark.repetition),
     ],
 )
-def test_a_hostile_document_costs_bounded_time_and_memory(name: str, megabytes: int) -> None:
-    answer = judged_apart(name, megabytes * MEGABYTE)
+def test_a_hostile_document_costs_bounded_time_and_memory(
+    name: str, megabytes: int, tmp_path: Path
+) -> None:
+    said = tmp_path / "said"
+    assert run_in_a_fork(judge, name, megabytes * MEGABYTE, said) == 0
+    answer = json.loads(said.read_text())
     assert "unreadable" not in answer, answer
     assert answer["cpu_s"] < CPU_S_PER_MEGABYTE_MAX * max(answer["bytes"] / MEGABYTE, 1), answer
 

@@ -1,9 +1,5 @@
-"""`tollgate …` in a process of its own that has nothing to import: a fork of one that did it once.
+"""`tollgate …` in a process of its own, as a fork."""
 
-To import what a command needs takes a second of processor time, to run it takes milliseconds.
-"""
-
-import multiprocessing
 import os
 import sys
 import tempfile
@@ -11,17 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
+from tests.support.processes.forks import run_in_a_fork
 from tollgate.serve.cli import main
-
-# What commands import when they are called; each fork imports what is not among it by itself.
-PRELOADED = [
-    "tollgate.serve.cli",
-    "tollgate.serve.commands.payments.command",
-    "tollgate.serve.commands.up",
-]
-WITHIN_S = 60.0
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(PRELOADED)
 
 
 def run_forked(
@@ -30,13 +17,7 @@ def run_forked(
     """Runs `tollgate <words>` in a folder, with this environment and no other, to the end."""
     with tempfile.TemporaryDirectory(prefix="tg-") as name:
         output, errors = Path(name) / "output", Path(name) / "errors"
-        arguments = (words, dict(environment), folder, output, errors)
-        process = _context.Process(target=_run, args=arguments)
-        process.start()
-        process.join(WITHIN_S)
-        status = process.exitcode
-        assert status is not None, f"{words} goes on and on"
-        process.close()
+        status = run_in_a_fork(_run, words, dict(environment), folder, output, errors)
         return CompletedProcess(words, status, output.read_text(), errors.read_text())
 
 

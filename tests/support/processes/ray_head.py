@@ -4,7 +4,8 @@
 
 Ray starts its processes by forking the one that asks. A test run that has imported and started a
 thousand things is a poor one to fork, so a small process does it, prints the address of its Ray
-and ends with its standard input.
+and ends with its standard input. Its workers are forks of an origin, as those of a node are: a test
+does not wait seconds for the imports of each actor.
 """
 
 import os
@@ -12,10 +13,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import ray
 
+from tollgate.serve.node.workers.origin import inherited_environment, start_origin
+
+# What the actors of the tests import.
+SHARED = [
+    "tests.support.ledger.actors",
+    "tollgate.actors.operations.actor",
+    "tollgate.actors.ratelimit.counting.actor",
+    "tollgate.actors.ratelimit.watching.actor",
+    "tollgate.serve.ratelimit.rule_sources.files",
+    "tollgate.serve.ratelimit.wiring",
+]
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
 ENVIRONMENT = {
     # Said outright: the default of a new local cluster writes a token into the home folder.
@@ -37,7 +50,7 @@ def ray_head(folder: Path) -> Iterator[str]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**os.environ, **ENVIRONMENT},
+            env={**os.environ, **ENVIRONMENT, **inherited_environment(os.getpid())},
         ) as process,
     ):
         assert process.stdin is not None, "its input is a pipe"
@@ -51,6 +64,9 @@ def ray_head(folder: Path) -> Iterator[str]:
 
 
 def main(folder: str) -> None:
+    for module in SHARED:
+        import_module(module)
+    sys.executable = str(start_origin(Path(folder)))
     ray.init(
         address="local",
         num_cpus=2,
