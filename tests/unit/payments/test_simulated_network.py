@@ -276,5 +276,5 @@ def test_live_merchants_need_a_network_of_their_own() -> None:
     assert networks.of(is_test=True) is NETWORK
     refused = networks.of(is_test=False)
     assert isinstance(refused, PaymentRefused)
-    assert "none is configured" in refused.message
+    assert "has no card network" in refused.message
     assert CardNetworks(test=NETWORK, live=NETWORK).of(is_test=False) is NETWORK
