@@ -9,7 +9,7 @@ from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.serve.catalog_auth.api.application import catalog_application
 from tollgate.serve.catalog_auth.wiring import catalog_context
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.replica_health import HEALTH_CHECK_PERIOD_S, HEALTH_CHECK_TIMEOUT_S
+from tollgate.serve.node.replica_health import REPLICA_OPTIONS
 from tollgate.serve.settings import Settings
 
 ROUTE_PREFIX = "/catalog-auth"
@@ -19,11 +19,8 @@ ONGOING_REQUESTS_MAX = 1_024
 @ray_serve.deployment(
     name="CatalogAuth",
     max_ongoing_requests=ONGOING_REQUESTS_MAX,
-    ray_actor_options={"num_cpus": 0},
     graceful_shutdown_timeout_s=10,
-    health_check_period_s=HEALTH_CHECK_PERIOD_S,
-    health_check_timeout_s=HEALTH_CHECK_TIMEOUT_S,
-    logging_config={"enable_access_log": False, "log_level": "WARNING"},
+    **REPLICA_OPTIONS,
 )
 @ray_serve.ingress()
 class CatalogAuth:

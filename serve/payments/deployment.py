@@ -20,7 +20,7 @@ from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.replica_health import HEALTH_CHECK_PERIOD_S, HEALTH_CHECK_TIMEOUT_S
+from tollgate.serve.node.replica_health import REPLICA_OPTIONS
 from tollgate.serve.payments.reference.exchange_rates import RATES_AGE, rates_age_s
 from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.wiring import PaymentsParts, payments_parts
@@ -40,11 +40,8 @@ LOOK_FOR_RATES_EVERY_S = 5.0
 @ray_serve.deployment(
     name="Payments",
     max_ongoing_requests=ONGOING_REQUESTS_MAX,
-    ray_actor_options={"num_cpus": 0},
     graceful_shutdown_timeout_s=10,
-    health_check_period_s=HEALTH_CHECK_PERIOD_S,
-    health_check_timeout_s=HEALTH_CHECK_TIMEOUT_S,
-    logging_config={"enable_access_log": False, "log_level": "WARNING"},
+    **REPLICA_OPTIONS,
 )
 @ray_serve.ingress()
 class Payments:

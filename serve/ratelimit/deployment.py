@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
-from tollgate.serve.node.replica_health import HEALTH_CHECK_PERIOD_S, HEALTH_CHECK_TIMEOUT_S
+from tollgate.serve.node.replica_health import REPLICA_OPTIONS
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import unfailing
 from tollgate.serve.ratelimit.json_door.endpoint import JsonEndpoint
@@ -34,10 +34,7 @@ ONGOING_REQUESTS_MAX = 4_096
 @ray_serve.deployment(
     name="RateLimit",
     max_ongoing_requests=ONGOING_REQUESTS_MAX,
-    ray_actor_options={"num_cpus": 0},
-    health_check_period_s=HEALTH_CHECK_PERIOD_S,
-    health_check_timeout_s=HEALTH_CHECK_TIMEOUT_S,
-    logging_config={"enable_access_log": False, "log_level": "WARNING"},
+    **REPLICA_OPTIONS,
 )
 class RateLimit:
     """One front process: decides the calls of gRPC and HTTP."""

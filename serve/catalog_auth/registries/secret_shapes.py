@@ -157,11 +157,6 @@ def secret_spans(text: str) -> list[tuple[int, int, str]]:
     return sorted(spans)
 
 
-def find_secret(text: str) -> Secret | None:
-    """The first well-known secret inside a text."""
-    return next(iter(find_secrets(text)), None)
-
-
 def is_public_key(value: str) -> bool:
     """Tells whether a value is a key that is public by design, whatever its name."""
     return value.startswith("pk") and _PUBLIC.fullmatch(value) is not None

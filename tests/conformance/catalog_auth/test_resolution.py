@@ -13,7 +13,7 @@ from tests.support.catalog_auth.mutations import mutated
 from tollgate.actors.kernel.json_value import Json
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.paths import pointer
-from tollgate.serve.catalog_auth.registries.secret_shapes import find_secret
+from tollgate.serve.catalog_auth.registries.secret_shapes import find_secrets
 from tollgate.serve.catalog_auth.resolve.resolution import resolve
 from tollgate.serve.catalog_auth.resolve.steps import Resolution
 from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
@@ -66,7 +66,7 @@ def problems(root: Json) -> Iterator[str]:
         answer = resolution_json(found, has_recipes=True)
         text = json.dumps(answer)
         assert json.loads(text) == answer
-        assert find_secret(text) is None, pointer(holder.path)
+        assert not find_secrets(text), pointer(holder.path)
         yield "; ".join(
             f"{pointer(holder.path)}, {one['ref']}: {text}"
             for one in answer["alternatives"]
