@@ -36,7 +36,6 @@ from tollgate.actors.ratelimit.rules.descriptors import (
 )
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile
 from tollgate.actors.ratelimit.statistics.tallies import (
-    DYNAMIC_KEY_CHARS_MAX,
     RULE_STATS,
     Tallies,
 )
@@ -281,7 +280,8 @@ class Unasked:
 
 def test_as_many_series_as_callers_can_make_hold_nobody_up() -> None:
     series = DYNAMIC_SERIES_MAX * (len(RULE_STATS) + 1)
-    counters = {f"{number:08d}{'k' * DYNAMIC_KEY_CHARS_MAX}": number for number in range(series)}
+    names = (f"{number * 7_919 % series:08d}{'k' * 100}" for number in range(series))
+    counters = dict.fromkeys(names, 1)
     unasked = Unasked()
 
     async def statistics() -> Statistics:
