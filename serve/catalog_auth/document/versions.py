@@ -64,7 +64,8 @@ def is_nearly_meant(text: str) -> bool:
     """Tells whether an entry that means another extension may have been meant for this one: a part
     of its address is the extension's name, or nearly so."""
     plain = text[: IDENTIFIER_LENGTH_MAX + 1].lower()
-    if len(plain) > IDENTIFIER_LENGTH_MAX or is_meant(text):
+    # (as above: nearly every entry is done with this)
+    if "au" not in plain or len(plain) > IDENTIFIER_LENGTH_MAX or is_meant(text):
         return False
     return _NEARLY_ITS_NAME.search(plain) is not None
 

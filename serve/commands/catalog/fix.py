@@ -105,12 +105,21 @@ def _put(file: CatalogFile, made: Fixed, *, is_written: bool) -> None:
             "others stay in the file",
             err=True,
         )
-    told = verdict_line(Judged(file.name, made.verdict, {}))
-    more = "" if made.is_complete else "; there are more than are made at once: run it again"
-    done = "made" if is_written or file.path is None else "to be made"
+    click.echo(_told(file, made, is_made=is_written or file.path is None), err=True)
+
+
+def _told(file: CatalogFile, made: Fixed, *, is_made: bool) -> str:
+    """The repairs, made or to be made, and the verdict on what they give."""
+    verdict = verdict_line(Judged(file.name, made.verdict, {}))
     open_ = sum(bool(finding.suggestions) for finding in made.verdict.findings)
     hint = f"; {counted(open_, 'finding')} to decide on: --interactive" if open_ else ""
-    click.echo(f"{told}; {counted(len(made.repairs), 'repair')} {done}{more}{hint}", err=True)
+    if not made.repairs:
+        return f"{verdict}; nothing to repair{' mechanically' if open_ else ''}{hint}"
+    after = verdict.removeprefix(f"{file.name}: ")
+    repairs = counted(len(made.repairs), "repair")
+    done = f"{repairs} made, now" if is_made else f"{repairs} to be made (with --write), then"
+    more = "" if made.is_complete else "; there are more than are made at once: run it again"
+    return f"{file.name}: {done} {after}{more}{hint}"
 
 
 def _difference(before: str, after: str, name: str) -> Iterator[str]:

@@ -63,6 +63,10 @@ def resolve(
     else:
         for one in found:
             _print(one)
+        if not found:
+            click.echo(
+                f"{file.name}: nothing to get at: no assets, no links with auth:refs", err=True
+            )
     is_open = all(any(way.is_executable for way in one.alternatives) for one in found)
     sys.exit(0 if is_open else EXIT_NO_WAY)
 
@@ -117,7 +121,7 @@ def _print_way(way: ShownAlternative) -> None:
     for note in way.notes:
         click.echo(f"    {note}")
     for recipe in way.recipes:
-        click.echo(f"\n    {click.style(recipe.language, fg='cyan')}")
-        for line in recipe.text.splitlines():
-            click.echo(f"      {line}" if line else "")
+        click.echo(f"\n    {click.style(recipe.language, fg='cyan')}\n")
+        # (flush left: Python takes no lines that are indented without a reason)
+        click.echo(recipe.text, nl=False)
     click.echo()

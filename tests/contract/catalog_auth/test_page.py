@@ -116,7 +116,7 @@ def test_the_rules_are_pages_for_browsers() -> None:
 
 def test_no_version_is_no_refusal() -> None:
     shown = page(json.dumps(item() | {"stac_extensions": []}))
-    assert "No official schema for this" in shown
+    assert "No official schema to ask" in shown
     assert "Not schema valid" not in shown
 
 

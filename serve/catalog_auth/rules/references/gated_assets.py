@@ -1,5 +1,7 @@
 """R: assets that should be open, and others that should say they are not: R12, R18."""
 
+from typing import Any
+
 from tollgate.serve.catalog_auth.document.document import (
     MISSING,
     REFS,
@@ -16,7 +18,7 @@ from tollgate.serve.catalog_auth.rules.rule import CatalogRule, FindingReport, P
 # What a catalog is found by: it has to be open to everybody.
 DISCOVERY_ROLES = ("metadata", "thumbnail", "overview", "quicklook")
 _DISCOVERY_ROLES = frozenset(DISCOVERY_ROLES)
-_PRODUCT_ROLES = ("data", "archive")
+_PRODUCT_ROLES = frozenset(("data", "archive"))
 
 
 def _discovery_is_open(references: References, report: FindingReport) -> None:
@@ -24,26 +26,34 @@ def _discovery_is_open(references: References, report: FindingReport) -> None:
     data, or an archive of it, may have a second role and is not meant for finding it."""
     if not references.names:
         return
-    found: list[tuple[Holder, str]] = []
-    for holder in references.holders:
-        roles = holder.value.get("roles", ())
-        try:
-            if _DISCOVERY_ROLES.isdisjoint(roles):  # type: ignore[arg-type]
-                continue
-        except TypeError:
-            pass  # (no list, or with something in it that cannot be hashed: looked at below)
-        if isinstance(roles, list) and not any(role in roles for role in _PRODUCT_ROLES):
-            found += [(holder, role) for role in DISCOVERY_ROLES if role in roles][:1]
-    told = found
-    if found and report.profile is not Profile.CEOS:
-        told = found[:1] if report.spend(1, 1) else []
-    also = f" (and {len(found) - 1} more like it)" if len(found) > len(told) > 0 else ""
-    for holder, role in told:
+    is_each_told = report.profile is Profile.CEOS
+    if not is_each_told and not report.spend(0, 0):
+        return  # (it is told already)
+    found = [holder for holder in references.holders if _is_for_discovery(holder)]
+    if not found:
+        return
+    told = found if is_each_told else found[:1]
+    report.spend(1, 1)
+    also = f" (and {len(found) - 1} more like it)" if len(found) > len(told) else ""
+    for holder in told:
+        roles: Any = holder.value["roles"]
+        role = next(role for role in DISCOVERY_ROLES if role in roles)
         report.add(
             (*holder.path, REFS),
             f"an asset with the role {role} is part of finding data: it should be readable without "
             f"authentication{also}",
         )
+
+
+def _is_for_discovery(holder: Holder) -> bool:
+    roles: Any = holder.value.get("roles")
+    if not isinstance(roles, list):
+        return False
+    try:
+        return not _DISCOVERY_ROLES.isdisjoint(roles) and _PRODUCT_ROLES.isdisjoint(roles)
+    except TypeError:  # (something in it cannot be hashed)
+        texts = {role for role in roles if isinstance(role, str)}
+        return not _DISCOVERY_ROLES.isdisjoint(texts) and _PRODUCT_ROLES.isdisjoint(texts)
 
 
 def _gated_places_are_gated_throughout(document: Document, report: FindingReport) -> None:

@@ -26,14 +26,13 @@ def _schemes_are_used(document: Document, report: FindingReport) -> None:
                 return
             used.update(name for name in misplaced.value if isinstance(name, str))
     for scheme in document.schemes:
-        if scheme.name not in used:
-            report.add(
-                scheme.path,
-                f"nothing here references the scheme {shown(scheme.name)}: say where it is needed, "
-                "or leave it out",
-                # (the items of a collection or catalog may be what uses it)
-                severity=None if document.kind is Kind.ITEM else Severity.INFO,
-            )
+        if scheme.name in used:
+            continue
+        told = f"nothing here references the scheme {shown(scheme.name)}"
+        if document.kind is Kind.ITEM:
+            report.add(scheme.path, f"{told}: say where it is needed, or leave it out")
+        else:
+            report.add(scheme.path, f"{told}: it may be for the items", severity=Severity.INFO)
 
 
 RULES = (

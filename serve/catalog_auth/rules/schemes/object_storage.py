@@ -57,7 +57,7 @@ def why_no_object(holder: Holder, report: FindingReport) -> str | None:
     if isinstance(found, ObjectLocation):
         if not found.is_guess or _speaks_s3(href):
             return None
-        return "its host is none of an object store that is known or in storage:schemes"
+        return "its host is that of no object store that is known or in storage:schemes"
     return None if found.reason in _STILL_A_STORE else str(found.reason)
 
 

@@ -59,7 +59,7 @@ def _use_is_declared(document: Document, report: FindingReport) -> None:
             fix = (add,)
         else:
             # (which of the two it is, a person knows: the other's schema would go)
-            told = f"{shown(near[0][1])} is nearly its identifier, and that of another extension"
+            told = f"{shown(near[0][1])} is nearly its identifier: is it meant?"
             suggestions = (
                 *_corrections(document, near[:NEAR_MISSES_SUGGESTED_MAX]),
                 Suggestion(f"add {identifier}, and keep what is there", (add,)),
@@ -216,7 +216,7 @@ RULES = (
         says="Fields of the extension are used, and it is not declared.",
         why="Validators choose their schemas by stac_extensions: nothing is ever checked.",
         source="catalog-auth.md, B1: such a document is checked by no validator.",
-        repair="Append the identifier to stac_extensions, or correct the entry that is nearly it.",
+        repair="Append the identifier to stac_extensions, or correct an entry that is nearly it.",
         check=_use_is_declared,
         example={**item(_GOOD), "stac_extensions": []},
     ),
@@ -241,7 +241,7 @@ RULES = (
         "information, is nearly one.",
         why="Identifiers are compared to the letter: no validator takes this one for it.",
         source="catalog-auth.md, B1: identifiers are compared to the letter.",
-        repair="Write the identifier as it is.",
+        repair="Write the identifier to the letter.",
         check=_identifier_is_well_formed,
         example={**item(_GOOD), "stac_extensions": [f"{Version.V1_1_0.identifier}#"]},
     ),

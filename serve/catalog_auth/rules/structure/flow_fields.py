@@ -69,8 +69,8 @@ def _scopes_are_there(flow: Flow, report: FindingReport) -> None:
     if "scopes" not in flow.value:
         report.add(
             path,
-            f"the flow {shown(flow.name)} has no scopes: they are {{}} where clients need none, "
-            "and never missing",
+            f"the flow {shown(flow.name)} has no scopes: they have to be there, as {{}} where "
+            "clients need none",
             (Operation("add", path, {}),),
         )
         return

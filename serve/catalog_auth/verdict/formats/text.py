@@ -13,14 +13,12 @@ from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.rules.catalogue import RULES
 from tollgate.serve.catalog_auth.rules.findings import Finding, Severity
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument
+from tollgate.serve.catalog_auth.verdict.report import Verdict
 
 WIDTH = 100
 INDENT = "    "
-SCHEMA_WORDS = {
-    True: "schema valid",
-    False: "not schema valid",
-    None: "no official schema for this",
-}
+# Rules about an identifier that is there, and is none of those that exist.
+_WRONG_IDENTIFIERS = frozenset(("E03", "E07"))
 MECHANICAL = "[mechanical: tollgate catalog fix]"
 _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY_ESCAPES = str.maketrans({":": "%3A", ",": "%2C"})
@@ -65,10 +63,20 @@ def verdict_line(judged: Judged) -> str:
     """One line with both verdicts."""
     verdict = judged.verdict
     valid = "valid" if verdict.valid else "not valid"
-    schema = SCHEMA_WORDS[verdict.schema_valid]
+    schema = schema_words(verdict)
     counts = [(severity, verdict.counts.get(severity, 0)) for severity in reversed(Severity)]
     severities = ", ".join(counted(count, word_of(severity)) for severity, count in counts if count)
     return f"{judged.name}: {valid}, {schema}{f' ({severities})' if severities else ''}"
+
+
+def schema_words(verdict: Verdict) -> str:
+    """The official schema's verdict, or the reason why none is asked."""
+    if verdict.schema_valid is not None:
+        return "schema valid" if verdict.schema_valid else "not schema valid"
+    wrong = [each for each in verdict.findings if each.rule in _WRONG_IDENTIFIERS]
+    if any(each.severity is Severity.ERROR for each in wrong):
+        return "declares no version of the extension that exists"
+    return "does not declare the extension"
 
 
 def word_of(severity: Severity) -> str:

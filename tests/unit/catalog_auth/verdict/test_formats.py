@@ -8,6 +8,7 @@ import pytest
 from tests.support.catalog_auth.api import DANGLING, item
 from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
 from tollgate.serve.catalog_auth.document.positions import TextPosition
+from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.page.excerpts import LINE_LENGTH_MAX, excerpt_of
 from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
 from tollgate.serve.catalog_auth.verdict.formats.text import (
@@ -136,4 +137,9 @@ def test_an_excerpt_of_a_long_line_is_what_is_around_the_column() -> None:
 
 def test_no_version_is_no_refusal() -> None:
     undeclared = judge(json.dumps({**item({}), "stac_extensions": []}).encode(), "x.json")
-    assert "no official schema for this" in list(as_text(undeclared))[-1]
+    assert "does not declare the extension" in list(as_text(undeclared))[-1]
+    plain = judge(b'{"type": "Catalog", "links": []}', "catalog.json")
+    assert list(as_text(plain)) == ["catalog.json: valid, does not declare the extension"]
+    unknown = Version.V1_1_0.identifier.replace("1.1.0", "1.9.0")
+    wrong = judge(json.dumps({**item({}), "stac_extensions": [unknown]}).encode(), "x.json")
+    assert ", declares no version of the extension that exists (" in list(as_text(wrong))[-1]
