@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from tollgate.actors.ledger.book.entities import Dispute, Entity, SavedCard, Webhook
 from tollgate.actors.ledger.book.head import Head, Merchant
-from tollgate.actors.ledger.law.events import Event
+from tollgate.actors.ledger.law.events import Event, SettledAmount
+from tollgate.actors.ledger.law.exponents import posted_exponent
 from tollgate.actors.ledger.law.ids import next_ids
 from tollgate.actors.ledger.law.outcomes import Refusal
 from tollgate.actors.ledger.law.transaction import Transaction
@@ -32,6 +33,18 @@ class Case:
     now_ms: int
     operation: str
     has_key: bool
+
+    def settled(self, transaction: Transaction, amount: int, worth: int) -> SettledAmount:
+        """An amount of a transaction, worth so much in this merchant's funding currency."""
+        funding = self.merchant.currency
+        return SettledAmount(
+            currency=transaction.currency,
+            amount=amount,
+            funding=funding,
+            worth=worth,
+            exponent=posted_exponent(transaction.currency, transaction.exponent),
+            funding_exponent=posted_exponent(funding, self.merchant.funding_exponent),
+        )
 
     def ids(self, count: int) -> list[EntityId]:
         """The next ids of the book; an event's own is the last it takes."""

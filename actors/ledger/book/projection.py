@@ -138,9 +138,7 @@ def _merchant_rows(
 
 
 def _merchant_row(head: Head, merchant: Merchant) -> EntityRow:
-    document = merchant_document(
-        head.book, merchant, merchant_balance(head.accounts, merchant.currency)
-    )
+    document = merchant_document(head.book, merchant, merchant_balance(head.accounts))
     return EntityRow(
         kind="merchant",
         id=EntityId(head.book),

@@ -7,7 +7,8 @@
     dispute lost           nothing more
     payout of p            merchant:F -p   paid_out:F +p
 
-When T is F, with the same exponent, y is x and the two fx legs are left out. The postings of an
+When T is F, with the same exponent, y is x and the two fx legs are left out; with another one, the
+two are different units (M9). The postings of an
 entry sum up to zero per currency (M4), so all accounts of all books together do too (M8).
 `merchant:F` is the merchant's balance: the sum of the balances of its lines, at every entry (M2).
 `clearing` is what the card network owes us, below zero; `fees` are ours; `fx` holds what was bought
@@ -17,8 +18,9 @@ of T and paid in F.
 from collections.abc import Mapping
 
 from tollgate.actors.ledger.law import events
+from tollgate.actors.ledger.law.exponents import posted_currency
 from tollgate.actors.ledger.law.rows import Posting
-from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency
+from tollgate.actors.ledger.law.values import AMOUNT_MAX
 
 CLEARING = "clearing"
 FX = "fx"
@@ -39,9 +41,10 @@ def postings_of(event: events.Event) -> tuple[Posting, ...]:
         case events.DisputeWon():
             return _settled(event.sum, 1, 0)
         case events.PaidOut():
+            unit = posted_currency(event.currency, event.exponent)
             return (
-                Posting(MERCHANT, event.currency, -event.amount),
-                Posting(PAID_OUT, event.currency, event.amount),
+                Posting(MERCHANT, unit, -event.amount),
+                Posting(PAID_OUT, unit, event.amount),
             )
         case _:
             return ()
@@ -66,13 +69,15 @@ def balance_of(event: events.Booked) -> int:
 
 def _settled(sum_: events.SettledAmount, sign: int, fee: int) -> tuple[Posting, ...]:
     amount, worth = sign * sum_.amount, sign * sum_.worth
-    legs = [Posting(CLEARING, sum_.currency, -amount)]
-    if sum_.currency != sum_.funding or amount != worth:
-        legs.append(Posting(FX, sum_.currency, amount))
-        legs.append(Posting(FX, sum_.funding, -worth))
-    legs.append(Posting(MERCHANT, sum_.funding, worth - fee))
+    unit = posted_currency(sum_.currency, sum_.exponent)
+    funding = posted_currency(sum_.funding, sum_.funding_exponent)
+    legs = [Posting(CLEARING, unit, -amount)]
+    if unit != funding or amount != worth:
+        legs.append(Posting(FX, unit, amount))
+        legs.append(Posting(FX, funding, -worth))
+    legs.append(Posting(MERCHANT, funding, worth - fee))
     if fee:
-        legs.append(Posting(FEES, sum_.funding, fee))
+        legs.append(Posting(FEES, funding, fee))
     return tuple(legs)
 
 
@@ -96,6 +101,7 @@ def overflows(accounts: Mapping[str, int], postings: tuple[Posting, ...]) -> boo
     )
 
 
-def merchant_balance(accounts: Mapping[str, int], funding: Currency) -> int:
-    """The merchant's balance, in minor units of the funding currency."""
-    return accounts.get(f"{MERCHANT}:{funding}", 0)
+def merchant_balance(accounts: Mapping[str, int]) -> int:
+    """The merchant's balance, in minor units of the funding currency: of a book, that is one unit,
+    though what was posted before units were told apart has another name."""
+    return sum(amount for name, amount in accounts.items() if name.startswith(f"{MERCHANT}:"))

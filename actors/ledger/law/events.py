@@ -29,12 +29,15 @@ from tollgate.actors.ledger.law.values import (
 
 
 class SettledAmount(Struct, frozen=True):
-    """An amount of a transaction, and what it is worth in the merchant's funding currency."""
+    """An amount of a transaction, and what it is worth in the merchant's funding currency. The
+    exponents: of both, where they are not the first ones (M9)."""
 
     currency: Currency
     amount: int
     funding: Currency
     worth: int
+    exponent: int | UnsetType = UNSET
+    funding_exponent: int | UnsetType = UNSET
 
 
 class Happening(Struct, frozen=True, tag_field="event"):
@@ -264,6 +267,7 @@ class PaidOut(Happening, frozen=True, tag="merchant.paid_out/1"):
     currency: Currency
     amount: int
     description: str
+    exponent: int | UnsetType = UNSET
 
 
 Booked = Captured | Refunded | DisputeOpened | DisputeWon | DisputeLost | PaidOut

@@ -32,6 +32,18 @@ def stamped_exponent(currency: Currency, exponent: Exponent) -> int:
     return FIRST.get(currency, _FIRST_OF_OTHERS) if exponent is UNSET else exponent
 
 
+def posted_exponent(currency: Currency, exponent: int) -> Exponent:
+    """An exponent to be written with amounts that are posted; not set where it is the first one, as
+    which amounts without any are read."""
+    return UNSET if exponent == stamped_exponent(currency, UNSET) else exponent
+
+
+def posted_currency(currency: Currency, exponent: Exponent) -> Currency:
+    """The unit of a posting: two exponents of one currency are two units, whose amounts nobody may
+    add up. `ISK` is in the first exponent, `ISK/0` in another one."""
+    return currency if exponent is UNSET else Currency(f"{currency}/{exponent}")
+
+
 def restated(rate: Rate, source_exponent: int, target_exponent: int) -> Rate:
     """The rate for amounts with these exponents. One that does not say for which it was made is
     taken for one of these."""

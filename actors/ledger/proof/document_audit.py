@@ -64,8 +64,7 @@ class BookAudit:
         for row in _of_kind(made.rows, "merchant"):
             if (shown := _decode_merchant(row.document).balance) != self._balance:
                 yield f"the balance is {shown}, the sum of the lines is {self._balance} (M2)"
-        merchant = made.head.merchant
-        account = merchant_balance(made.head.accounts, merchant.currency) if merchant else 0
+        account = merchant_balance(made.head.accounts)
         if account != self._balance:
             yield f"the account holds {account}, the sum of the lines is {self._balance} (M2)"
 

@@ -148,18 +148,26 @@ def _leg_faults(entry: Entry, event: Event) -> Iterator[str]:
 def _legs(kind: str, event: Event) -> Counter[tuple[str, str]]:
     legs: Counter[tuple[str, str]] = Counter()
     if kind == "merchant.paid_out":
-        legs["merchant", event["currency"]] -= event["amount"]
-        legs["paid_out", event["currency"]] += event["amount"]
+        unit = _unit(event, "currency", "exponent")
+        legs["merchant", unit] -= event["amount"]
+        legs["paid_out", unit] += event["amount"]
     elif kind in _SIGNS:
         sign, sum_ = _SIGNS[kind], event["sum"]
         amount, worth = sign * sum_["amount"], sign * sum_["worth"]
         fee = sum(event["fee"].values()) if "fee" in event else 0
-        legs["clearing", sum_["currency"]] -= amount
-        legs["fx", sum_["currency"]] += amount
-        legs["fx", sum_["funding"]] -= worth
-        legs["merchant", sum_["funding"]] += worth - fee
-        legs["fees", sum_["funding"]] += fee
+        unit = _unit(sum_, "currency", "exponent")
+        funding = _unit(sum_, "funding", "funding_exponent")
+        legs["clearing", unit] -= amount
+        legs["fx", unit] += amount
+        legs["fx", funding] -= worth
+        legs["merchant", funding] += worth - fee
+        legs["fees", funding] += fee
     return legs
+
+
+def _unit(sum_: Event, currency: str, exponent: str) -> str:
+    """A currency, with its exponent where that is not the first one (M9)."""
+    return f"{sum_[currency]}/{sum_[exponent]}" if exponent in sum_ else str(sum_[currency])
 
 
 def _sum_faults(kind: str, event: Event, sums: Mapping[str, Counter[str]]) -> Iterator[str]:

@@ -15,7 +15,6 @@ from tollgate.actors.ledger.law.events import (
     DisputeOpened,
     DisputeWon,
     FraudReported,
-    SettledAmount,
 )
 from tollgate.actors.ledger.law.money import Fee
 from tollgate.actors.ledger.law.outcomes import Refusal, absent, constraint
@@ -30,7 +29,6 @@ def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
         return absent(f"this merchant has no transaction {command.transaction}")
     if refused := transaction.refuse_dispute(command.amount):
         return refused
-    funding = case.merchant.currency
     price = case.merchant.pricing.dispute
     fee = in_funding(case, price, command.dispute_rate, None, "dispute")
     if isinstance(fee, Refusal):
@@ -43,9 +41,7 @@ def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
             dispute=dispute,
             transaction=transaction.id,
             line=line,
-            sum=SettledAmount(
-                transaction.currency, command.amount, funding, lots.worth_of(takings)
-            ),
+            sum=case.settled(transaction, command.amount, lots.worth_of(takings)),
             takings=takings,
             fee=Fee(flat=fee[0]),
             fee_exchange=fee[1],
@@ -66,12 +62,7 @@ def decide_dispute_end(case: Case, command: DecideDispute) -> BookDecision:
     transaction = case.find(Transaction, dispute.transaction)
     assert transaction is not None, "a dispute's transaction is in its book"
     line, own = case.ids(2)
-    sum_ = SettledAmount(
-        transaction.currency,
-        dispute.amount,
-        case.merchant.currency,
-        lots.worth_of(dispute.takings),
-    )
+    sum_ = case.settled(transaction, dispute.amount, lots.worth_of(dispute.takings))
     decided = DisputeWon if command.is_won else DisputeLost
     return (decided(own, dispute.id, transaction.id, line, sum_),)
 

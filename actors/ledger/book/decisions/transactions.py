@@ -8,7 +8,12 @@ from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.entities import SavedCard
 from tollgate.actors.ledger.law import accounts, events, lots
 from tollgate.actors.ledger.law.commands import Authorise, Capture, PayOut, Refund, SaveCard, Void
-from tollgate.actors.ledger.law.exponents import restated, same_currency, stamped_exponent
+from tollgate.actors.ledger.law.exponents import (
+    posted_exponent,
+    restated,
+    same_currency,
+    stamped_exponent,
+)
 from tollgate.actors.ledger.law.money import Exchange, Fee, convert, is_rate_of, rate_fee
 from tollgate.actors.ledger.law.outcomes import (
     ErrorCode,
@@ -88,7 +93,6 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
         return absent(f"this merchant has no transaction {command.transaction}")
     if refused := transaction.refuse_capture(command.amount, command.currency):
         return refused
-    funding = case.merchant.currency
     price = Price(transaction.currency, command.amount, transaction.exponent)
     exchanged = in_funding(case, price, command.rate, command.table, "currency")
     if isinstance(exchanged, Refusal):
@@ -103,7 +107,7 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
         id=own,
         transaction=transaction.id,
         line=line,
-        sum=events.SettledAmount(transaction.currency, command.amount, funding, worth),
+        sum=case.settled(transaction, command.amount, worth),
         fee=Fee(flat[0], rate_fee(worth, pricing)),
         descriptor=command.descriptor or transaction.descriptor,
         exchange=how,
@@ -147,12 +151,7 @@ def decide_refund(case: Case, command: Refund) -> BookDecision:
             id=own,
             transaction=transaction.id,
             line=line,
-            sum=events.SettledAmount(
-                transaction.currency,
-                command.amount,
-                case.merchant.currency,
-                lots.worth_of(takings),
-            ),
+            sum=case.settled(transaction, command.amount, lots.worth_of(takings)),
             takings=takings,
             descriptor=command.descriptor or transaction.descriptor,
         ),
@@ -187,11 +186,12 @@ def decide_saved_card(case: Case, command: SaveCard) -> BookDecision:
 def decide_payout(case: Case, command: PayOut) -> BookDecision:
     """At most the balance."""
     funding = case.merchant.currency
-    there = max(0, accounts.merchant_balance(case.head.accounts, funding))
+    there = max(0, accounts.merchant_balance(case.head.accounts))
     if refused := bad_amount(command.amount, there, "are on the balance"):
         return refused
     line, own = case.ids(2)
-    return (events.PaidOut(own, line, funding, command.amount, command.description),)
+    exponent = posted_exponent(funding, case.merchant.funding_exponent)
+    return (events.PaidOut(own, line, funding, command.amount, command.description, exponent),)
 
 
 def in_funding(

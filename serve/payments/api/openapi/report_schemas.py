@@ -180,7 +180,7 @@ class ImportedSchema(ReplyBody):
 
 class AccountSumSchema(ReplyBody):
     account: str
-    currency: CurrencyCode
+    currency: str
     amount: int
 
 
