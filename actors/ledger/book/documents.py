@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 from msgspec.json import Encoder
 
 from tollgate.actors.ledger.book.entities import App, Dispute, SavedCard, Webhook
@@ -56,6 +56,7 @@ def user_document(user: User) -> JsonDocument:
 def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDocument:
     """`balance` in minor units of the funding currency."""
     pricing = merchant.pricing
+    rejected = {} if merchant.is_rejected is UNSET else {"rejected": True}
     return {
         "id": book,
         "key": merchant.public_key,
@@ -73,6 +74,7 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
         "created": moment(merchant.created_ms),
         "balance": balance,
         "claim": _claim(merchant),
+        **rejected,
         "pricing": {
             "rate": _fraction(pricing.rate_ppm),
             "flat": _price(pricing.flat),

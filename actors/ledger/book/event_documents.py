@@ -127,6 +127,8 @@ def _data_of(event: events.Event) -> JsonDocument:
             return {"currency": event.currency, "test": event.is_test, "appId": event.creator}
         case events.MerchantApproved():
             return {} if event.version is UNSET else {"version": event.version}
+        case events.MerchantRejected():
+            return {}
         case events.MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}

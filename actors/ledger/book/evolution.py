@@ -50,7 +50,9 @@ def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -
         return None
     match event:
         case events.MerchantApproved():
-            return replace(merchant, is_pending=UNSET)
+            return replace(merchant, is_pending=UNSET, is_rejected=UNSET)
+        case events.MerchantRejected():
+            return replace(merchant, is_rejected=True)
         case events.MerchantChanged():
             return replace(
                 merchant,
@@ -167,6 +169,7 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
             events.MerchantReserved()
             | events.MerchantOpened()
             | events.MerchantApproved()
+            | events.MerchantRejected()
             | events.MerchantChanged()
             | events.AppAdded()
             | events.AppRevoked()

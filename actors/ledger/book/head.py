@@ -57,6 +57,7 @@ class Merchant(Struct, frozen=True):
     webhooks: tuple[EntityId, ...] = ()
     exponent: int | UnsetType = UNSET
     is_pending: bool | UnsetType = UNSET
+    is_rejected: bool | UnsetType = UNSET
 
     @property
     def may_trade(self) -> bool:

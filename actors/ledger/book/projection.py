@@ -120,7 +120,7 @@ def _merchant_rows(
             return [EntityRow("fraud", event.fraud, book, fraud, "", event.transaction, is_test)]
         case events.MerchantOpened():
             return [_merchant_row(head, merchant), _membership_row(book, merchant, event.creator)]
-        case events.MerchantChanged() | events.MerchantApproved():
+        case events.MerchantChanged() | events.MerchantApproved() | events.MerchantRejected():
             return [_merchant_row(head, merchant)]
         case events.AppAdded():
             return [_membership_row(book, merchant, event.app)]

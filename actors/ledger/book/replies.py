@@ -25,6 +25,7 @@ from tollgate.actors.ledger.law.commands import (
     CreateApp,
     InviteUser,
     RecoverApp,
+    RejectMerchant,
     ReplaceRecoveryCode,
     ReplaceWebhookSecret,
     RotateKey,
@@ -46,6 +47,7 @@ from tollgate.actors.ledger.law.events import (
     MerchantApproved,
     MerchantChanged,
     MerchantOpened,
+    MerchantRejected,
     MerchantReserved,
     PaidOut,
     RecoveryCodeReplaced,
@@ -75,7 +77,7 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
     match command:
         case InviteUser():
             return _MEMBER_ALREADY
-        case ApproveMerchant() | ChangeMerchant() | ChangeWebhook():
+        case ApproveMerchant() | RejectMerchant() | ChangeMerchant() | ChangeWebhook():
             return _CHANGED
     assert isinstance(command, AddApp), "every other command changes something, or is refused"
     return _MADE
@@ -113,6 +115,7 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return _MADE
         case (
             MerchantApproved()
+            | MerchantRejected()
             | MerchantChanged()
             | AppRevoked()
             | UserRevoked()

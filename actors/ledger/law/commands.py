@@ -112,6 +112,12 @@ class ApproveMerchant:
 
 
 @dataclass(frozen=True, slots=True)
+class RejectMerchant:
+    """By the operator: a live merchant waits no more, and does not trade. Rejecting one again
+    changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeMerchant:
     """None leaves a field as it is. `needs_approval`: a live merchant that was approved stays as it
     is, for this change is not the operator's."""
@@ -284,6 +290,7 @@ class Import:
 
 MerchantCommand = (
     ApproveMerchant
+    | RejectMerchant
     | ChangeMerchant
     | AddApp
     | RevokeApp

@@ -111,6 +111,10 @@ class MerchantApproved(Happening, frozen=True, tag="merchant.approved/1"):
     version: str | UnsetType = UNSET
 
 
+class MerchantRejected(Happening, frozen=True, tag="merchant.rejected/1"):
+    """By the operator: it waits no more, and does not trade."""
+
+
 class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):
     """Only what changed is not None."""
 
@@ -284,6 +288,7 @@ Event = (
     | MerchantReserved
     | MerchantOpened
     | MerchantApproved
+    | MerchantRejected
     | MerchantChanged
     | AppAdded
     | AppRevoked

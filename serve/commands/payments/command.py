@@ -133,6 +133,21 @@ def approve(merchant: str, version: str, url: str) -> None:
     click.echo(f"{merchant}: approved")
 
 
+@payments.command()
+@click.argument("merchant", metavar="MERCHANT")
+@_operator_url
+def reject(merchant: str, url: str) -> None:
+    """Take the live merchant with the id MERCHANT off the list of those that wait.
+
+    It does not trade, unless it is approved after all. It takes the key in
+    PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when it was approved already, or is not there.
+    """
+    settings = read_settings()
+    key, base = operator_key(settings), operator_base(url, settings)
+    answer(base, "PUT", f"/operator/merchants/{quote(merchant, safe='')}/rejection", key)
+    click.echo(f"{merchant}: rejected")
+
+
 @payments.command("change-merchant")
 @click.argument("merchant", metavar="MERCHANT")
 @click.option("--name", metavar="TEXT", help="The new name; empty: none.")

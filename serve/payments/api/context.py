@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.json import decode
 
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ledger.book.decisions.approval import WAITS
+from tollgate.actors.ledger.book.decisions.approval import REJECTED, WAITS
 from tollgate.actors.ledger.delivery.store import DeliveryStore
 from tollgate.actors.ledger.law.commands import Command
 from tollgate.actors.ledger.law.outcomes import Done, ErrorCode
@@ -51,6 +51,10 @@ class _Claim(Struct):
 
 class _Trading(Struct):
     claim: _Claim
+    rejected: bool = False
+
+
+_TRADES = _Trading(_Claim(canChargeCard=True))
 
 
 class Invitations(Protocol):
@@ -186,15 +190,20 @@ class ApiContext:
     async def require_approval(self, merchant: CachedMerchant) -> None:
         """Checks that the merchant may take payments, before a card network hears of one. Raises
         AttemptFailed."""
-        if not await self.is_approved(merchant):
-            raise attempt_failed(self.reference.errors, int(ErrorCode.MAY_NOT_PAY), WAITS)
+        found = await self._trading(merchant)
+        if not found.claim.canChargeCard:
+            why = REJECTED if found.rejected else WAITS
+            raise attempt_failed(self.reference.errors, int(ErrorCode.MAY_NOT_PAY), why)
 
     async def is_approved(self, merchant: CachedMerchant) -> bool:
         """True if the merchant does not wait for the operator; test merchants never do."""
+        return merchant.is_test or (await self._trading(merchant)).claim.canChargeCard
+
+    async def _trading(self, merchant: CachedMerchant) -> _Trading:
         if merchant.is_test:
-            return True
+            return _TRADES
         row = await self.entities.row("merchant", merchant.id)
-        return decode(row.document, type=_Trading).claim.canChargeCard
+        return decode(row.document, type=_Trading)
 
     def rate_table(self) -> RateTable:
         """The table that `exchange_rate` looks into now."""

@@ -221,6 +221,9 @@ def test_live_merchants_are_listed_and_approved(api: PaymentsApi, tmp_path: Path
     approved = ran(api, tmp_path, "approve", first, api.waiting()[first]["version"])
     assert (approved.returncode, approved.stdout) == (0, f"{first}: approved\n")
     assert list(api.waiting()) == [second]
+    rejected = ran(api, tmp_path, "reject", second)
+    assert (rejected.returncode, rejected.stdout) == (0, f"{second}: rejected\n")
+    assert api.waiting() == {}
     changed = ran(api, tmp_path, "change-merchant", first, "--name", "Tea", "--email", "t@tea.dk")
     assert (changed.returncode, changed.stdout) == (0, f"{first}: changed\n")
     found = done(api.call("GET", f"/merchants/{first}", shop))["merchant"]

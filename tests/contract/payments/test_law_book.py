@@ -137,11 +137,13 @@ def test_an_event_has_the_data_that_is_told(api: PaymentsApi) -> None:
     told = {
         name: set(words(data)) for types, data in rows("### Event types") for name in words(types)
     }
-    live = api.new_merchant(app, test=False)
+    live, rejected = (api.new_merchant(app, test=False) for _ in range(2))
     api.approve(live)
+    path = f"/operator/merchants/{rejected['id']}/rejection"
+    done(api.call("PUT", path, OPERATOR_KEY))
     events = [
         event
-        for book in (merchant, live)
+        for book in (merchant, live, rejected)
         for event in api.listed(f"/merchants/{book['id']}/events", app)
     ]
     found = {event["type"]: event["data"].keys() for event in events}

@@ -40,6 +40,7 @@ from tollgate.actors.ledger.law.commands import (
     PayOut,
     RecoverApp,
     Refund,
+    RejectMerchant,
     RemoveWebhook,
     ReplaceRecoveryCode,
     ReplaceWebhookSecret,
@@ -75,6 +76,7 @@ def tell() -> Books:
     _trade(shop)
     _administer(shop)
     live = open_shop(EUR, pricing, is_test=False, needs_approval=True, books=shop.books)
+    live.do(RejectMerchant(), OPERATOR)
     live.do(live.approval(), OPERATOR)
     shop.books.now_ms -= 60_000  # the clock goes back
     _dispute(live)

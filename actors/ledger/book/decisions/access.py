@@ -8,7 +8,7 @@ effect with the very next order (A2).
     reserve a merchant's id                   any app
     open a merchant                           its creator
     authorise a customer's payment            whoever pays, by the merchant's public key; its apps
-    approve a live merchant                   the operator
+    approve or reject a live merchant         the operator
     dispute, decide it, report fraud, pay out the operator; of a test merchant, its apps too
     everything else                           the merchant's apps
 
@@ -32,8 +32,8 @@ def refuse_access(
     match command:
         case commands.CreateApp() | commands.RecoverApp():
             return None
-        case commands.ApproveMerchant():
-            return forbidden("only the operator approves a merchant")
+        case commands.ApproveMerchant() | commands.RejectMerchant():
+            return forbidden("only the operator approves or rejects a merchant")
         case commands.RotateKey():
             return None if app == command.app else forbidden("an app rotates its own key only")
         case commands.ReplaceRecoveryCode():

@@ -4,11 +4,13 @@ Anybody may open one, and may read and configure it; until the operator has appr
 takes money nor is paid any. What it may do is the law of `may_trade`, which its document shows.
 
 An approval is of what the operator has read, and names it by a version: a merchant that was changed
-meanwhile still waits. Once it is approved, only the operator changes what was approved.
+meanwhile still waits. Once it is approved, only the operator changes what was approved. One that is
+rejected waits no more, and does not trade unless it is approved after all.
 """
 
 from hashlib import sha256
 
+from msgspec import UNSET
 from msgspec.json import Encoder
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
@@ -22,11 +24,12 @@ from tollgate.actors.ledger.law.commands import (
     PayOut,
     SaveCard,
 )
-from tollgate.actors.ledger.law.events import MerchantApproved
-from tollgate.actors.ledger.law.outcomes import ErrorCode, Refusal, RefusalReason
+from tollgate.actors.ledger.law.events import MerchantApproved, MerchantRejected
+from tollgate.actors.ledger.law.outcomes import ErrorCode, Refusal, RefusalReason, constraint
 from tollgate.actors.ledger.law.values import BookId
 
 WAITS = "the merchant is live and waits for the operator's approval"
+REJECTED = "the merchant is live, and the operator has rejected it"
 CHANGED = "the merchant is not as this version has it: look at it again"
 # Who opens a merchant chooses the texts: shorter, two of them with one hash could be found.
 VERSION_LENGTH = 32
@@ -56,15 +59,26 @@ def decide_approval(case: Case, command: ApproveMerchant) -> BookDecision:
     return (MerchantApproved(own, version),)
 
 
+def decide_rejection(case: Case) -> BookDecision:
+    """It stays so unless the operator approves it after all."""
+    if case.merchant.may_trade:
+        return constraint("the merchant may trade: only one that waits is rejected")
+    if case.merchant.is_rejected is not UNSET:
+        return ()
+    (own,) = case.ids(1)
+    return (MerchantRejected(own),)
+
+
 def refuse_unapproved(merchant: Merchant, command: Command) -> Refusal | None:
     """None when the merchant may do this."""
     if merchant.may_trade:
         return None
+    why = WAITS if merchant.is_rejected is UNSET else REJECTED
     match command:
         case Authorise():
-            return Refusal(RefusalReason.UNAPPROVED, WAITS, code=int(ErrorCode.MAY_NOT_PAY))
+            return Refusal(RefusalReason.UNAPPROVED, why, code=int(ErrorCode.MAY_NOT_PAY))
         case SaveCard():
-            return Refusal(RefusalReason.UNAPPROVED, WAITS, code=int(ErrorCode.MAY_NOT_SAVE_CARDS))
+            return Refusal(RefusalReason.UNAPPROVED, why, code=int(ErrorCode.MAY_NOT_SAVE_CARDS))
         case Capture() | PayOut():
-            return Refusal(RefusalReason.UNAPPROVED, WAITS)
+            return Refusal(RefusalReason.UNAPPROVED, why)
     return None

@@ -5,7 +5,11 @@ from typing import assert_never
 
 from tollgate.actors.ledger.book.case import BookDecision, Case, Entities
 from tollgate.actors.ledger.book.decisions.access import refuse_access
-from tollgate.actors.ledger.book.decisions.approval import decide_approval, refuse_unapproved
+from tollgate.actors.ledger.book.decisions.approval import (
+    decide_approval,
+    decide_rejection,
+    refuse_unapproved,
+)
 from tollgate.actors.ledger.book.decisions.directory import decide_in_directory
 from tollgate.actors.ledger.book.decisions.disputes import (
     decide_dispute_end,
@@ -97,6 +101,8 @@ def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecisi
             return decide_fraud_report(case, command)
         case commands.ApproveMerchant():
             return decide_approval(case, command)
+        case commands.RejectMerchant():
+            return decide_rejection(case)
         case commands.ChangeMerchant():
             return decide_merchant_change(case, command)
         case commands.AddApp():

@@ -25,6 +25,7 @@ from tollgate.actors.ledger.storage.tables import (
 # More shapes than there are.
 SHAPES_MAX = 512
 MAY_NOT_CHARGE = '"canChargeCard":false'
+REJECTED = '"rejected":true'
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,7 @@ def _waits() -> tuple[ColumnElement[bool], ...]:
         entities.c.public_key.is_not(None),
         entities.c.is_test.is_(False),
         entities.c.document.contains(MAY_NOT_CHARGE, autoescape=True),
+        ~entities.c.document.contains(REJECTED, autoescape=True),
     )
 
 

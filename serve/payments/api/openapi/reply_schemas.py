@@ -144,6 +144,7 @@ class MerchantSchema(ReplyBody):
     created: Moment
     balance: SignedAmount
     claim: ClaimSchema
+    rejected: Literal[True] | None = None
     pricing: PricingSchema
     tds: TdsModeSchema
 

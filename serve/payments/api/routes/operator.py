@@ -8,7 +8,7 @@ from tollgate.actors.ledger.book.chain import event_of
 from tollgate.actors.ledger.book.decisions.approval import merchant_version, version_of
 from tollgate.actors.ledger.book.evolution import merchant_after
 from tollgate.actors.ledger.book.head import Merchant
-from tollgate.actors.ledger.law.commands import ApproveMerchant, PayOut
+from tollgate.actors.ledger.law.commands import ApproveMerchant, PayOut, RejectMerchant
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.bodies.requests import (
@@ -52,6 +52,11 @@ async def approve_merchant(context: ApiContext, call: Call) -> Reply:
         changes = await _changes_since(context, merchant.id, version)
         raise LostRace(f"nothing was approved: {changes}; look at the merchant again") from None
     return done_reply(done)
+
+
+async def reject_merchant(context: ApiContext, call: Call) -> Reply:
+    merchant = await context.entities.merchant(call.ids[0])
+    return done_reply(await context.execute(call, merchant.id, RejectMerchant()))
 
 
 async def _changes_since(context: ApiContext, book: BookId, version: str) -> str:
@@ -152,6 +157,17 @@ ROUTES = (
         statuses=frozenset({404, 409}),
         description="Once, and for good. `version` is that of the list: when the merchant has been "
         "changed since, nothing is approved, and the answer is 409.",
+        access=Access.OPERATOR,
+    ),
+    Route(
+        "PUT",
+        "/operator/merchants/{merchantId}/rejection",
+        reject_merchant,
+        "operator",
+        "Reject a live merchant that waits",
+        status=204,
+        statuses=frozenset({404}),
+        description="It leaves the list, and does not trade. Approved after all, it does.",
         access=Access.OPERATOR,
     ),
     Route(

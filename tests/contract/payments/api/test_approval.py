@@ -145,6 +145,23 @@ def test_a_merchant_that_was_changed_meanwhile_is_not_approved(api: PaymentsApi,
     api.approve(live)
 
 
+def test_one_that_is_rejected_waits_no_more(api: PaymentsApi, shop: App) -> None:
+    """Whatever its texts are."""
+    live = api.new_merchant(shop, test=False)
+    other = api.new_merchant(shop, test=False, name='"rejected":true')
+    path = f"/operator/merchants/{live['id']}/rejection"
+    for _ in range(2):
+        assert api.call("PUT", path, OPERATOR_KEY).status_code == 204
+    assert waiting(api) == [other["id"]]
+    assert found(api, shop, live)["rejected"] is True
+    response = api.call("POST", f"/merchants/{live['id']}/transactions", shop, json=PAYMENT)
+    assert response.json()["code"] == 27
+    assert "the operator has rejected it" in response.json()["message"]
+    api.approve(other)
+    path = f"/operator/merchants/{other['id']}/rejection"
+    assert fields_of(api.call("PUT", path, OPERATOR_KEY)) == [""]
+
+
 def test_an_approved_merchant_is_changed_by_the_operator(api: PaymentsApi, shop: App) -> None:
     live = api.new_merchant(shop, test=False)
     api.approve(live)

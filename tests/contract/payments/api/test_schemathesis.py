@@ -88,6 +88,8 @@ class World:
             case "PUT", "approval":
                 live = self.api.new_merchant(self.shop, test=False)["id"]
                 return {"merchantId": live, "version": self.api.waiting()[live]["version"]}
+            case "PUT", "rejection":
+                return {"merchantId": self.api.new_merchant(self.shop, test=False)["id"]}
             case "POST", "won" | "lost":
                 body = {"transactionId": self.ids["transactionId"], "amount": 1}
                 made = self.post("/sandbox/disputes", **body)

@@ -13,6 +13,7 @@ from tollgate.actors.ledger.law.commands import (
     InviteUser,
     PayOut,
     Refund,
+    RejectMerchant,
     SaveCard,
     Void,
 )
@@ -123,8 +124,31 @@ def test_test_merchants_are_changed_at_will() -> None:
     assert shop.do(ChangeMerchant(name="x", needs_approval=True)).events
 
 
+def test_one_that_is_rejected_does_not_trade() -> None:
+    shop = waiting()
+    step = shop.do(RejectMerchant(), OPERATOR)
+    assert (step.reply.kind, step.reply.body) == (DoneKind.CHANGED, b"")
+    assert shop.do(RejectMerchant(), OPERATOR).events == ()
+    assert shop.event_types() == ["merchant.opened", "merchant.rejected"]
+    assert shop.books.document("merchant", shop.book)["rejected"] is True
+    assert claims(shop) == [False, False, False, True, True]
+    refused = shop.refusal(authorise(1), OPERATOR)
+    assert refused.message == "the merchant is live, and the operator has rejected it"
+    shop.do(shop.approval(), OPERATOR)
+    assert claims(shop) == [True] * 5
+    assert "rejected" not in shop.books.document("merchant", shop.book)
+
+
+def test_one_that_may_trade_is_not_rejected() -> None:
+    shop = waiting()
+    shop.do(shop.approval(), OPERATOR)
+    for each in (shop, open_shop()):
+        assert "only one that waits is rejected" in each.refusal(RejectMerchant(), OPERATOR).message
+
+
 def test_nobody_else_approves() -> None:
     shop = waiting()
+    assert shop.refusal(RejectMerchant()).kind is RefusalReason.FORBIDDEN
     refused = shop.refusal(shop.approval())
     assert refused.kind is RefusalReason.FORBIDDEN
 
