@@ -200,5 +200,10 @@ def test_a_second_start_with_the_same_data_folder_is_refused(tollgate: TollgateP
 
 
 def test_the_dashboard_answers_on_this_machine(tollgate: TollgateProcess) -> None:
-    page = httpx.get(tollgate.url("RAY_DASHBOARD_PORT", "/"))
-    assert "<title>Ray Dashboard</title>" in page.text
+    def page() -> str:
+        try:
+            return httpx.get(tollgate.url("RAY_DASHBOARD_PORT", "/")).text
+        except httpx.TransportError:  # (it starts after the doors)
+            return ""
+
+    until(lambda: "<title>Ray Dashboard</title>" in page(), "the dashboard is there")
