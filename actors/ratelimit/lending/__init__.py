@@ -1,0 +1,1 @@
+"""Lending: how a front counts for itself what a partition owns. Pure machines; no Ray, no clock."""

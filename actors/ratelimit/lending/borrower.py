@@ -1,0 +1,373 @@
+"""The front's side of lending, for one partition: counts at home what is lent, asks for the rest.
+
+    hit -> counted at home, or asked for (a PendingCall that is not done)
+    outgoing -> the envelope with what is to be said: requests, reports, what is given back
+    receive -> answers complete calls; loans come, and go back when they are recalled
+
+A pure machine like the partition's. It decides from its loans only while it has heard from the
+partition within the term, counted from when it *sent* what was answered, and while both agree about
+the time of day; otherwise it asks for everything, and the partition says what holds.
+"""
+
+from collections.abc import Sequence
+from math import inf
+
+from tollgate.actors.ratelimit.counting.counters import Conditional, Unreachable
+from tollgate.actors.ratelimit.lending.home_counters import FULL, NOT_HERE, HomeCounters
+from tollgate.actors.ratelimit.lending.item_stream import ItemStream
+from tollgate.actors.ratelimit.lending.lent_counters import TABLE_FULL
+from tollgate.actors.ratelimit.lending.messages import (
+    Answer,
+    Ask,
+    CounterName,
+    FrontItem,
+    LimitedHit,
+    LimitedHits,
+    Outcome,
+    PartitionItem,
+    QuotaLoan,
+    QuotaRecall,
+    Return,
+    SlotLoan,
+    SlotRecall,
+    Spent,
+    Surrender,
+    ToFront,
+    ToldAll,
+    ToldNotes,
+    ToldSlot,
+    ToPartition,
+)
+from tollgate.actors.ratelimit.lending.notes import Notes
+from tollgate.actors.ratelimit.lending.pending_call import PendingCall
+from tollgate.actors.ratelimit.lending.rates import SpendRates
+from tollgate.actors.ratelimit.lending.slots import slot_of
+from tollgate.actors.ratelimit.lending.terms import Terms
+
+LOST = "the counter partition was lost, or took this front for lost, while it was counting"
+NO_ANSWER = "the counter partition did not answer in time"
+TOO_MUCH_WAITS = "too much waits already for the counter partition's answer"
+
+
+class Borrower:
+    """One front, towards one partition. `front` is this process's name, and no other's, ever.
+
+    Not thread-safe. Times as in the partition's machine: `wall_s` of the epoch, `now_s` monotonic.
+    """
+
+    def __init__(self, terms: Terms, front: str) -> None:
+        self._terms = terms
+        self._front = front
+        self._lease = (0, 0)
+        self._stream: ItemStream[PartitionItem, FrontItem] = ItemStream(terms)
+        self._trusted_until_s = -inf
+        self._echo_s = -inf
+        self._offset_s = inf  # the partition's wall clock minus this process's monotonic clock
+        self._calls: dict[int, PendingCall] = {}
+        self._call_last = 0
+        self._told_item = 0
+        self._report_item = 0
+        self._report_at_s = -inf
+        self._say_by_s = -inf
+        self._notes = Notes(terms)
+        self._rates = SpendRates(terms)
+        self._home = HomeCounters(terms, self._notes)
+
+    @property
+    def evicted(self) -> int:
+        """The live counters that were given up because the table was full."""
+        return self._home.evicted
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """(how many, at most) of everything that is kept, by the name of the bound."""
+        terms = self._terms
+        return {
+            "counters_max": (len(self._home), terms.counters_max),
+            "notes_max": (len(self._notes), terms.notes_max),
+            "rates_max": (len(self._rates), terms.rates_max),
+            "calls_max": (len(self._calls), terms.calls_max),
+            "unacknowledged_max": (len(self._stream), 2 * terms.unacknowledged_max),
+        }
+
+    # Counting
+
+    def hit(
+        self, batch: Sequence[LimitedHits], wall_s: float, now_s: float, patience_s: float
+    ) -> PendingCall:
+        """Count a batch. Whoever waits for what is not done gives up after `patience_s`."""
+        partition_s = now_s + self._offset_s
+        if self._may_decide(wall_s, now_s):
+            counts = [self._home.hit(hits, hits[0] - partition_s, now_s) for hits in batch]
+        else:
+            counts = [[NOT_HERE] * len(hits.keys) for hits in batch]
+        call = PendingCall(counts, is_conditional=False)
+        for row, column in enumerate(counts):
+            if column and min(column) < 0:
+                self._find_awaited(call, row, column, batch[row])
+        if call.left:
+            self._ask(call, now_s, patience_s)
+        return call
+
+    def _may_decide(self, wall_s: float, now_s: float) -> bool:
+        skew_s = wall_s - now_s - self._offset_s
+        skew_max_s = self._terms.skew_max_s
+        return now_s < self._trusted_until_s and -skew_max_s <= skew_s <= skew_max_s
+
+    def _find_awaited(
+        self, call: PendingCall, row: int, column: list[int], hits: LimitedHits
+    ) -> None:
+        end_s, keys, addends, limits = hits
+        for number, count in enumerate(column):
+            if count == FULL:
+                call.counts[row][number] = Unreachable(TABLE_FULL)
+            elif count == NOT_HERE:
+                hit = LimitedHit(end_s, keys[number], addends[number], limits[number])
+                call.wait_for([hit], [(row, number)])
+
+    def hit_conditionally(
+        self, batch: Sequence[Conditional], wall_s: float, now_s: float, patience_s: float
+    ) -> PendingCall:
+        """Count requests by B9, at home where all counters of a request are in slots that are lent
+        whole, and no earlier one of the batch is under way in any of them."""
+        counts: list[list[int]] = []
+        call = PendingCall(counts, is_conditional=True)
+        may_decide = self._may_decide(wall_s, now_s)
+        asked: set[int] = set()
+        for row, request in enumerate(batch):
+            slots = {slot_of(key) for key in request.keys}
+            if not slots or (may_decide and asked.isdisjoint(slots) and self._home.has(request)):
+                partition_s = now_s + self._offset_s
+                counts.append(self._home.hit_conditionally(request, partition_s, now_s))
+                if FULL in counts[row]:
+                    call.counts[row] = [Unreachable(TABLE_FULL)] * len(request.keys)
+                continue
+            counts.append([NOT_HERE] * len(request.keys))
+            asked |= slots
+            hits = [LimitedHit(*each) for each in zip(*request, strict=True)]
+            call.wait_for(hits, [(row, column) for column in range(len(hits))])
+        if call.left:
+            self._ask(call, now_s, patience_s)
+        return call
+
+    def _ask(self, call: PendingCall, now_s: float, patience_s: float) -> None:
+        """Ask for all that a call waits for; what was lent of it, and is not enough, goes along."""
+        if len(self._calls) >= self._terms.calls_max or self._stream.is_full:
+            call.fail(TOO_MUCH_WAITS)
+            return
+        self._call_last += 1
+        call.number = self._call_last
+        call.until_s = now_s + patience_s
+        self._calls[call.number] = call
+        self._put_ask(call, list(range(len(call.awaited))), now_s)
+
+    def _put_ask(self, call: PendingCall, requests: list[int], now_s: float) -> None:
+        assert call.number is not None, "it is a call that the partition knows by number"
+        awaited = [call.awaited[request].hits for request in requests]
+        surrendered: dict[CounterName, int] = {}
+        for hit in [hit for hits in awaited for hit in hits]:
+            spent = self._notes.end_loan(hit.counter)
+            if spent is not None:
+                surrendered[hit.counter] = spent
+        if surrendered:
+            self._stream.put(Surrender(list(surrendered.items())))
+        wanted = [
+            0
+            if call.is_conditional
+            else self._rates.wanted(
+                hits[0].key, surrendered.get(hits[0].counter, 0) + max(0, hits[0].addend), now_s
+            )
+            for hits in awaited
+        ]
+        patience_s = call.until_s - now_s
+        ask = Ask(call.number, requests, awaited, wanted, call.is_conditional, patience_s)
+        self._stream.put(ask)
+
+    # Messages
+
+    def outgoing(self, wall_s: float, now_s: float) -> ToPartition | None:
+        """The message that is due, if one is. To be called after each `hit` and `receive`, and at
+        least every `report_every_s`: that is how time passes here."""
+        for call in [each for each in self._calls.values() if each.until_s <= now_s]:
+            self._close(call, NO_ANSWER)
+        for end_s in self._home.ended(now_s):
+            self._notes.end_window(end_s)
+        self._report(now_s)
+        if now_s < self._say_by_s and not self._stream.is_due(now_s):
+            return None
+        self._say_by_s = now_s + self._terms.term_s / 4
+        items = self._stream.due(now_s)
+        return ToPartition(self._front, *self._lease, now_s, wall_s, self._stream.taken, items)
+
+    def _report(self, now_s: float) -> None:
+        """Put what has changed into a report, when the one before has arrived."""
+        if now_s < self._report_at_s or self._stream.acknowledged < self._report_item:
+            return
+        if not (self._home.has_changed or self._notes.changed):
+            return
+        counters = self._home.report(self._terms.reported_max)
+        quotas = self._notes.report(self._terms.reported_max)
+        if counters or quotas:
+            self._report_item = self._stream.put(Spent(counters, quotas))
+            self._report_at_s = now_s + self._terms.report_every_s
+
+    def receive(self, message: ToFront, wall_s: float, now_s: float) -> None:
+        """Take a message; calls may be done afterwards."""
+        lease = (message.incarnation, message.lease)
+        if lease < self._lease:
+            return
+        if lease > self._lease:
+            self._change_lease(lease, message, now_s)
+        items = self._stream.take(message.acknowledged, message.items)
+        if message.echo_s >= self._echo_s:
+            self._echo_s = message.echo_s
+            self._offset_s = message.wall_s - now_s
+        if self._stream.acknowledged >= self._told_item:
+            self._trusted_until_s = max(self._trusted_until_s, message.echo_s + self._terms.term_s)
+        if message.items:
+            self._say_by_s = min(self._say_by_s, now_s + self._terms.report_every_s)
+        for item in items:
+            match item:
+                case Answer():
+                    self._take_answer(item, now_s)
+                case SlotLoan():
+                    self._take_slot(item, now_s)
+                case QuotaLoan():
+                    self._open_window(item.counter[0], now_s)
+                    self._notes.lend(item)
+                case SlotRecall():
+                    self._give_slot(item.slot)
+                case QuotaRecall():
+                    self._give_quotas(item.counters)
+
+    def _take_slot(self, loan: SlotLoan, now_s: float) -> None:
+        partition_s = now_s + self._offset_s
+        if not self._home.take_slot(loan.slot, loan.epoch, loan.counters, partition_s, now_s):
+            self._stream.put(Return(loan.slot, []))
+
+    def _open_window(self, end_s: int, now_s: float) -> None:
+        """Make sure that the window's notes go with it."""
+        self._home.open_window(end_s, end_s - now_s - self._offset_s, now_s)
+
+    def _take_answer(self, answer: Answer, now_s: float) -> None:
+        call = self._calls.get(answer.call)
+        if call is None:
+            return  # whoever waited has given up
+        again = []
+        for outcome in answer.outcomes:
+            if call.awaited[outcome.request].is_answered:
+                continue
+            if isinstance(outcome.counts, str):
+                call.settle(outcome.request, Unreachable(outcome.counts))
+            elif outcome.counts is None:
+                if not self._count_at_home(call, outcome.request, now_s):
+                    again.append(outcome.request)
+            else:
+                self._note_parts(call, outcome, now_s)
+                call.settle(outcome.request, outcome.counts)
+        if again:
+            # The slot was called back in between: so it is for the partition to count, after all.
+            self._put_ask(call, again, now_s)
+        if call.is_done:
+            del self._calls[answer.call]
+
+    def _note_parts(self, call: PendingCall, outcome: Outcome, now_s: float) -> None:
+        hits = call.awaited[outcome.request].hits
+        for hit, counted, epoch in zip(hits, outcome.counted, outcome.epochs, strict=True):
+            self._open_window(hit.end_s, now_s)
+            self._notes.add_part(hit.counter, counted, epoch)
+
+    def _count_at_home(self, call: PendingCall, request: int, now_s: float) -> bool:
+        """Count what the partition has handed back, for the slot is here."""
+        hits = call.awaited[request].hits
+        if not all(self._home.epoch(slot_of(hit.key)) for hit in hits):
+            return False
+        partition_s = now_s + self._offset_s
+        if call.is_conditional:
+            conditional = Conditional(*(list(column) for column in zip(*hits, strict=True)))
+            counts = self._home.hit_conditionally(conditional, partition_s, now_s)
+        else:
+            (hit,) = hits
+            columns = LimitedHits(hit.end_s, [hit.key], [hit.addend], [hit.limit or 0])
+            counts = self._home.hit(columns, hit.end_s - partition_s, now_s)
+        call.settle(request, Unreachable(TABLE_FULL) if FULL in counts else counts)
+        return True
+
+    def _close(self, call: PendingCall, reason: str) -> None:
+        assert call.number is not None, "only calls that were asked are closed"
+        call.fail(reason)
+        del self._calls[call.number]
+
+    # Giving back
+
+    def give_back(self) -> None:
+        """Give all loans back: the front is about to end."""
+        for slot in self._home.slots():
+            self._give_slot(slot)
+        self._give_quotas([counter for counter, _ in self._notes.loans()])
+
+    def _give_slot(self, slot: int) -> None:
+        if self._home.epoch(slot):
+            self._stream.put(Return(slot, self._keep_slot(slot)))
+
+    def _keep_slot(self, slot: int) -> list[tuple[int, list[bytes], list[int]]]:
+        """A slot is not here any more: keep its counts as notes. What has changed of it."""
+        epoch = self._home.epoch(slot)
+        changed, everything = self._home.give_slot(slot)
+        for end_s, keys, counts in everything:
+            for key, count in zip(keys, counts, strict=True):
+                self._notes.keep_whole((end_s, key), count, epoch)
+        return changed
+
+    def _give_quotas(self, counters: list[CounterName]) -> None:
+        spent = [(counter, self._notes.end_loan(counter)) for counter in counters]
+        quotas = [(counter, hits) for counter, hits in spent if hits is not None]
+        if quotas:
+            self._stream.put(Surrender(quotas))
+
+    # Leases
+
+    def _change_lease(self, lease: tuple[int, int], message: ToFront, now_s: float) -> None:
+        """The partition has started again, or has taken back all that this front had."""
+        before, self._lease = self._lease, lease
+        stream, self._stream = self._stream, ItemStream(self._terms)
+        self._report_item = 0
+        is_lent = message.is_recovering and now_s < self._trusted_until_s
+        if not is_lent:
+            for slot in self._home.slots():
+                self._keep_slot(slot)
+            self._notes.end_all()
+            self._trusted_until_s = -inf
+        self._told_item = self._tell() if message.is_recovering else 0
+        if before == (0, 0):
+            taken = 0
+        elif message.before == (before[1], message.before[1]) and lease[0] == before[0]:
+            taken = message.before[1]
+        else:
+            taken = stream.put_last
+        asks = [
+            item
+            for number, item in stream.unacknowledged
+            if number > taken and isinstance(item, Ask)
+        ]
+        for call in list(self._calls.values()):
+            if all(ask.call != call.number for ask in asks):
+                self._close(call, LOST)
+        for ask in asks:
+            self._stream.put(ask)
+
+    def _tell(self) -> int:
+        """Tell a partition that has started again what this front has; the last item's number."""
+        chunk = self._terms.reported_max
+        for slot in self._home.slots():
+            epoch = self._home.epoch(slot)
+            self._stream.put(ToldSlot(slot, epoch, []))
+            for end_s, keys, counts in self._home.columns(slot):
+                for first in range(0, len(keys), chunk):
+                    part = slice(first, first + chunk)
+                    self._stream.put(ToldSlot(slot, epoch, [(end_s, keys[part], counts[part])]))
+        notes = [
+            note for note in self._notes.told() if not self._home.epoch(slot_of(note.counter[1]))
+        ]
+        for first in range(0, len(notes), chunk):
+            self._stream.put(ToldNotes(notes[first : first + chunk]))
+        return self._stream.put(ToldAll())

@@ -1,0 +1,355 @@
+"""The partition's side of lending: owns the counters, lends them to fronts, and counts the rest.
+
+    a message comes -> loans that have run out are taken back -> its items are taken, in order
+      -> requests are counted, or wait for what is out on loan
+      -> an envelope to the sender, and to each front from whom something is called back
+
+A pure machine: it is handed messages, the wall clock and a monotonic clock, and hands messages
+back. Nobody is refused while quota that could admit them is out on loan, and nothing lent is lent
+again before it has come back or its term has run out.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from tollgate.actors.ratelimit.lending.item_stream import ItemStream
+from tollgate.actors.ratelimit.lending.lent_counters import LentCounters
+from tollgate.actors.ratelimit.lending.messages import (
+    Answer,
+    Ask,
+    FrontItem,
+    Outcome,
+    PartitionItem,
+    Return,
+    Spent,
+    Surrender,
+    ToFront,
+    ToldAll,
+    ToldNotes,
+    ToldSlot,
+    ToPartition,
+)
+from tollgate.actors.ratelimit.lending.recovery import Recovery
+from tollgate.actors.ratelimit.lending.slots import slot_of
+from tollgate.actors.ratelimit.lending.tasks import Task, TaskQueue
+from tollgate.actors.ratelimit.lending.terms import Terms
+
+RECOVERING = "the counter partition has started again and is asking what is out on loan"
+TOO_MANY_WAIT = "too many requests wait in the counter partition for loans to come back"
+NOT_IN_TIME = "what is out on loan did not come back to the counter partition in time"
+WINDOW_ENDED = "the window has ended in the counter partition"
+
+
+@dataclass(slots=True)
+class Lease:
+    """A front, as long as it is heard of. `until_s`: when all that it has falls back."""
+
+    number: int
+    stream: ItemStream[FrontItem, PartitionItem]
+    before: tuple[int, int] = (0, 0)
+    heard_s: float = -inf
+    until_s: float = 0.0
+    offset_s: float = 0.0
+
+
+class Lender:
+    """One incarnation of a partition. Not thread-safe.
+
+    `incarnation` rises with every start. `is_new`: there has been none before, so nothing can be
+    out on loan; otherwise `expected` are all fronts that may hold something, if that is known.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        incarnation: int,
+        now_s: float,
+        *,
+        is_new: bool,
+        expected: Collection[str] | None = None,
+    ) -> None:
+        self._terms = terms
+        self._incarnation = incarnation
+        self._leases: dict[str, Lease] = {}
+        self._lease_last = 0
+        self._moved_s = now_s
+        self._tasks = TaskQueue(terms.deferred_max)
+        self._answers: dict[tuple[str, int], list[Outcome]] = {}
+        self._touched: set[str] = set()
+        self._has_come_back = False
+        self.counters = LentCounters(terms, self._send)
+        until_s = now_s + terms.term_s + terms.margin_s
+        self._recovery = None if is_new else Recovery(until_s, expected)
+
+    @property
+    def is_recovering(self) -> bool:
+        return self._recovery is not None
+
+    @property
+    def offsets_s(self) -> dict[str, float]:
+        """How far ahead each front's wall clock is."""
+        return {front: lease.offset_s for front, lease in self._leases.items()}
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """(how many, at most) of everything that is kept, by the name of the bound."""
+        terms, held = self._terms, self.counters.held.values()
+        streams = [len(lease.stream) for lease in self._leases.values()]
+        return {
+            "counters_max": (len(self.counters.table), terms.counters_max),
+            "fronts_max": (len(self._leases), terms.fronts_max),
+            "loans_max": (max((len(each.loans) for each in held), default=0), terms.loans_max),
+            "deferred_max": (len(self._tasks), terms.deferred_max),
+            "unacknowledged_max": (max(streams, default=0), 2 * terms.unacknowledged_max),
+        }
+
+    def receive(self, message: ToPartition, wall_s: float, now_s: float) -> dict[str, ToFront]:
+        """Take a message; those that go out now, by front. `wall_s`: seconds of the epoch."""
+        self._move(now_s)
+        lease = self._lease_of(message.front, now_s)
+        if lease is not None:
+            self._touched.add(message.front)
+            if (message.incarnation, message.lease) == (self._incarnation, lease.number):
+                self._take(message, lease, wall_s, now_s)
+        self._settle(now_s)
+        return self._envelopes(wall_s, now_s)
+
+    def tick(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
+        """Let time pass; the messages that go out now. To be called at least every `resend_s` while
+        anything is out on loan."""
+        self._move(now_s)
+        self._settle(now_s)
+        for front, lease in self._leases.items():
+            if lease.stream.is_due(now_s):
+                self._touched.add(front)
+        return self._envelopes(wall_s, now_s)
+
+    # Leases
+
+    def _lease_of(self, front: str, now_s: float) -> Lease | None:
+        lease = self._leases.get(front)
+        if lease is None and len(self._leases) < self._terms.fronts_max:
+            lease = self._new_lease(front, (0, 0), now_s)
+        return lease
+
+    def _new_lease(self, front: str, before: tuple[int, int], now_s: float) -> Lease:
+        self._lease_last += 1
+        until_s = now_s + self._terms.term_s + self._terms.margin_s
+        lease = Lease(self._lease_last, ItemStream(self._terms), before, until_s=until_s)
+        self._leases[front] = lease
+        return lease
+
+    def _move(self, now_s: float) -> None:
+        """Let the time pass since the last call: windows end, loans run out, patience ends."""
+        slept_s = now_s - self._moved_s - self._terms.margin_s
+        if slept_s > 0:
+            # It stood still: what fronts sent meanwhile is waiting to be read.
+            for lease in self._leases.values():
+                lease.until_s += slept_s
+        self._moved_s = now_s
+        if self._recovery is not None and self._recovery.is_over(now_s):
+            self._end_recovery(self._recovery)
+        for front, lease in [(f, lease) for f, lease in self._leases.items()]:
+            if lease.until_s <= now_s:
+                self._lapse(front, lease, now_s)
+        ended = self.counters.end_windows(now_s)
+        for task in self._tasks.drop(lambda task: task.until_s <= now_s):
+            self._answer(task, NOT_IN_TIME)
+        if ended:
+            is_ended = lambda task: any(hit.end_s in ended for hit in task.hits)  # noqa: E731
+            for task in self._tasks.drop(is_ended):
+                self._answer(task, WINDOW_ENDED)
+
+    def _lapse(self, front: str, lease: Lease, now_s: float) -> None:
+        """A front was not heard of for its term: all that it has is taken back."""
+        self.counters.lapse(front)
+        self._tasks.drop(lambda task: task.front == front)
+        del self._leases[front]
+        if lease.heard_s > -inf:
+            # Should it come back, it learns what was taken of its last items, and that no more was.
+            self._new_lease(front, (lease.number, lease.stream.taken), now_s)
+        self._has_come_back = True
+
+    # What fronts say
+
+    def _take(self, message: ToPartition, lease: Lease, wall_s: float, now_s: float) -> None:
+        if message.stamp_s > lease.heard_s:
+            lease.heard_s = message.stamp_s
+            lease.until_s = now_s + self._terms.term_s + self._terms.margin_s
+        lease.offset_s = message.wall_s - wall_s
+        lease.stream.take(message.acknowledged, [])
+        if lease.stream.is_full:
+            return  # (the front does not read: so it is not read either)
+        for item in lease.stream.take(message.acknowledged, message.items):
+            match item:
+                case Ask():
+                    self._ask(message.front, item, lease, wall_s, now_s)
+                case Spent():
+                    self._open_windows(item.counters, wall_s, now_s)
+                    self.counters.report(message.front, item.counters, item.quotas)
+                case Surrender():
+                    for counter, spent in item.quotas:
+                        self.counters.end_loan(message.front, counter, spent)
+                    self._has_come_back = True
+                case Return():
+                    self._open_windows(item.counters, wall_s, now_s)
+                    self.counters.report(message.front, item.counters, [])
+                    self.counters.take_back(message.front, item.slot, now_s)
+                    self._has_come_back = True
+                case ToldSlot() | ToldNotes() | ToldAll():
+                    if self._recovery is None:
+                        # Too late: it may have been lent to others meanwhile.
+                        self._lapse(message.front, lease, now_s)
+                        return
+                    self._be_told(self._recovery, message.front, item, wall_s, now_s)
+
+    def _ask(self, front: str, ask: Ask, lease: Lease, wall_s: float, now_s: float) -> None:
+        lendable: set[int] = set()
+        until_s = now_s + ask.patience_s
+        for number, hits, wanted in zip(ask.numbers, ask.requests, ask.wanted, strict=True):
+            task = Task(front, ask.call, number, hits, ask.is_conditional, wanted, until_s)
+            outcome = self._begin(task, lease, wall_s, now_s)
+            if outcome is None:
+                continue
+            self._answers.setdefault((front, ask.call), []).append(outcome)
+            if isinstance(outcome.counts, list):
+                slots = {slot_of(hit.key) for hit in hits}
+                # Of a request under B9, only all slots together are of use at home.
+                if not ask.is_conditional or all(
+                    self.counters.is_lendable(slot, front) for slot in slots
+                ):
+                    lendable |= slots
+        self._put_answers(front)
+        self.counters.lend_slots(front, sorted(lendable), self._tasks.counters)
+
+    def _begin(self, task: Task, lease: Lease, wall_s: float, now_s: float) -> Outcome | None:
+        """Count a task that has just come, or have it wait (None)."""
+        reason = self._refusal(task, lease, wall_s)
+        if reason is None:
+            for hit in task.hits:
+                self.counters.table.open_window(hit.end_s, wall_s, now_s)
+            if task.counters.isdisjoint(self._tasks.counters):
+                outcome = self.counters.attempt(task, now_s)
+                if outcome is not None:
+                    return outcome
+            if not self._tasks.is_full:
+                self._tasks.put(task)
+                return None
+            reason = TOO_MANY_WAIT
+        return Outcome(task.request, reason, [], [])
+
+    def _refusal(self, task: Task, lease: Lease, wall_s: float) -> str | None:
+        """The reason why a task cannot be counted now, whatever the counters are."""
+        skew_max_s = self._terms.skew_max_s
+        if abs(lease.offset_s) > skew_max_s:
+            direction = "ahead of" if lease.offset_s > 0 else "behind"
+            return (
+                f"this front's clock is {abs(lease.offset_s):.1f} s {direction} the counter "
+                f"partition's, and {skew_max_s:g} s are allowed"
+            )
+        if any(hit.end_s <= wall_s - skew_max_s for hit in task.hits):
+            return WINDOW_ENDED
+        if self._recovery is not None and any(
+            self.counters.slots[slot_of(hit.key)].holder is None for hit in task.hits
+        ):
+            return RECOVERING
+        return None
+
+    def _settle(self, now_s: float) -> None:
+        """Count what has waited for something that has come back."""
+        if self._has_come_back:
+            self._has_come_back = False
+            self._tasks.retry(lambda task: self._attempt(task, now_s))
+        for front in {front for front, _ in self._answers}:
+            self._put_answers(front)
+
+    def _attempt(self, task: Task, now_s: float) -> bool:
+        outcome = self.counters.attempt(task, now_s)
+        if outcome is not None:
+            self._answers.setdefault((task.front, task.call), []).append(outcome)
+        return outcome is not None
+
+    def _answer(self, task: Task, reason: str) -> None:
+        outcome = Outcome(task.request, reason, [], [])
+        self._answers.setdefault((task.front, task.call), []).append(outcome)
+
+    # What fronts are told
+
+    def _put_answers(self, front: str) -> None:
+        for (whose, call), outcomes in list(self._answers.items()):
+            if whose == front:
+                del self._answers[whose, call]
+                self._put(front, Answer(call, outcomes))
+
+    def _send(self, front: str, item: FrontItem) -> None:
+        # What was answered before a slot is called back is done before it is given back.
+        self._put_answers(front)
+        self._put(front, item)
+
+    def _put(self, front: str, item: FrontItem) -> None:
+        lease = self._leases.get(front)
+        if lease is not None:
+            lease.stream.put(item)
+            self._touched.add(front)
+
+    def _envelopes(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
+        envelopes = {}
+        for front in sorted(self._touched):
+            lease = self._leases[front]
+            envelopes[front] = ToFront(
+                self._incarnation,
+                lease.number,
+                lease.heard_s,
+                wall_s,
+                self._recovery is not None,
+                lease.before,
+                lease.stream.taken,
+                lease.stream.due(now_s),
+            )
+        self._touched.clear()
+        return envelopes
+
+    # Starting again
+
+    def _be_told(
+        self,
+        recovery: Recovery,
+        front: str,
+        item: ToldSlot | ToldNotes | ToldAll,
+        wall_s: float,
+        now_s: float,
+    ) -> None:
+        match item:
+            case ToldSlot():
+                self._open_windows(item.counters, wall_s, now_s)
+                if recovery.tell_slot(front, item.slot, item.epoch):
+                    self.counters.adopt_slot(front, item.slot, item.epoch, item.counters)
+            case ToldNotes():
+                self._open_windows([note.counter for note in item.notes], wall_s, now_s)
+                recovery.tell_notes(item.notes)
+                for note in item.notes:
+                    if note.quota is not None:
+                        self.counters.adopt_loan(
+                            front, note.counter, note.quota, note.limit, note.spent
+                        )
+            case ToldAll():
+                recovery.tell_all(front)
+                if recovery.is_over(now_s):
+                    self._end_recovery(recovery)
+
+    def _open_windows(
+        self, counters: Sequence[tuple[int, *tuple[object, ...]]], wall_s: float, now_s: float
+    ) -> None:
+        """Open the windows of counters that a front tells of, but for those that have ended."""
+        for end_s, *_ in counters:
+            if end_s > wall_s - self._terms.skew_max_s:
+                self.counters.table.open_window(end_s, wall_s, now_s)
+
+    def _end_recovery(self, recovery: Recovery) -> None:
+        for number, epoch in recovery.epochs():
+            slot = self.counters.slots[number]
+            slot.epoch = max(slot.epoch, epoch)
+        for number, (end_s, key), part in recovery.parts():
+            self.counters.table.add(number, end_s, key, part)
+        self._recovery = None
+        self._has_come_back = True

@@ -1,0 +1,276 @@
+"""The counters of a partition and who has them: counts here what is here, lends, and takes back.
+
+A slot that one front alone has used of late is lent to it whole. A slot that several use is counted
+here, and what they spend fast is lent to them by the counter (see `loans.py`).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
+from tollgate.actors.ratelimit.lending.loans import (
+    Loan,
+    Slot,
+    counted_and_reserved,
+    loans_in_the_way,
+)
+from tollgate.actors.ratelimit.lending.messages import (
+    CounterColumns,
+    CounterName,
+    FrontItem,
+    LimitedHit,
+    Outcome,
+    QuotaLoan,
+    QuotaRecall,
+    SlotLoan,
+    SlotRecall,
+)
+from tollgate.actors.ratelimit.lending.slot_table import SlotTable
+from tollgate.actors.ratelimit.lending.slots import slot_of
+from tollgate.actors.ratelimit.lending.tasks import Task
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
+
+TABLE_FULL = "the counter table is full, and COUNTERS_WHEN_FULL=refuse keeps new counters out"
+
+Send = Callable[[str, FrontItem], object]
+
+
+@dataclass(slots=True)
+class Held:
+    """What a front has: slots whole, and loans of quota in the order in which they were made."""
+
+    slots: set[int] = field(default_factory=set)
+    loans: dict[CounterName, Slot] = field(default_factory=dict)
+
+
+class LentCounters:
+    """Counters, slots and loans of one partition. `send` puts an item on its way to a front."""
+
+    def __init__(self, terms: Terms, send: Send) -> None:
+        self._terms = terms
+        self._send = send
+        self.table = SlotTable(terms)
+        self.slots = [Slot() for _ in range(SLOTS)]
+        self.held: dict[str, Held] = defaultdict(Held)
+
+    # Counting
+
+    def attempt(self, task: Task, now_s: float) -> Outcome | None:
+        """Count a task. None: it has to wait, and what it waits for has been called back."""
+        slots = [self.slots[slot_of(hit.key)] for hit in task.hits]
+        if all(slot.holder == task.front and not slot.is_recalled for slot in slots):
+            return Outcome(task.request, None, [], [])
+        away = [(hit, slot) for hit, slot in zip(task.hits, slots, strict=True) if slot.holder]
+        for hit, slot in away:
+            self._recall_slot(slot_of(hit.key), slot)
+        if away:
+            return None
+        if self._recall_in_the_way(task, slots):
+            return None
+        if not all(self._has_room_for(hit) for hit in task.hits):
+            return Outcome(task.request, TABLE_FULL, [], [])
+        counts, counted = self._count(task, slots)
+        before = [count - added for count, added in zip(counts, counted, strict=True)]
+        self._use(task, slots, before, now_s)
+        return Outcome(task.request, counts, counted, [slot.epoch for slot in slots])
+
+    def _recall_in_the_way(self, task: Task, slots: list[Slot]) -> bool:
+        loans = [slot.loans.get(hit.counter) for hit, slot in zip(task.hits, slots, strict=True)]
+        if not any(loans):
+            return False
+        own = [self.table.count(slot_of(hit.key), hit.end_s, hit.key) for hit in task.hits]
+        in_the_way = loans_in_the_way(
+            task.hits, own, [each or {} for each in loans], is_conditional=task.is_conditional
+        )
+        self._recall(in_the_way)
+        return bool(in_the_way)
+
+    def _count(self, task: Task, slots: list[Slot]) -> tuple[list[int], list[int]]:
+        """Counts after each hit, and what each has added."""
+        addends = [hit.addend for hit in task.hits]
+        if task.is_conditional:
+            before = {
+                hit.key: self._counted(hit, slot)
+                for hit, slot in zip(task.hits, slots, strict=True)
+            }
+            columns = Conditional(
+                [hit.end_s for hit in task.hits],
+                [hit.key for hit in task.hits],
+                addends,
+                [hit.limit for hit in task.hits],
+            )
+            addends = conditional_addends(before, columns)
+        counts, counted = [], []
+        for hit, slot, addend in zip(task.hits, slots, addends, strict=True):
+            count = self._counted(hit, slot)
+            added = max(addend, -count)
+            self.table.add(slot_of(hit.key), hit.end_s, hit.key, added)
+            counts.append(count + added)
+            counted.append(added)
+        return counts, counted
+
+    def _counted(self, hit: LimitedHit, slot: Slot) -> int:
+        own = self.table.count(slot_of(hit.key), hit.end_s, hit.key)
+        loans = slot.loans.get(hit.counter)
+        return own if loans is None else counted_and_reserved(own, loans)[0]
+
+    def _has_room_for(self, hit: LimitedHit) -> bool:
+        return hit.addend <= 0 or self.table.has_room_for(slot_of(hit.key), hit.end_s, hit.key)
+
+    def _use(self, task: Task, slots: list[Slot], before: list[int], now_s: float) -> None:
+        """Note who uses the slots; lend quota of those that others use, too."""
+        for hit, slot, count in zip(task.hits, slots, before, strict=True):
+            is_alone = slot.use(task.front, now_s, self._terms.alone_s)
+            if is_alone and self._is_small(slot_of(hit.key)):
+                continue  # (it is lent whole)
+            if not task.is_conditional and hit.addend > 0 and hit.limit is not None:
+                self._lend_quota(task, hit, slot, count, hit.limit)
+
+    def _is_small(self, slot: int) -> bool:
+        return self.table.size_of(slot) <= self._terms.handed_over_max
+
+    # Lending
+
+    def _lend_quota(self, task: Task, hit: LimitedHit, slot: Slot, before: int, limit: int) -> None:
+        loans = slot.loans.get(hit.counter, {})
+        if task.front in loans:
+            return
+        own = self.table.count(slot_of(hit.key), hit.end_s, hit.key)
+        counted, reserved = counted_and_reserved(own, loans)
+        room = limit - counted - reserved
+        quota = min(task.wanted, room // (2 * (len(loans) + 1)))
+        is_used_up = counted >= limit and not reserved
+        if quota < self._terms.loan_min and not is_used_up:
+            return
+        held = self.held[task.front]
+        if len(held.loans) >= self._terms.loans_max:
+            oldest = next(iter(held.loans))
+            self._recall({(oldest, task.front)})
+            return
+        quota = 0 if is_used_up else quota
+        slot.loans.setdefault(hit.counter, {})[task.front] = Loan(quota, limit)
+        held.loans[hit.counter] = slot
+        self._send(task.front, QuotaLoan(hit.counter, quota, limit, before))
+
+    def lend_slots(self, front: str, slots: Iterable[int], waited_for: set[CounterName]) -> None:
+        """Lend those slots whole that the front alone uses, and nobody waits for."""
+        waiting = {slot_of(key) for _, key in waited_for}
+        for number in slots:
+            slot = self.slots[number]
+            if slot.holder is None and number not in waiting and self._is_ready(number, front):
+                slot.holder = front
+                slot.epoch += 1
+                self.held[front].slots.add(number)
+                self._send(front, SlotLoan(number, slot.epoch, self.table.columns(number)))
+
+    def is_lendable(self, number: int, front: str) -> bool:
+        """Whether the front alone has used the slot of late, and it can be handed over."""
+        slot = self.slots[number]
+        return slot.holder is None and slot.users.keys() <= {front} and self._is_small(number)
+
+    def _is_ready(self, number: int, front: str) -> bool:
+        if not self.is_lendable(number, front):
+            return False
+        loans = self.slots[number].loans
+        self._recall({(counter, each) for counter, lent in loans.items() for each in lent})
+        return not loans
+
+    # Calling back
+
+    def _recall_slot(self, number: int, slot: Slot) -> None:
+        if not slot.is_recalled:
+            assert slot.holder is not None, "only what is lent is called back"
+            slot.is_recalled = True
+            self._send(slot.holder, SlotRecall(number))
+
+    def _recall(self, loans: set[tuple[CounterName, str]]) -> None:
+        by_front: dict[str, list[CounterName]] = defaultdict(list)
+        for counter, front in sorted(loans):
+            loan = self.held[front].loans[counter].loans[counter][front]
+            if not loan.is_recalled:
+                loan.is_recalled = True
+                by_front[front].append(counter)
+        for front, counters in by_front.items():
+            self._send(front, QuotaRecall(counters))
+
+    # Taking back
+
+    def report(
+        self,
+        front: str,
+        counters: list[CounterColumns],
+        quotas: list[tuple[CounterName, int]],
+    ) -> None:
+        """Note what a front has counted at home."""
+        for end_s, keys, counts in counters:
+            for key, count in zip(keys, counts, strict=True):
+                number = slot_of(key)
+                if self.slots[number].holder == front:
+                    self.table.put(number, end_s, key, count)
+        for counter, spent in quotas:
+            slot = self.held[front].loans.get(counter)
+            if slot is not None:
+                slot.loans[counter][front].spent = spent
+
+    def end_loan(self, front: str, counter: CounterName, spent: int | None = None) -> None:
+        """End a loan of quota: what was spent of it (None: what was reported) is counted here."""
+        slot = self.held[front].loans.pop(counter, None)
+        if slot is None:
+            return
+        loan = slot.loans[counter].pop(front)
+        if not slot.loans[counter]:
+            del slot.loans[counter]
+        end_s, key = counter
+        self.table.add(slot_of(key), end_s, key, loan.spent if spent is None else spent)
+
+    def take_back(self, front: str, number: int, now_s: float) -> None:
+        """End the loan of a whole slot."""
+        slot = self.slots[number]
+        if slot.holder == front:
+            self.held[front].slots.discard(number)
+            slot.holder = None
+            slot.is_recalled = False
+            slot.users = {front: now_s}
+
+    def lapse(self, front: str) -> None:
+        """End all loans of a front that is not there any more."""
+        held = self.held[front]
+        for number in list(held.slots):
+            self.take_back(front, number, 0.0)
+        for counter in list(held.loans):
+            self.end_loan(front, counter)
+        for slot in self.slots:
+            slot.users.pop(front, None)
+        del self.held[front]
+
+    # Starting again
+
+    def adopt_slot(
+        self, front: str, number: int, epoch: int, counters: list[CounterColumns]
+    ) -> None:
+        """Believe a front that it has a slot whole."""
+        slot = self.slots[number]
+        if slot.holder is not None and slot.holder != front:
+            self.held[slot.holder].slots.discard(number)
+        slot.holder, slot.epoch = front, epoch
+        self.held[front].slots.add(number)
+        self.report(front, counters, [])
+
+    def adopt_loan(
+        self, front: str, counter: CounterName, quota: int, limit: int, spent: int
+    ) -> None:
+        """Believe a front that it has a loan of quota."""
+        slot = self.slots[slot_of(counter[1])]
+        slot.loans.setdefault(counter, {})[front] = Loan(quota, limit, spent)
+        self.held[front].loans[counter] = slot
+
+    def end_windows(self, now_s: float) -> set[int]:
+        """Forget windows that have ended, with all their loans; which they are."""
+        ended = set(self.table.end_windows(now_s))
+        if ended:
+            for held in self.held.values():
+                for counter in [each for each in held.loans if each[0] in ended]:
+                    loans = held.loans.pop(counter).loans
+                    loans.pop(counter, None)
+        return ended

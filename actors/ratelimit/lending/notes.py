@@ -1,0 +1,171 @@
+"""What a front knows of shared counters: its loans of quota, and its own part of each count.
+
+A note outlives its loan, for a partition that has started again adds up the parts. The oldest go
+first when there are too many; never one with a loan, of which there are fewer (`loans_max`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from tollgate.actors.ratelimit.lending.messages import CounterName, QuotaLoan, ToldNote
+from tollgate.actors.ratelimit.lending.terms import Terms
+
+
+@dataclass(slots=True)
+class Note:
+    """See ToldNote; `base`: the count without what is spent of the loan, as far as is known.
+    `is_leaving`: the loan goes back with the next request, for the one before did not fit in."""
+
+    part: int = 0
+    epoch: int = 0
+    is_whole: bool = False
+    has_loan: bool = False
+    is_leaving: bool = False
+    quota: int = 0
+    spent: int = 0
+    limit: int = 0
+    base: int = 0
+
+    def count(self, addend: int, limit: int) -> int | None:
+        """The count after an operation at home. None: the partition has to be asked.
+
+        Within the quota whoever counts is within the limit; on a counter that is used up nobody
+        is. Hits are given back where everybody sees it."""
+        if self.is_leaving:
+            return None
+        spent = self.spent + addend
+        if addend < 0:
+            is_here = False
+        elif self.quota:
+            is_here = spent <= self.quota and self.limit <= limit and self.base + spent <= limit
+        else:
+            is_here = addend > 0 and limit <= self.limit
+        if not is_here:
+            self.is_leaving = True
+            return None
+        self.spent = spent
+        return self.base + spent
+
+
+class Notes:
+    """Notes by window end and key."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._notes: dict[int, dict[bytes, Note]] = {}
+        self._size = 0
+        self.changed: dict[CounterName, None] = {}
+        """Loans of which more is spent than was reported, in order."""
+
+    def __len__(self) -> int:
+        return self._size
+
+    def window(self, end_s: int) -> dict[bytes, Note]:
+        """The notes of a window; empty when there are none."""
+        return self._notes.get(end_s, {})
+
+    def find(self, counter: CounterName) -> Note | None:
+        return self.window(counter[0]).get(counter[1])
+
+    def make(self, counter: CounterName) -> Note:
+        """The note of a counter, made if need be."""
+        note = self.find(counter)
+        if note is None:
+            if self._size >= self._terms.notes_max:
+                self._make_room()
+            end_s, key = counter
+            note = self._notes.setdefault(end_s, {})[key] = Note()
+            self._size += 1
+        return note
+
+    def lend(self, loan: QuotaLoan) -> None:
+        note = self.make(loan.counter)
+        note.has_loan, note.is_leaving = True, False
+        note.quota, note.limit, note.base, note.spent = loan.quota, loan.limit, loan.base, 0
+
+    def end_loan(self, counter: CounterName) -> int | None:
+        """What was spent of a loan, which is over. None: there is none."""
+        note = self.find(counter)
+        if note is None or not note.has_loan:
+            return None
+        note.has_loan = note.is_leaving = False
+        note.part += note.spent
+        self.changed.pop(counter, None)
+        return note.spent
+
+    def end_all(self) -> None:
+        """Every loan is over."""
+        for counter in [name for name, note in self._all() if note.has_loan]:
+            self.end_loan(counter)
+
+    def loans(self) -> list[tuple[CounterName, int]]:
+        """All loans, with what is spent of them."""
+        return [(name, note.spent) for name, note in self._all() if note.has_loan]
+
+    def report(self, quotas_max: int) -> list[tuple[CounterName, int]]:
+        """Up to so many loans of which more is spent than was reported."""
+        counters = list(islice(self.changed, quotas_max))
+        quotas = []
+        for counter in counters:
+            del self.changed[counter]
+            note = self.find(counter)
+            if note is not None and note.has_loan:
+                quotas.append((counter, note.spent))
+        return quotas
+
+    def add_part(self, counter: CounterName, hits: int, epoch: int) -> None:
+        """The front has counted hits in the partition, in a slot of this epoch."""
+        note = self.make(counter)
+        if note.epoch < epoch:
+            # Whoever had the slot whole meanwhile has the rest of this front's part in theirs.
+            note.epoch, note.part, note.is_whole = epoch, 0, False
+        note.part += hits
+        if note.has_loan:
+            note.base += hits
+
+    def keep_whole(self, counter: CounterName, count: int, epoch: int) -> None:
+        """The count of a counter whose slot was the front's own until now."""
+        note = self.make(counter)
+        note.part, note.epoch, note.is_whole, note.has_loan = count, epoch, True, False
+
+    def forget(self, counter: CounterName) -> None:
+        window = self._notes.get(counter[0])
+        if window is not None and window.pop(counter[1], None) is not None:
+            self._size -= 1
+            self.changed.pop(counter, None)
+            if not window:
+                del self._notes[counter[0]]
+
+    def end_window(self, end_s: int) -> None:
+        window = self._notes.pop(end_s, {})
+        self._size -= len(window)
+        for key in window:
+            self.changed.pop((end_s, key), None)
+
+    def ends_s(self) -> list[int]:
+        return list(self._notes)
+
+    def told(self) -> Iterator[ToldNote]:
+        """Everything, for a partition that has started again."""
+        for counter, note in self._all():
+            yield ToldNote(
+                counter,
+                note.part,
+                note.epoch,
+                note.is_whole,
+                note.quota if note.has_loan else None,
+                note.spent,
+                note.limit,
+            )
+
+    def _all(self) -> Iterator[tuple[CounterName, Note]]:
+        for end_s, window in self._notes.items():
+            for key, note in window.items():
+                yield (end_s, key), note
+
+    def _make_room(self) -> None:
+        for counter, note in self._all():
+            if not note.has_loan:
+                self.forget(counter)
+                return

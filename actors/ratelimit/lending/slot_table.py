@@ -1,0 +1,122 @@
+"""The counters of a partition, slot by slot, so that a slot can be handed over as it is.
+
+A window ends by the monotonic clock, at the time that its end was away when it was opened, and a
+margin: whoever opened it agreed with the partition about the time, and no clock that jumps later
+ends it too early. What has ended is freed bit by bit.
+
+Memory is bounded. A full table gives up what has not been used for longest, of all windows, or it
+refuses new counters, as the terms say.
+"""
+
+from itertools import islice
+
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
+from tollgate.actors.ratelimit.lending.slots import slot_of
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
+
+FREED_PER_CALL_MAX = 4_096
+EVICTED_AT_ONCE = 1_024
+
+
+class SlotTable:
+    """Counts by slot, window end and key. A count may be below zero while loans make up for it."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._slots: list[dict[int, dict[bytes, int]]] = [{} for _ in range(SLOTS)]
+        self._ends_at_s: dict[int, float] = {}
+        # In the order of use, the oldest first.
+        self._used: dict[CounterName, int] = {}
+        self._ended: list[tuple[int, dict[bytes, int]]] = []
+        self._size = 0
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def open_window(self, end_s: int, wall_s: float, now_s: float) -> None:
+        """Name a window that is about to be counted in. `wall_s`: by the partition's clock."""
+        if end_s not in self._ends_at_s:
+            left_s = max(0.0, end_s - wall_s)
+            self._ends_at_s[end_s] = now_s + left_s + self._terms.skew_max_s + self._terms.margin_s
+
+    def count(self, slot: int, end_s: int, key: bytes) -> int:
+        window = self._slots[slot].get(end_s)
+        return 0 if window is None else window.get(key, 0)
+
+    def add(self, slot: int, end_s: int, key: bytes, addend: int) -> bool:
+        """Add to a counter, which comes to be if it was not there. False: the table is full."""
+        return addend == 0 or self.put(slot, end_s, key, self.count(slot, end_s, key) + addend)
+
+    def put(self, slot: int, end_s: int, key: bytes, count: int) -> bool:
+        """Set a counter. False: it is new, and the table is full."""
+        if end_s not in self._ends_at_s:
+            return True  # (of a window that has ended meanwhile)
+        window = self._slots[slot].setdefault(end_s, {})
+        if key not in window:
+            if self._size >= self._terms.counters_max and not self._make_room():
+                return False
+            # (the eviction may have taken the last counter of the window, and the window)
+            window = self._slots[slot].setdefault(end_s, {})
+            self._size += 1
+        window[key] = count
+        self._used.pop((end_s, key), None)
+        self._used[end_s, key] = slot
+        return True
+
+    def has_room_for(self, slot: int, end_s: int, key: bytes) -> bool:
+        """Whether the counter is there, or can come to be."""
+        return (
+            not self._terms.refuses_when_full
+            or self._size < self._terms.counters_max
+            or key in self._slots[slot].get(end_s, ())
+        )
+
+    def columns(self, slot: int) -> list[CounterColumns]:
+        """All counters of a slot."""
+        return [
+            (end_s, list(window), list(window.values()))
+            for end_s, window in self._slots[slot].items()
+        ]
+
+    def size_of(self, slot: int) -> int:
+        return sum(map(len, self._slots[slot].values()))
+
+    def end_windows(self, now_s: float) -> list[int]:
+        """Set aside what has ended, and free some of what was set aside. The windows that ended."""
+        ended = [end_s for end_s, at_s in self._ends_at_s.items() if at_s <= now_s]
+        for end_s in ended:
+            del self._ends_at_s[end_s]
+            for windows in self._slots:
+                if window := windows.pop(end_s, None):
+                    self._ended.append((end_s, window))
+        left = FREED_PER_CALL_MAX
+        while self._ended and left > 0:
+            left -= self._free(left)
+        return ended
+
+    def _free(self, counters: int) -> int:
+        """Forget up to so many counters of a window that is in no slot any more; how many."""
+        end_s, window = self._ended.pop()
+        keys = list(islice(window, counters))
+        for key in keys:
+            del window[key]
+            self._used.pop((end_s, key), None)
+        self._size -= len(keys)
+        if window:
+            self._ended.append((end_s, window))
+        return len(keys)
+
+    def _make_room(self) -> bool:
+        if self._ended:
+            self._free(EVICTED_AT_ONCE)
+            return True
+        if self._terms.refuses_when_full:
+            return False
+        end_s, key = next(iter(self._used))
+        slot = self._used.pop((end_s, key))
+        assert slot == slot_of(key), "a counter is in its key's slot"
+        del self._slots[slot][end_s][key]
+        self._size -= 1
+        self.evicted += 1
+        return True

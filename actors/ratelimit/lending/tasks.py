@@ -1,0 +1,69 @@
+"""Requests that wait in a partition until lent counters have come back.
+
+They are counted in the order in which they came, as far as they touch the same counters; one that
+has waited for longer than its front has patience is not counted at all.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tollgate.actors.ratelimit.lending.messages import CounterName, LimitedHit
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One request of an Ask: number `request` of call `call`."""
+
+    front: str
+    call: int
+    request: int
+    hits: list[LimitedHit]
+    is_conditional: bool
+    wanted: int
+    until_s: float
+
+    @property
+    def counters(self) -> set[CounterName]:
+        return {hit.counter for hit in self.hits}
+
+
+class TaskQueue:
+    """Tasks in order of arrival, at most `tasks_max`."""
+
+    def __init__(self, tasks_max: int) -> None:
+        self._tasks_max = tasks_max
+        self._tasks: list[Task] = []
+        self._counters: set[CounterName] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._tasks) >= self._tasks_max
+
+    @property
+    def counters(self) -> set[CounterName]:
+        """The counters that somebody waits for."""
+        return self._counters
+
+    def put(self, task: Task) -> None:
+        self._tasks.append(task)
+        self._counters |= task.counters
+
+    def retry(self, attempt: Callable[[Task], bool]) -> None:
+        """Attempt every task that no earlier one is in the way of; those that fail stay."""
+        tasks, self._tasks, self._counters = self._tasks, [], set()
+        for task in tasks:
+            if not (task.counters.isdisjoint(self._counters) and attempt(task)):
+                self.put(task)
+
+    def drop(self, is_dropped: Callable[[Task], bool]) -> list[Task]:
+        """Take tasks out; those that were."""
+        dropped = [task for task in self._tasks if is_dropped(task)]
+        if dropped:
+            kept = [task for task in self._tasks if not is_dropped(task)]
+            self._tasks, self._counters = [], set()
+            for task in kept:
+                self.put(task)
+        return dropped
