@@ -41,8 +41,7 @@ from tollgate.actors.ratelimit.lending.messages import (
 from tollgate.actors.ratelimit.lending.notes import Notes
 from tollgate.actors.ratelimit.lending.pending_call import PendingCall
 from tollgate.actors.ratelimit.lending.rates import SpendRates
-from tollgate.actors.ratelimit.lending.slots import slot_of
-from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 LOST = "the counter partition was lost, or took this front for lost, while it was counting"
 NO_ANSWER = "the counter partition did not answer in time"
@@ -69,6 +68,7 @@ class Borrower:
         self._report_item = 0
         self._report_at_s = -inf
         self._say_by_s = -inf
+        self._said_at_s = -inf
         self._notes = Notes(terms)
         self._rates = SpendRates(terms)
         self._home = HomeCounters(terms, self._notes)
@@ -81,12 +81,13 @@ class Borrower:
     def sizes(self) -> dict[str, tuple[int, int]]:
         """(how many, at most) of everything that is kept, by the name of the bound."""
         terms = self._terms
+        streams_max = ItemStream.length_max(terms)
         return {
             "counters_max": (len(self._home), terms.counters_max),
             "notes_max": (len(self._notes), terms.notes_max),
             "rates_max": (len(self._rates), terms.rates_max),
             "calls_max": (len(self._calls), terms.calls_max),
-            "unacknowledged_max": (len(self._stream), 2 * terms.unacknowledged_max),
+            "unacknowledged_max": (len(self._stream), streams_max),
         }
 
     # Counting
@@ -192,11 +193,23 @@ class Borrower:
         for end_s in self._home.ended(now_s):
             self._notes.end_window(end_s)
         self._report(now_s)
-        if now_s < self._say_by_s and not self._stream.is_due(now_s):
+        is_in_doubt = self._is_in_doubt(now_s)
+        is_due = self._stream.is_due(now_s) and (
+            not is_in_doubt or now_s >= self._said_at_s + self._terms.resend_s
+        )
+        if now_s < self._say_by_s and not is_due:
             return None
+        self._said_at_s = now_s
         self._say_by_s = now_s + self._terms.term_s / 4
-        items = self._stream.due(now_s)
+        items = [] if is_in_doubt else self._stream.due(now_s)
         return ToPartition(self._front, *self._lease, now_s, wall_s, self._stream.taken, items)
+
+    def _is_in_doubt(self, now_s: float) -> bool:
+        """Whether the partition may have taken this front for lost. Then the front first asks how
+        things stand: what it does not send is not lost with its lease."""
+        return (
+            -inf < self._trusted_until_s <= now_s and self._stream.acknowledged >= self._told_item
+        )
 
     def _report(self, now_s: float) -> None:
         """Put what has changed into a report, when the one before has arrived."""
@@ -340,15 +353,11 @@ class Borrower:
         self._told_item = self._tell() if message.is_recovering else 0
         if before == (0, 0):
             taken = 0
-        elif message.before == (before[1], message.before[1]) and lease[0] == before[0]:
+        elif message.before[0] == before[1] and lease[0] == before[0]:
             taken = message.before[1]
         else:
             taken = stream.put_last
-        asks = [
-            item
-            for number, item in stream.unacknowledged
-            if number > taken and isinstance(item, Ask)
-        ]
+        asks = [item for item in stream.untaken(taken) if isinstance(item, Ask)]
         for call in list(self._calls.values()):
             if all(ask.call != call.number for ask in asks):
                 self._close(call, LOST)

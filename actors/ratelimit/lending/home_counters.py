@@ -15,8 +15,7 @@ from itertools import islice
 from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName, LimitedHits
 from tollgate.actors.ratelimit.lending.notes import Notes
-from tollgate.actors.ratelimit.lending.slots import slot_of
-from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 FREED_PER_CALL_MAX = 4_096
 EVICTED_AT_ONCE = 1_024
@@ -71,10 +70,11 @@ class HomeCounters:
             if count is None:
                 note(self._hit_other(end_s, key, addend, limits[len(counts)]))
                 continue
-            if addend:
+            if addend > 0:
                 count += addend
-                if count < 0:
-                    count = 0
+                window[key] = count
+            elif addend:
+                count = max(0, count + addend)
                 window[key] = count
             note(count)
         if self._has_others:
@@ -86,7 +86,7 @@ class HomeCounters:
     def _hit_other(self, end_s: int, key: bytes, addend: int, limit: int) -> int:
         """A hit on what is not in the table: a shared counter, a new one, or somebody else's."""
         self._has_others = True
-        note = self._notes.window(end_s).get(key)
+        note = self._notes.find(end_s, key)
         if note is not None and note.has_loan:
             count = note.count(addend, limit)
             if count is None:
@@ -101,7 +101,8 @@ class HomeCounters:
             return 0
         if self._size >= self._terms.counters_max and not self._make_room():
             return FULL
-        self._put(slot, end_s, key, addend)
+        self._windows[end_s][key] = addend
+        self._put(slot, end_s, key)
         return addend
 
     def has(self, request: Conditional) -> bool:
@@ -145,7 +146,8 @@ class HomeCounters:
             self.open_window(end_s, end_s - wall_s, now_s)
             for key, count in zip(keys, counts, strict=True):
                 if self._size < self._terms.counters_max or self._make_room():
-                    self._put(slot, end_s, key, count)
+                    self._windows[end_s][key] = count
+                    self._put(slot, end_s, key)
         return True
 
     def give_slot(self, slot: int) -> tuple[list[CounterColumns], list[CounterColumns]]:
@@ -222,10 +224,13 @@ class HomeCounters:
         window = self._windows[end_s] = {}
         return window
 
-    def _put(self, slot: int, end_s: int, key: bytes, count: int) -> None:
-        """A counter that was not there comes to be."""
-        self._windows[end_s][key] = count
-        self._slot_keys[slot].setdefault(end_s, set()).add(key)
+    def _put(self, slot: int, end_s: int, key: bytes) -> None:
+        """Note a counter that was not there before."""
+        slot_keys = self._slot_keys[slot]
+        keys = slot_keys.get(end_s)
+        if keys is None:
+            keys = slot_keys[end_s] = set()
+        keys.add(key)
         self._size += 1
         self._use(end_s, key)
 
@@ -233,7 +238,7 @@ class HomeCounters:
 
     def _use(self, end_s: int, key: bytes) -> None:
         newest_s = self._used.pop(key, end_s)
-        self._used[key] = max(newest_s, end_s)
+        self._used[key] = newest_s if newest_s > end_s else end_s
 
     def _forget_use(self, end_s: int, key: bytes) -> None:
         if self._used.get(key) == end_s:

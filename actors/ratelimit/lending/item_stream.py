@@ -44,13 +44,24 @@ class ItemStream(Generic[Sent, Taken]):
     def __len__(self) -> int:
         return len(self._unacknowledged) + len(self._early)
 
+    @staticmethod
+    def length_max(terms: Terms) -> int:
+        """What a stream never exceeds: it is full at `unacknowledged_max` each way, and then takes
+        no more than what a message in hand still brings about."""
+        return 2 * terms.unacknowledged_max + 4 * terms.items_per_message_max
+
     @property
     def is_full(self) -> bool:
         return len(self._unacknowledged) >= self._terms.unacknowledged_max
 
-    @property
-    def unacknowledged(self) -> list[tuple[int, Sent]]:
-        return [(item.number, item.content) for item in self._unacknowledged]
+    def untaken(self, taken: int) -> list[Sent]:
+        """What the other side has certainly not taken, if it took no more than `taken` items: the
+        items after that, and those that were never sent."""
+        return [
+            item.content
+            for item in self._unacknowledged
+            if item.number > taken or item.sent_at_s == -inf
+        ]
 
     def put(self, content: Sent) -> int:
         """Append an item; its number."""

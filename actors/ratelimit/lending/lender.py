@@ -31,9 +31,8 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToPartition,
 )
 from tollgate.actors.ratelimit.lending.recovery import Recovery
-from tollgate.actors.ratelimit.lending.slots import slot_of
 from tollgate.actors.ratelimit.lending.tasks import Task, TaskQueue
-from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 RECOVERING = "the counter partition has started again and is asking what is out on loan"
 TOO_MANY_WAIT = "too many requests wait in the counter partition for loans to come back"
@@ -83,8 +82,19 @@ class Lender:
         self._recovery = None if is_new else Recovery(until_s, expected)
 
     @property
-    def is_recovering(self) -> bool:
-        return self._recovery is not None
+    def told(self) -> frozenset[str] | None:
+        """The fronts that have told what they hold, while the partition recovers; else None."""
+        return None if self._recovery is None else self._recovery.told
+
+    @property
+    def leases(self) -> dict[str, int]:
+        """The lease of each front that is heard of."""
+        return {front: lease.number for front, lease in self._leases.items()}
+
+    @property
+    def evicted(self) -> int:
+        """The live counters that were given up because the table was full."""
+        return self.counters.table.evicted
 
     @property
     def offsets_s(self) -> dict[str, float]:
@@ -94,13 +104,14 @@ class Lender:
     def sizes(self) -> dict[str, tuple[int, int]]:
         """(how many, at most) of everything that is kept, by the name of the bound."""
         terms, held = self._terms, self.counters.held.values()
+        streams_max = ItemStream.length_max(terms)
         streams = [len(lease.stream) for lease in self._leases.values()]
         return {
             "counters_max": (len(self.counters.table), terms.counters_max),
             "fronts_max": (len(self._leases), terms.fronts_max),
             "loans_max": (max((len(each.loans) for each in held), default=0), terms.loans_max),
             "deferred_max": (len(self._tasks), terms.deferred_max),
-            "unacknowledged_max": (max(streams, default=0), 2 * terms.unacknowledged_max),
+            "unacknowledged_max": (max(streams, default=0), streams_max),
         }
 
     def receive(self, message: ToPartition, wall_s: float, now_s: float) -> dict[str, ToFront]:

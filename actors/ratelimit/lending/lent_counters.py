@@ -27,9 +27,8 @@ from tollgate.actors.ratelimit.lending.messages import (
     SlotRecall,
 )
 from tollgate.actors.ratelimit.lending.slot_table import SlotTable
-from tollgate.actors.ratelimit.lending.slots import slot_of
 from tollgate.actors.ratelimit.lending.tasks import Task
-from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 TABLE_FULL = "the counter table is full, and COUNTERS_WHEN_FULL=refuse keeps new counters out"
 
@@ -151,7 +150,7 @@ class LentCounters:
         quota = 0 if is_used_up else quota
         slot.loans.setdefault(hit.counter, {})[task.front] = Loan(quota, limit)
         held.loans[hit.counter] = slot
-        self._send(task.front, QuotaLoan(hit.counter, quota, limit, before))
+        self._send(task.front, QuotaLoan(hit.counter, quota, limit, before, slot.epoch))
 
     def lend_slots(self, front: str, slots: Iterable[int], waited_for: set[CounterName]) -> None:
         """Lend those slots whole that the front alone uses, and nobody waits for."""

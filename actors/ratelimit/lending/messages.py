@@ -140,12 +140,13 @@ class QuotaLoan(NamedTuple):
     """Hits of a counter that the front may count by itself, under `limit` or a higher one.
 
     Quota 0: the counter is used up as far as `limit` goes, and nothing of it is out on loan.
-    `base`: its count before the hits that the loan came with."""
+    `base`: its count before the hits that the loan came with; `epoch`: of its slot."""
 
     counter: CounterName
     quota: int
     limit: int
     base: int
+    epoch: int
 
 
 class SlotRecall(NamedTuple):

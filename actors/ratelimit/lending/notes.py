@@ -61,16 +61,13 @@ class Notes:
     def __len__(self) -> int:
         return self._size
 
-    def window(self, end_s: int) -> dict[bytes, Note]:
-        """The notes of a window; empty when there are none."""
-        return self._notes.get(end_s, {})
-
-    def find(self, counter: CounterName) -> Note | None:
-        return self.window(counter[0]).get(counter[1])
+    def find(self, end_s: int, key: bytes) -> Note | None:
+        window = self._notes.get(end_s)
+        return None if window is None else window.get(key)
 
     def make(self, counter: CounterName) -> Note:
         """The note of a counter, made if need be."""
-        note = self.find(counter)
+        note = self.find(*counter)
         if note is None:
             if self._size >= self._terms.notes_max:
                 self._make_room()
@@ -80,13 +77,13 @@ class Notes:
         return note
 
     def lend(self, loan: QuotaLoan) -> None:
-        note = self.make(loan.counter)
+        note = self._make_of(loan.counter, loan.epoch)
         note.has_loan, note.is_leaving = True, False
         note.quota, note.limit, note.base, note.spent = loan.quota, loan.limit, loan.base, 0
 
     def end_loan(self, counter: CounterName) -> int | None:
         """What was spent of a loan, which is over. None: there is none."""
-        note = self.find(counter)
+        note = self.find(*counter)
         if note is None or not note.has_loan:
             return None
         note.has_loan = note.is_leaving = False
@@ -109,17 +106,14 @@ class Notes:
         quotas = []
         for counter in counters:
             del self.changed[counter]
-            note = self.find(counter)
+            note = self.find(*counter)
             if note is not None and note.has_loan:
                 quotas.append((counter, note.spent))
         return quotas
 
     def add_part(self, counter: CounterName, hits: int, epoch: int) -> None:
         """The front has counted hits in the partition, in a slot of this epoch."""
-        note = self.make(counter)
-        if note.epoch < epoch:
-            # Whoever had the slot whole meanwhile has the rest of this front's part in theirs.
-            note.epoch, note.part, note.is_whole = epoch, 0, False
+        note = self._make_of(counter, epoch)
         note.part += hits
         if note.has_loan:
             note.base += hits
@@ -143,9 +137,6 @@ class Notes:
         for key in window:
             self.changed.pop((end_s, key), None)
 
-    def ends_s(self) -> list[int]:
-        return list(self._notes)
-
     def told(self) -> Iterator[ToldNote]:
         """Everything, for a partition that has started again."""
         for counter, note in self._all():
@@ -158,6 +149,14 @@ class Notes:
                 note.spent,
                 note.limit,
             )
+
+    def _make_of(self, counter: CounterName, epoch: int) -> Note:
+        """The note of a counter whose slot is in this epoch."""
+        note = self.make(counter)
+        if note.epoch < epoch:
+            # Whoever had the slot whole meanwhile has the rest of this front's part in theirs.
+            note.epoch, note.part, note.is_whole = epoch, 0, False
+        return note
 
     def _all(self) -> Iterator[tuple[CounterName, Note]]:
         for end_s, window in self._notes.items():

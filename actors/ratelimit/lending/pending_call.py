@@ -23,20 +23,25 @@ class PendingCall:
     `number`: None when nothing was awaited. `until_s`: when whoever waits gives up, by the
     monotonic clock."""
 
-    __slots__ = ("awaited", "counts", "is_conditional", "left", "number", "stream_item", "until_s")
+    __slots__ = ("_awaited", "counts", "is_conditional", "left", "number", "until_s")
 
     def __init__(self, counts: list[list[Any]], *, is_conditional: bool) -> None:
         self.counts = counts
         self.is_conditional = is_conditional
-        self.awaited: list[Awaited] = []
         self.left = 0
         self.number: int | None = None
-        self.stream_item = 0
         self.until_s = 0.0
+        self._awaited: list[Awaited] | None = None  # (most calls wait for nothing)
 
     @property
     def is_done(self) -> bool:
         return not self.left
+
+    @property
+    def awaited(self) -> list[Awaited]:
+        if self._awaited is None:
+            self._awaited = []
+        return self._awaited
 
     def wait_for(self, hits: list[LimitedHit], places: list[tuple[int, int]]) -> None:
         """One more request that the partition has to count."""

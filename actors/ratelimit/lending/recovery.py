@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from tollgate.actors.ratelimit.lending.messages import CounterName, ToldNote
-from tollgate.actors.ratelimit.lending.slots import slot_of
+from tollgate.actors.ratelimit.lending.terms import slot_of
 
 
 class Recovery:
@@ -31,8 +31,10 @@ class Recovery:
             self._expected is not None and self._expected <= self._told
         )
 
-    def has_told(self, front: str) -> bool:
-        return front in self._told
+    @property
+    def told(self) -> frozenset[str]:
+        """The fronts that have told everything."""
+        return frozenset(self._told)
 
     def tell_all(self, front: str) -> None:
         self._told.add(front)

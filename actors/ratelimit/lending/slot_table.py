@@ -4,15 +4,15 @@ A window ends by the monotonic clock, at the time that its end was away when it 
 margin: whoever opened it agreed with the partition about the time, and no clock that jumps later
 ends it too early. What has ended is freed bit by bit.
 
-Memory is bounded. A full table gives up what has not been used for longest, of all windows, or it
-refuses new counters, as the terms say.
+Memory is bounded. A full table gives up what has not been used for longest, of all windows; or, as
+the terms say, it refuses new counters (`has_room_for`), but for those that a front has opened at
+home already.
 """
 
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
-from tollgate.actors.ratelimit.lending.slots import slot_of
-from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 FREED_PER_CALL_MAX = 4_096
 EVICTED_AT_ONCE = 1_024
@@ -44,33 +44,35 @@ class SlotTable:
         window = self._slots[slot].get(end_s)
         return 0 if window is None else window.get(key, 0)
 
-    def add(self, slot: int, end_s: int, key: bytes, addend: int) -> bool:
-        """Add to a counter, which comes to be if it was not there. False: the table is full."""
-        return addend == 0 or self.put(slot, end_s, key, self.count(slot, end_s, key) + addend)
+    def add(self, slot: int, end_s: int, key: bytes, addend: int) -> None:
+        """Add to a counter, which comes to be if it was not there."""
+        if addend:
+            self.put(slot, end_s, key, self.count(slot, end_s, key) + addend)
 
-    def put(self, slot: int, end_s: int, key: bytes, count: int) -> bool:
-        """Set a counter. False: it is new, and the table is full."""
+    def put(self, slot: int, end_s: int, key: bytes, count: int) -> None:
+        """Set a counter, which comes to be if it was not there."""
         if end_s not in self._ends_at_s:
-            return True  # (of a window that has ended meanwhile)
-        window = self._slots[slot].setdefault(end_s, {})
+            return  # (its window has ended meanwhile)
+        windows = self._slots[slot]
+        window = windows.get(end_s)
+        if window is None:
+            window = windows[end_s] = {}
         if key not in window:
-            if self._size >= self._terms.counters_max and not self._make_room():
-                return False
-            # (the eviction may have taken the last counter of the window, and the window)
-            window = self._slots[slot].setdefault(end_s, {})
+            if self._size >= self._terms.counters_max:
+                self._make_room()
             self._size += 1
         window[key] = count
-        self._used.pop((end_s, key), None)
-        self._used[end_s, key] = slot
-        return True
+        counter = (end_s, key)
+        self._used.pop(counter, None)
+        self._used[counter] = slot
 
     def has_room_for(self, slot: int, end_s: int, key: bytes) -> bool:
         """Whether the counter is there, or can come to be."""
-        return (
-            not self._terms.refuses_when_full
-            or self._size < self._terms.counters_max
-            or key in self._slots[slot].get(end_s, ())
-        )
+        if not self._terms.refuses_when_full or key in self._slots[slot].get(end_s, ()):
+            return True
+        if self._size >= self._terms.counters_max and self._ended:
+            self._free(EVICTED_AT_ONCE)
+        return self._size < self._terms.counters_max
 
     def columns(self, slot: int) -> list[CounterColumns]:
         """All counters of a slot."""
@@ -107,16 +109,13 @@ class SlotTable:
             self._ended.append((end_s, window))
         return len(keys)
 
-    def _make_room(self) -> bool:
+    def _make_room(self) -> None:
         if self._ended:
             self._free(EVICTED_AT_ONCE)
-            return True
-        if self._terms.refuses_when_full:
-            return False
+            return
         end_s, key = next(iter(self._used))
         slot = self._used.pop((end_s, key))
         assert slot == slot_of(key), "a counter is in its key's slot"
         del self._slots[slot][end_s][key]
         self._size -= 1
         self.evicted += 1
-        return True

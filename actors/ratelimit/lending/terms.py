@@ -1,4 +1,4 @@
-"""The terms of lending: times and bounds that both sides keep to.
+"""The terms of lending: times, bounds and slots that both sides keep to.
 
 A front decides from its loans until `term_s` after it sent the last message that the partition has
 answered. The partition takes them back unasked `term_s + margin_s` after that message came. It came
@@ -7,8 +7,16 @@ after it was sent, so a front has always stopped before anybody else starts.
 
 from dataclasses import dataclass
 
+from tollgate.actors.kernel.hashing import stable_hash
+
 SLOTS = 256
 """The slots of a partition. Never changed while anything runs: both sides compute a key's slot."""
+_SHIFT = 64 - (SLOTS - 1).bit_length()
+
+
+def slot_of(key: bytes) -> int:
+    """The slot of a counter's key: the hash's highest bits, as partitions go by the lowest."""
+    return stable_hash(key) >> _SHIFT
 
 
 @dataclass(frozen=True, slots=True)

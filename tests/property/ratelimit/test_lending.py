@@ -1,19 +1,14 @@
 """One front that counts what it is lent, against the counter table that it does not have to ask."""
 
-from dataclasses import dataclass, field
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.ratelimit.lending_pair import START_S, Pair
 from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits
 from tollgate.actors.ratelimit.counting.windows import Unit, window_at
-from tollgate.actors.ratelimit.lending.borrower import Borrower
-from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import LimitedHits
-from tollgate.actors.ratelimit.lending.pending_call import PendingCall
 from tollgate.actors.ratelimit.lending.terms import Terms
 
-START_S = 1_000_000
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d", b"e", b"f"])
 UNITS = st.sampled_from([Unit.SECOND, Unit.MINUTE, Unit.HOUR])
 ADDENDS = st.sampled_from([1, 1, 1, 2, 0, -1, -3, 2**64])
@@ -37,52 +32,6 @@ TERMS = st.sampled_from(
         Terms(items_per_message_max=1, reported_max=1),
     ]
 )
-
-
-@dataclass
-class Pair:
-    """A front and its partition, with nothing in between."""
-
-    terms: Terms
-    now_s: float = 0.0
-    front: Borrower = field(init=False)
-    partition: Lender = field(init=False)
-    messages: int = 0
-
-    def __post_init__(self) -> None:
-        self.front = Borrower(self.terms, "front")
-        self.partition = Lender(self.terms, 1, 0.0, is_new=True)
-
-    @property
-    def wall_s(self) -> float:
-        return START_S + self.now_s
-
-    def rest(self, seconds: float) -> None:
-        """Time passes, as in a process that ticks; a long time is waited out in a few steps."""
-        for part in (0.2, 0.2, 0.2, 0.2, 0.2):
-            self.now_s += seconds * part
-            self.exchange()
-
-    def exchange(self) -> None:
-        while (message := self.front.outgoing(self.wall_s, self.now_s)) is not None:
-            self.messages += 1
-            for _, answer in self.partition.receive(message, self.wall_s, self.now_s).items():
-                self.front.receive(answer, self.wall_s, self.now_s)
-        for _, answer in self.partition.tick(self.wall_s, self.now_s).items():
-            self.front.receive(answer, self.wall_s, self.now_s)
-
-    def finish(self, call: PendingCall) -> list[list[int]]:
-        for _ in range(100):
-            if call.is_done:
-                return call.counts
-            self.exchange()
-        raise AssertionError("the front got no answer")
-
-    def hit(self, batch: list[LimitedHits]) -> list[list[int]]:
-        return self.finish(self.front.hit(batch, self.wall_s, self.now_s, 1.0))
-
-    def hit_conditionally(self, batch: list[Conditional]) -> list[list[int]]:
-        return self.finish(self.front.hit_conditionally(batch, self.wall_s, self.now_s, 1.0))
 
 
 def columns(now_s: float, operations: list[tuple[Unit, bytes, int, int]]) -> list[LimitedHits]:
@@ -118,8 +67,8 @@ def test_one_front_counts_as_the_table_does(
     pair, table = Pair(terms), CounterTable()
     for wait_s, operations in calls:
         pair.rest(wait_s)
-        batch = columns(pair.wall_s, operations)
-        expected = table.hit([Hits(*hits[:3]) for hits in batch], int(pair.wall_s))
+        batch = columns(pair.wall_s(), operations)
+        expected = table.hit([Hits(*hits[:3]) for hits in batch], int(pair.wall_s()))
         assert pair.hit(batch) == expected
 
 
@@ -137,10 +86,10 @@ def test_one_front_spares_as_the_table_does(
     pair, table = Pair(terms), CounterTable()
     for wait_s, operations, requests in calls:
         pair.rest(wait_s)
-        now_s = int(pair.wall_s)
-        batch = columns(pair.wall_s, operations)
+        now_s = int(pair.wall_s())
+        batch = columns(pair.wall_s(), operations)
         assert pair.hit(batch) == table.hit([Hits(*hits[:3]) for hits in batch], now_s)
-        asked = conditionals(pair.wall_s, requests)
+        asked = conditionals(pair.wall_s(), requests)
         assert pair.hit_conditionally(asked) == table.hit_conditionally(asked, now_s)
 
 

@@ -1,0 +1,271 @@
+"""Bugs that lending could have, planted into ours: the simulation must find every one of them.
+
+Each replaces a piece of the real code for the time of a test.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tollgate.actors.ratelimit.lending import lent_counters
+from tollgate.actors.ratelimit.lending.borrower import Borrower
+from tollgate.actors.ratelimit.lending.home_counters import HomeCounters
+from tollgate.actors.ratelimit.lending.item_stream import ItemStream
+from tollgate.actors.ratelimit.lending.lender import Lease, Lender
+from tollgate.actors.ratelimit.lending.lent_counters import LentCounters
+from tollgate.actors.ratelimit.lending.loans import Slot, counted_and_reserved
+from tollgate.actors.ratelimit.lending.messages import (
+    CounterName,
+    LimitedHit,
+    QuotaLoan,
+    ToFront,
+    ToPartition,
+)
+from tollgate.actors.ratelimit.lending.notes import Note, Notes
+from tollgate.actors.ratelimit.lending.recovery import Recovery
+from tollgate.actors.ratelimit.lending.tasks import TaskQueue
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def slot_returned_and_kept(patch: pytest.MonkeyPatch) -> None:
+    """A front gives a slot back, and goes on counting in it."""
+
+    def give_slot(self: HomeCounters, slot: int) -> Any:
+        columns = self.columns(slot)
+        return columns, columns
+
+    patch.setattr(HomeCounters, "give_slot", give_slot)
+
+
+def slot_recall_lost(patch: pytest.MonkeyPatch) -> None:
+    """The partition notes that it has called a slot back, and has not."""
+
+    def recall_slot(self: LentCounters, number: int, slot: Slot) -> None:
+        del self, number
+        slot.is_recalled = True
+
+    patch.setattr(LentCounters, "_recall_slot", recall_slot)
+
+
+def slot_lent_to_two(patch: pytest.MonkeyPatch) -> None:
+    """A slot that was called back is there at once."""
+    recall_slot = LentCounters._recall_slot
+
+    def recall_and_take(self: LentCounters, number: int, slot: Slot) -> None:
+        holder = slot.holder
+        recall_slot(self, number, slot)
+        assert holder is not None
+        self.take_back(holder, number, 0.0)
+
+    patch.setattr(LentCounters, "_recall_slot", recall_and_take)
+
+
+def decided_after_the_term(patch: pytest.MonkeyPatch) -> None:
+    """A loan is a loan."""
+
+    def may_decide(self: Borrower, wall_s: float, now_s: float) -> bool:
+        del wall_s, now_s
+        return self._trusted_until_s > 0
+
+    patch.setattr(Borrower, "_may_decide", may_decide)
+
+
+def term_counted_from_the_answer(patch: pytest.MonkeyPatch) -> None:
+    """A front counts its term from when it heard, not from when it spoke."""
+    receive = Borrower.receive
+
+    def receive_late(self: Borrower, message: ToFront, wall_s: float, now_s: float) -> None:
+        if message.echo_s > -1e9:
+            message = message._replace(echo_s=now_s)
+        receive(self, message, wall_s, now_s)
+
+    patch.setattr(Borrower, "receive", receive_late)
+
+
+def term_cut_short(patch: pytest.MonkeyPatch) -> None:
+    """The partition has less patience than it promised."""
+    take = Lender._take
+
+    def take_short(
+        self: Lender, message: ToPartition, lease: Lease, wall_s: float, now_s: float
+    ) -> None:
+        take(self, message, lease, wall_s, now_s)
+        lease.until_s = min(lease.until_s, now_s + self._terms.term_s / 2)
+
+    patch.setattr(Lender, "_take", take_short)
+
+
+def report_applied_twice(patch: pytest.MonkeyPatch) -> None:
+    """What is reported as spent is added to what was."""
+    report = LentCounters.report
+
+    def report_more(
+        self: LentCounters, front: str, counters: Any, quotas: list[tuple[CounterName, int]]
+    ) -> None:
+        loans = self.held[front].loans
+        more = [
+            (counter, spent + loans[counter].loans[counter][front].spent)
+            for counter, spent in quotas
+            if counter in loans
+        ]
+        report(self, front, counters, more)
+
+    patch.setattr(LentCounters, "report", report_more)
+
+
+def items_taken_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    """Whatever arrives is done, once more if it arrives once more."""
+
+    def take(self: ItemStream[Any, Any], acknowledged: int, items: list[tuple[int, Any]]) -> Any:
+        self.acknowledged = max(self.acknowledged, acknowledged)
+        while self._unacknowledged and self._unacknowledged[0].number <= acknowledged:
+            self._unacknowledged.popleft()
+        self.taken = max([self.taken, *(number for number, _ in items)])
+        return [content for _, content in items]
+
+    patch.setattr(ItemStream, "take", take)
+
+
+def surrender_counted_twice(patch: pytest.MonkeyPatch) -> None:
+    """What was spent of a loan is counted when it is reported, and when the loan ends."""
+    end_loan = LentCounters.end_loan
+
+    def end_loan_again(
+        self: LentCounters, front: str, counter: CounterName, spent: int | None = None
+    ) -> None:
+        slot = self.held[front].loans.get(counter)
+        reported = 0 if slot is None else slot.loans[counter][front].spent
+        end_loan(self, front, counter, None if spent is None else spent + reported)
+
+    patch.setattr(LentCounters, "end_loan", end_loan_again)
+
+
+def refused_without_recall(patch: pytest.MonkeyPatch) -> None:
+    """What is lent is spent."""
+
+    def counted(self: LentCounters, hit: LimitedHit, slot: Slot) -> int:
+        own = self.table.count(lent_counters.slot_of(hit.key), hit.end_s, hit.key)
+        return sum(counted_and_reserved(own, slot.loans.get(hit.counter, {})))
+
+    patch.setattr(LentCounters, "_counted", counted)
+    patch.setattr(lent_counters, "loans_in_the_way", lambda *_, **__: set())
+
+
+def admitted_without_recall(patch: pytest.MonkeyPatch) -> None:
+    """What is lent and not spent is free."""
+    patch.setattr(lent_counters, "loans_in_the_way", lambda *_, **__: set())
+
+
+def loan_made_larger(patch: pytest.MonkeyPatch) -> None:
+    """A front takes more than it was lent."""
+    lend = Notes.lend
+
+    def lend_more(self: Notes, loan: QuotaLoan) -> None:
+        lend(self, loan._replace(quota=loan.quota * 3))
+
+    patch.setattr(Notes, "lend", lend_more)
+
+
+def used_up_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """Hits are given back, and nobody tells those who know that there are none left."""
+    in_the_way = lent_counters.loans_in_the_way
+
+    def forgetful(*arguments: Any, **options: Any) -> set[tuple[CounterName, str]]:
+        hits = arguments[0]
+        return set() if hits[0].addend < 0 else in_the_way(*arguments, **options)
+
+    patch.setattr(lent_counters, "loans_in_the_way", forgetful)
+
+
+def loan_under_any_limit(patch: pytest.MonkeyPatch) -> None:
+    """A loan is spent, or used up, whatever the rule says by now."""
+
+    def count(self: Note, addend: int, limit: int) -> int | None:
+        del limit
+        if not self.has_loan or addend < 0 or (self.quota and self.spent + addend > self.quota):
+            return None
+        self.spent += addend
+        return self.base + self.spent
+
+    patch.setattr(Note, "count", count)
+
+
+def window_ended_by_a_front(patch: pytest.MonkeyPatch) -> None:
+    """It must be that late: somebody said so."""
+    take = Lender._take
+
+    def take_time(
+        self: Lender, message: ToPartition, lease: Lease, wall_s: float, now_s: float
+    ) -> None:
+        table = self.counters.table
+        for end_s in list(table._ends_at_s):
+            if end_s + self._terms.skew_max_s < message.wall_s:
+                table._ends_at_s[end_s] = now_s
+        table.end_windows(now_s)
+        take(self, message, lease, wall_s, now_s)
+
+    patch.setattr(Lender, "_take", take_time)
+
+
+def restart_that_forgets(patch: pytest.MonkeyPatch) -> None:
+    """A partition that starts again asks only for loans."""
+    patch.setattr(Recovery, "parts", lambda _: iter(()))
+
+
+def restart_that_does_not_wait(patch: pytest.MonkeyPatch) -> None:
+    """A partition that starts again counts what nobody has told of yet."""
+    patch.setattr(Recovery, "is_over", lambda *_: True)
+
+
+def lease_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    """A front that was taken for lost goes on with what it had."""
+
+    def change_lease(self: Borrower, lease: Any, message: ToFront, now_s: float) -> None:
+        del now_s, message
+        self._lease = lease
+        self._stream = ItemStream(self._terms)
+        self._report_item = self._told_item = 0
+
+    patch.setattr(Borrower, "_change_lease", change_lease)
+
+
+def loan_forgotten_at_home(patch: pytest.MonkeyPatch) -> None:
+    """A front that asks for more forgets to say what it has spent."""
+    end_loan = Notes.end_loan
+
+    def end_unspent(self: Notes, counter: CounterName) -> int | None:
+        return None if end_loan(self, counter) is None else 0
+
+    patch.setattr(Notes, "end_loan", end_unspent)
+
+
+def queue_without_end(patch: pytest.MonkeyPatch) -> None:
+    """There is always room for one more who waits."""
+    patch.setattr(TaskQueue, "is_full", property(lambda _: False))
+
+
+# Each with a seed that finds it.
+BUGS: list[tuple[Plant, int]] = [
+    (slot_returned_and_kept, 0),
+    (slot_recall_lost, 6),
+    (slot_lent_to_two, 6),
+    (decided_after_the_term, 56),
+    (term_counted_from_the_answer, 260),
+    (term_cut_short, 0),
+    (report_applied_twice, 0),
+    (items_taken_as_they_come, 0),
+    (surrender_counted_twice, 0),
+    (refused_without_recall, 0),
+    (admitted_without_recall, 6),
+    (loan_made_larger, 6),
+    (used_up_for_ever, 124),
+    (loan_under_any_limit, 20),
+    (window_ended_by_a_front, 8),
+    (restart_that_forgets, 6),
+    (restart_that_does_not_wait, 6),
+    (lease_not_looked_at, 14),
+    (loan_forgotten_at_home, 3),
+    (queue_without_end, 3),
+]

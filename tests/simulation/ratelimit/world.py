@@ -1,0 +1,389 @@
+"""A run of lending: fronts that count, partitions that lend, and all that goes wrong.
+
+    storm   requests everywhere; faults of the seed's mixture
+    calm    everything heals; then everybody asks for more than there is of a few new counters
+
+What was asked and answered is written down for the auditor, and who was lost when: a loss excuses
+the hits that nobody else can know of. A partition that takes a front for lost too early is found
+here, as is anything that outgrows its bound.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from tests.simulation.ratelimit.auditor import Fate, HitRecord, Testimony, check
+from tests.simulation.ratelimit.faults import (
+    DAY_S,
+    NONE,
+    Faults,
+    Scale,
+    faults_of,
+    scale_of,
+    terms_of,
+)
+from tests.simulation.ratelimit.network import Agenda, Network
+from tests.simulation.ratelimit.processes import (
+    EPOCH_S,
+    FrontProcess,
+    Line,
+    PartitionProcess,
+    complete_reports,
+)
+from tollgate.actors.kernel.hashing import stable_hash
+from tollgate.actors.ratelimit.counting.windows import Unit, window_at
+from tollgate.actors.ratelimit.lending.messages import (
+    ToFront,
+    ToldAll,
+    ToldNotes,
+    ToldSlot,
+    ToPartition,
+)
+from tollgate.actors.ratelimit.lending.terms import Terms
+
+TICK_S = 0.05
+FAULTS_EVERY_S = 0.1
+RESTART_S = 0.4
+FREEZE_S = 3.0
+CALM_S = 3.5
+LIMITS = (1, 3, 10, 50, 1_000)
+FINAL_LIMITS = (1, 7, 40)
+UNITS = (Unit.SECOND, Unit.MINUTE, Unit.MINUTE, Unit.DAY)
+
+
+class World:
+    """One run of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = Random(seed)
+        chance = self._chance
+        self.scale: Scale = scale_of(chance)
+        self.faults: Faults = faults_of(chance)
+        self.terms: Terms = terms_of(chance)
+        self._is_conditional = chance.random() < 0.2
+        self._has_refunds = chance.random() < 0.4
+        self._agenda = Agenda()
+        self._network = Network(self._agenda, chance)
+        self._skewed = 0
+        self.testimony = Testimony()
+        self._keys = [
+            (bytes((chance.choice(UNITS),)) + b"key %d" % number, chance.choice(LIMITS))
+            for number in range(self.scale.keys)
+        ]
+        self._lines: dict[tuple[str, int, tuple[int, int]], Line] = {}
+        self._all_fronts: list[FrontProcess] = []
+        self._is_over = False
+        self.partitions = [self._partition(number, 1) for number in range(self.scale.partitions)]
+        self.fronts = [self._front(number, 1) for number in range(self.scale.fronts)]
+        for number in range(self.scale.fronts):
+            self._think(number)
+
+    def run(self) -> Testimony:
+        self._agenda.run_until(0.5)
+        self._network.storm(self.faults)
+        self._agenda.after(FAULTS_EVERY_S, self._fault)
+        self._agenda.run_until(self.scale.storm_s)
+        self.faults = NONE
+        self._heal()
+        self._agenda.run_until(self.scale.storm_s + CALM_S)
+        self._ask_for_all()
+        self._agenda.run_until(self.scale.storm_s + CALM_S + 1.5)
+        self.testimony.has_evicted |= any(map(_has_evicted, (*self.fronts, *self.partitions)))
+        self.testimony.events["messages"] = self._network.messages
+        return self.testimony
+
+    # Processes
+
+    def _partition(self, number: int, incarnation: int) -> PartitionProcess:
+        process = PartitionProcess(
+            self._agenda,
+            self._chance,
+            self.terms,
+            number=number,
+            incarnation=incarnation,
+        )
+        self._tick(process, lambda: self._tick_partition(process))
+        return process
+
+    def _front(self, number: int, boot: int) -> FrontProcess:
+        process = FrontProcess(
+            self._agenda,
+            self._chance,
+            self.terms,
+            number=number,
+            boot=boot,
+            partitions=self.scale.partitions,
+        )
+        process.limits = dict(self._keys)
+        process.clock_error_s = self._chance.choice((0.0, 0.0, 0.3, -0.4, 1.5))
+        self._all_fronts.append(process)
+        self._tick(process, lambda: self._send_all(process))
+        return process
+
+    def _tick(self, process: PartitionProcess | FrontProcess, do: Callable[[], None]) -> None:
+        def tick() -> None:
+            process.run(do)
+            if process.is_alive:
+                self._agenda.after(TICK_S, tick)
+
+        self._agenda.after(self._chance.random() * TICK_S, tick)
+
+    def _send_all(self, front: FrontProcess) -> None:
+        for partition in range(self.scale.partitions):
+            self._send(front, partition)
+
+    def _send(self, front: FrontProcess, partition: int) -> None:
+        for message in front.outgoing(partition):
+            line = self._line(front.name, partition, (message.incarnation, message.lease))
+            for item in complete_reports(message, self.terms):
+                line.reports.setdefault(item, self._agenda.now_s)
+            self._to_partition(front, partition, message)
+        _check_sizes(front.machines[partition].sizes())
+
+    def _line(self, front: str, partition: int, lease: tuple[int, int]) -> Line:
+        name = (front, partition, lease)
+        if name not in self._lines:
+            self._lines[name] = Line(self._agenda.now_s)
+        return self._lines[name]
+
+    def _to_partition(self, front: FrontProcess, partition: int, message: ToPartition) -> None:
+        def deliver() -> None:
+            process = self.partitions[partition]
+            process.run(lambda: self._take(process, message))
+
+        self._network.carry(front.number, partition, deliver)
+
+    def _take(self, process: PartitionProcess, message: ToPartition) -> None:
+        machine = process.machine
+        line = self._line(message.front, process.number, (message.incarnation, message.lease))
+        is_too_late = machine.told is None and any(
+            isinstance(item, ToldSlot | ToldNotes | ToldAll) for _, item in message.items
+        )
+
+        def receive() -> dict[str, ToFront]:
+            return machine.receive(message, process.wall_s, process.now_s)
+
+        answers = self._watched(process, receive, message.front if is_too_late else "")
+        lease = (process.incarnation, machine.leases.get(message.front))
+        if (message.incarnation, message.lease) == lease and message.stamp_s > line.stamp_s:
+            line.heard_s, line.stamp_s = self._agenda.now_s, message.stamp_s
+            taken = answers[message.front].acknowledged
+            for item in [each for each in line.reports if each <= taken]:
+                line.reported_s = max(line.reported_s, line.reports.pop(item))
+        self._to_fronts(process, answers)
+
+    def _tick_partition(self, process: PartitionProcess) -> None:
+        machine = process.machine
+        answers = self._watched(process, lambda: machine.tick(process.wall_s, process.now_s), "")
+        self._to_fronts(process, answers)
+        _check_sizes(machine.sizes())
+
+    def _watched(
+        self, process: PartitionProcess, do: Callable[[], dict[str, ToFront]], too_late: str
+    ) -> dict[str, ToFront]:
+        """What a partition does, and whom it takes for lost meanwhile."""
+        before, told = process.machine.leases, process.machine.told
+        answers = do()
+        after = process.machine.leases
+        if told is not None and process.machine.told is None:
+            self._excuse_untold(process, told)
+        for front, lease in before.items():
+            if after.get(front) != lease:
+                line = self._line(front, process.number, (process.incarnation, lease))
+                silent_s = self._agenda.now_s - line.heard_s
+                term_s = self.terms.term_s + self.terms.margin_s
+                assert silent_s > term_s - 1e-6 or front == too_late, (
+                    f"{front} was taken for lost after {silent_s:.3f} s"
+                )
+                self.testimony.events["fronts lost"] += 1
+                self._excuse(process.number, front, line.reported_s)
+        return answers
+
+    def _excuse(self, partition: int, name: str, since_s: float) -> None:
+        """A front is lost: what it counted at home since its last report is known to nobody."""
+        for front in self._all_fronts:
+            if front.name == name:
+                for hit in front.admitted:
+                    if hit.partition == partition and hit.told_s > since_s and not hit.is_direct:
+                        self.testimony.excused[hit.counter] += max(0, hit.addend)
+
+    def _excuse_untold(self, process: PartitionProcess, told: frozenset[str]) -> None:
+        """A partition was lost, and these fronts could not tell the next one what they had."""
+        for front in self._all_fronts:
+            if front.name not in told:
+                for hit in front.admitted:
+                    if hit.partition == process.number:
+                        self.testimony.excused[hit.counter] += max(0, hit.addend)
+
+    def _to_fronts(self, process: PartitionProcess, answers: dict[str, ToFront]) -> None:
+        for front in self.fronts:
+            message = answers.get(front.name)
+            if message is not None:
+                self._to_front(process, front, message)
+
+    def _to_front(self, process: PartitionProcess, front: FrontProcess, message: ToFront) -> None:
+        def receive() -> None:
+            front.receive(process.number, message)
+            self._send(front, process.number)
+
+        self._network.carry(front.number, process.number, lambda: front.run(receive))
+
+    # Faults
+
+    def _fault(self) -> None:
+        """A tenth of a second of accidents."""
+        faults, happens = self.faults, self._happens
+        for number, front in enumerate(self.fronts):
+            if happens(faults.crash) and front.is_alive:
+                self._replace(front, partial(self._start_front, number))
+            if happens(faults.freeze):
+                self.testimony.events["freezes"] += 1
+                front.freeze(self._chance.random() * FREEZE_S)
+            if happens(faults.cut):
+                self._network.cut(number, self._chance.randrange(self.scale.partitions))
+            if happens(faults.clock_jump):
+                front.clock_error_s = self._error_s()
+        for number, partition in enumerate(self.partitions):
+            if happens(faults.partition_crash) and partition.is_alive:
+                self._replace(partition, partial(self._start_partition, number))
+            if happens(faults.partition_freeze):
+                partition.freeze(self._chance.random() * FREEZE_S)
+            if happens(faults.clock_jump / 4):
+                partition.clock_error_s = self._error_s()
+        if happens(faults.rule_change):
+            self._change_rule()
+        if self.faults is not NONE:
+            self._agenda.after(FAULTS_EVERY_S, self._fault)
+
+    def _happens(self, per_second: float) -> bool:
+        return per_second > 0 and self._chance.random() < per_second * FAULTS_EVERY_S
+
+    def _error_s(self) -> float:
+        """What is wrong with a clock; no two are wrong by nearly as much."""
+        self._skewed += 1
+        far_s = DAY_S + 60.0 * self._skewed
+        return self._chance.choice((0.0, 0.8, -1.5, 3.0, far_s, -far_s))
+
+    def _replace(self, process: FrontProcess | PartitionProcess, start: Callable[[], None]) -> None:
+        process.is_alive = False
+        self.testimony.events["crashes"] += 1
+        self.testimony.has_evicted |= _has_evicted(process)
+        self._agenda.after(self._chance.random() * RESTART_S, start)
+
+    def _start_front(self, number: int) -> None:
+        limits = self.fronts[number].limits
+        boot = sum(front.number == number for front in self._all_fronts) + 1
+        self.fronts[number] = self._front(number, boot)
+        self.fronts[number].limits = limits
+
+    def _start_partition(self, number: int) -> None:
+        incarnation = self.partitions[number].incarnation + 1
+        self.partitions[number] = self._partition(number, incarnation)
+
+    def _change_rule(self) -> None:
+        """Each front hears of it in its own time."""
+        key, _ = self._chance.choice(self._keys)
+        limit = self._chance.choice(LIMITS)
+        change = {key: limit}
+        for front in self.fronts:
+            self._agenda.after(self._chance.random() * 0.3, partial(front.limits.update, change))
+
+    def _heal(self) -> None:
+        self._network.heal()
+        for process in (*self.fronts, *self.partitions):
+            process.wake()
+            process.clock_error_s = 0.0
+
+    # Requests
+
+    def _think(self, number: int) -> None:
+        def ask() -> None:
+            front = self.fronts[number]
+            front.run(lambda: self._ask(front))
+            if not self._is_over:
+                self._think(number)
+
+        self._agenda.after(self._chance.expovariate(1 / self.scale.rests_s), ask)
+
+    def _ask(self, front: FrontProcess) -> None:
+        chance = self._chance
+        patience_s = chance.choice((0.015, 0.1, 0.4))
+        is_whole = self._is_conditional and chance.random() < 0.5
+        by_partition: dict[int, list[HitRecord]] = {}
+        for key, _ in chance.choices(self._keys[: chance.randint(1, len(self._keys))], k=3):
+            hit = self._hit(front, key)
+            hits = by_partition.setdefault(hit.partition, [])
+            if not is_whole or all(hit.counter != each.counter for each in hits):
+                hits.append(hit)
+        for partition, hits in by_partition.items():
+            self.testimony.hits += hits
+            if is_whole:
+                front.hit_conditionally(partition, hits, patience_s)
+            else:
+                front.hit(partition, hits, patience_s)
+            self._send(front, partition)
+
+    def _hit(self, front: FrontProcess, key: bytes) -> HitRecord:
+        chance = self._chance
+        end_s = window_at(Unit(key[0]), int(front.wall_s)).end_s
+        partition = stable_hash(key) % self.scale.partitions
+        addend = chance.choice((1, 1, 1, 1, 1, 1, 1, 2, 5, 0))
+        if self._has_refunds and front.refundable and chance.random() < 0.2:
+            # Only what the front was given, and each of it once.
+            given = chance.choice(front.refundable)
+            if given.counter == (end_s, key):
+                front.refundable.remove(given)
+                addend = -given.addend
+        limit = front.limits.get(key, 0)
+        return HitRecord(front.name, partition, (end_s, key), addend, limit, self._agenda.now_s)
+
+    def _ask_for_all(self) -> None:
+        """Everybody asks for more than there is of some counters that nobody knows yet."""
+        self._is_over = True
+        if self.terms.counters_max < 1_000 or self.terms.calls_max < 1_000:
+            return
+        if self.terms.deferred_max < 1_000 or self.terms.unacknowledged_max < 1_000:
+            return
+        end_s = window_at(Unit.DAY, int(EPOCH_S + self._agenda.now_s)).end_s
+        for number, limit in enumerate(FINAL_LIMITS):
+            key = bytes((Unit.DAY,)) + b"final %d" % number
+            self.testimony.finals[end_s, key] = limit
+            for front in self.fronts:
+                for _ in range(limit // len(self.fronts) + 3):
+                    ask = self._final_ask(front, (end_s, key), limit)
+                    self._agenda.after(self._chance.random(), ask)
+
+    def _final_ask(
+        self, front: FrontProcess, counter: tuple[int, bytes], limit: int
+    ) -> Callable[[], None]:
+        def ask() -> None:
+            partition = stable_hash(counter[1]) % self.scale.partitions
+            hit = HitRecord(front.name, partition, counter, 1, limit, self._agenda.now_s)
+            self.testimony.hits.append(hit)
+            front.hit(partition, [hit], 0.4)
+            self._send(front, partition)
+
+        return ask
+
+
+def _has_evicted(process: FrontProcess | PartitionProcess) -> bool:
+    if isinstance(process, FrontProcess):
+        return any(machine.evicted for machine in process.machines)
+    return process.machine.evicted > 0
+
+
+def _check_sizes(sizes: dict[str, tuple[int, int]]) -> None:
+    for name, (size, size_max) in sizes.items():
+        assert size <= size_max, f"law 4: {name} is {size_max}, and there are {size}"
+
+
+def judge(seed: int) -> Testimony:
+    """The run of a seed, checked. Raises AssertionError that names the seed."""
+    try:
+        testimony = World(seed).run()
+        check(testimony)
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}: {error}") from error
+    for hit in testimony.hits:
+        testimony.events[hit.fate.value if hit.fate is not Fate.UNKNOWN else "unknown"] += 1
+    return testimony

@@ -1,0 +1,56 @@
+"""How a partition that starts again puts its counters together from what fronts tell."""
+
+from tollgate.actors.ratelimit.lending.messages import CounterName, ToldNote
+from tollgate.actors.ratelimit.lending.recovery import Recovery
+from tollgate.actors.ratelimit.lending.terms import slot_of
+
+COUNTER: CounterName = (60, b"k")
+SLOT = slot_of(b"k")
+
+
+def told(part: int, epoch: int, *, is_whole: bool = False) -> ToldNote:
+    return ToldNote(COUNTER, part, epoch, is_whole, None, 0, 0)
+
+
+def count(*notes: ToldNote) -> int:
+    recovery = Recovery(10.0, None)
+    recovery.tell_notes(list(notes))
+    return sum(part for _, _, part in recovery.parts())
+
+
+def test_the_parts_of_all_fronts_add_up() -> None:
+    assert count(told(3, 0), told(4, 0), told(-1, 0)) == 6
+
+
+def test_who_had_the_slot_whole_tells_for_everybody_until_then() -> None:
+    assert count(told(3, 1), told(9, 2, is_whole=True), told(2, 2)) == 11
+
+
+def test_who_had_it_whole_last_may_be_lost() -> None:
+    assert count(told(9, 2, is_whole=True), told(2, 3), told(1, 2)) == 12
+
+
+def test_nothing_is_added_to_a_slot_that_somebody_has() -> None:
+    recovery = Recovery(10.0, None)
+    recovery.tell_notes([told(3, 1)])
+    assert recovery.tell_slot("front", SLOT, 2)
+    assert list(recovery.parts()) == []
+    assert dict(recovery.epochs()) == {SLOT: 2}
+
+
+def test_of_two_who_say_that_they_have_a_slot_the_later_one_does() -> None:
+    recovery = Recovery(10.0, None)
+    assert recovery.tell_slot("a", SLOT, 3)
+    assert recovery.tell_slot("a", SLOT, 3)
+    assert not recovery.tell_slot("b", SLOT, 2)
+    assert recovery.tell_slot("b", SLOT, 4)
+
+
+def test_it_ends_when_all_have_told_or_all_loans_have_run_out() -> None:
+    recovery = Recovery(10.0, ["a", "b"])
+    recovery.tell_all("a")
+    assert not recovery.is_over(9.9)
+    assert recovery.is_over(10.0)
+    recovery.tell_all("b")
+    assert recovery.is_over(0.0)
+    assert not Recovery(10.0, None).is_over(9.9)
