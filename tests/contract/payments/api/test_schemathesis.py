@@ -85,11 +85,10 @@ class World:
                     return {"webhookId": newest["id"]}
                 made = self.post(f"{here}/webhooks", url="https://example.com/spare")
                 return {"webhookId": made["webhook"]["id"]}
-            case "PUT", "approval":
-                live = self.api.new_merchant(self.shop, test=False)["id"]
+            case "PUT", "approval" | "rejection":
+                self.api.clock.advance(10)  # (so many may wait, and they are counted anew)
+                live = self.api.new_merchant(self.api.new_app(), test=False)["id"]
                 return {"merchantId": live, "version": self.api.waiting()[live]["version"]}
-            case "PUT", "rejection":
-                return {"merchantId": self.api.new_merchant(self.shop, test=False)["id"]}
             case "POST", "won" | "lost":
                 body = {"transactionId": self.ids["transactionId"], "amount": 1}
                 made = self.post("/sandbox/disputes", **body)
