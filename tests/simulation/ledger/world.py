@@ -37,7 +37,8 @@ from tollgate.actors.ledger.shard.routing import ShardMap
 
 # As patient as the API's; or more, so that orders are asked again through whole restarts.
 PATIENT = ClientBounds(waiting_max=32, batch_max=4, backoff_max_s=1.0, patience_s=10.0)
-SHIPPED = replace(PATIENT, patience_s=ClientBounds().patience_s)
+_OURS = ClientBounds()
+SHIPPED = replace(PATIENT, patience_s=_OURS.patience_s, backoff_max_s=_OURS.backoff_max_s)
 SUPERVISED_EVERY_S = 0.1
 RESTART_S = 0.5
 THINKING_S = 0.3
@@ -240,6 +241,10 @@ class World:
         ]
         for order in unknown:
             answer = await self._place(client, order)
+            if isinstance(answer, Indefinite):
+                # An incarnation that was superseded learns it when it writes, which may be now.
+                await self._loop.rest(SUPERVISED_EVERY_S + RESTART_S)
+                answer = await self._place(client, order)
             assert not isinstance(answer, Indefinite), "in the calm, everybody is told"
 
 
