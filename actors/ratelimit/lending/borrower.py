@@ -237,7 +237,7 @@ class Borrower:
         if self._stream.acknowledged >= self._told_item:
             self._trusted_until_s = max(self._trusted_until_s, message.echo_s + self._terms.term_s)
         if message.items:
-            self._say_by_s = min(self._say_by_s, now_s + self._terms.report_every_s)
+            self._say_by_s = min(self._say_by_s, now_s + self._terms.acknowledge_s)
         for item in items:
             match item:
                 case Answer():

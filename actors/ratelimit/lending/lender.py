@@ -126,8 +126,8 @@ class Lender:
         return self._envelopes(wall_s, now_s)
 
     def tick(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
-        """Let time pass; the messages that go out now. To be called at least every `resend_s` while
-        anything is out on loan."""
+        """Let time pass; the messages that go out now. To be called at least every `margin_s`
+        / 2, and every `resend_s`."""
         self._move(now_s)
         self._settle(now_s)
         for front, lease in self._leases.items():

@@ -32,7 +32,9 @@ class Terms:
     skew_max_s: float = 5.0
     """How far the wall clocks of a front and a partition may be apart."""
     report_every_s: float = 0.05
-    resend_s: float = 0.1
+    acknowledge_s: float = 0.2
+    """After so long, a front says what has reached it, if it had nothing else to say meanwhile."""
+    resend_s: float = 0.5
     """After so long, what was not acknowledged is sent once more."""
     alone_s: float = 3.0
     """A slot goes back whole to a front that was its only user for so long."""

@@ -1,6 +1,6 @@
 """What can go wrong in a run of lending, and how often: each seed has its own mixture."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 
 from tollgate.actors.ratelimit.lending.terms import Terms
@@ -73,12 +73,17 @@ def scale_of(chance: Random) -> Scale:
 
 def terms_of(chance: Random) -> Terms:
     """Short terms, so that much happens in a run; now and then no room for anything."""
-    roomy = Terms(term_s=1.0, margin_s=0.25, alone_s=chance.choice((0.2, 0.6, 3.0)))
-    if chance.random() < 0.7:
-        return roomy
-    return Terms(
+    roomy = Terms(
         term_s=1.0,
         margin_s=0.25,
+        acknowledge_s=0.05,
+        resend_s=0.1,
+        alone_s=chance.choice((0.2, 0.6, 3.0)),
+    )
+    if chance.random() < 0.7:
+        return roomy
+    return replace(
+        roomy,
         alone_s=0.3,
         loan_span_s=chance.choice((0.1, 1.0)),
         counters_max=chance.choice((4, 12, 1_000)),
