@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Protocol
 
 from ray.exceptions import RayError
@@ -143,6 +144,18 @@ class Operations:
         except (RayError, TimeoutError) as error:
             LOG.debug("no answer for the statistics: %s", type(error).__name__)
             return None
+
+
+def send_statistics(
+    operations: Any, pid: int, me: Any, delta: StatisticsDelta
+) -> "Future[object] | None":
+    """Sends a process's statistics to the actor; None when it has too many calls, or is away."""
+    try:
+        report: Future[object] = operations.absorb.remote(delta, pid, me).future()
+    except RayError as error:
+        LOG.warning("statistics could not be sent: %s", type(error).__name__)
+        return None
+    return report
 
 
 def start_operations(name: str, namespace: str, *arguments: object) -> Any:

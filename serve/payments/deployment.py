@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from fastapi import FastAPI
 from ray import get_runtime_context
@@ -18,6 +19,8 @@ from ray import serve as ray_serve
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.storage.errors import StorageError
+from tollgate.actors.operations.actor import send_statistics
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.replica_health import REPLICA_OPTIONS
@@ -54,6 +57,7 @@ class Payments:
         self._settings = settings
         self._actors = await asyncio.to_thread(rate_limit_actors, settings, run)
         self._parts: PaymentsParts = await payments_parts(settings, self._actors)
+        self._reporter = self._statistics_reporter()
         self._operator = await self._listen_for_the_operator()
         self._work: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
@@ -67,6 +71,13 @@ class Payments:
         ):
             self._work.append(loop.create_task(work))
         spare_what_is_there()
+
+    def _statistics_reporter(self) -> StatisticsReporter | None:
+        if self._settings.statistics.transport is Transport.DISABLED:
+            return None
+        me = get_runtime_context().current_actor
+        send = partial(send_statistics, self._actors.operations, os.getpid(), me)
+        return StatisticsReporter(self._parts.tallies, send)
 
     async def _listen_for_the_operator(self) -> Listener | None:
         """Every process on the same port: whichever takes a call answers it."""
@@ -99,10 +110,10 @@ class Payments:
         await self._parts.database.close()
 
     async def _hand_on(self) -> None:
-        delta = self._parts.tallies.drain()
-        if self._settings.statistics.transport is not Transport.DISABLED:
-            me = get_runtime_context().current_actor
-            self._actors.operations.absorb.remote(delta, os.getpid(), me)
+        if self._reporter is None:
+            self._parts.tallies.drain()
+        else:
+            self._reporter.report()
 
     async def _write_uses(self) -> None:
         try:

@@ -7,18 +7,16 @@ batches.
 import asyncio
 import logging
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
 from ray import get_runtime_context
 from ray import serve as ray_serve
-from ray.exceptions import RayError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
-from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
+from tollgate.actors.operations.actor import send_statistics
 from tollgate.serve.node.replica_health import REPLICA_OPTIONS
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.front import unfailing
@@ -42,7 +40,9 @@ class RateLimit:
     def __init__(self, settings: Settings, run: str) -> None:
         self._grace_s = settings.process.drain_grace_s
         actors = rate_limit_actors(settings, run)
-        send = partial(_send, actors.operations, os.getpid(), get_runtime_context().current_actor)
+        send = partial(
+            send_statistics, actors.operations, os.getpid(), get_runtime_context().current_actor
+        )
         process = self._process = front_process(settings, actors, send)
         decide = unfailing(process.service)
         batcher = CallBatcher(decide, ThreadPoolExecutor(1, "json"), count=process.service.count)
@@ -75,15 +75,6 @@ class RateLimit:
         """Serve awaits this when it stops a replica: at a new deployment, or with fewer of them."""
         await self.drain(self._grace_s)
         self._process.stop()
-
-
-def _send(operations: Any, pid: int, me: Any, delta: StatisticsDelta) -> "Future[object] | None":
-    try:
-        report: Future[object] = operations.absorb.remote(delta, pid, me).future()
-    except RayError as error:
-        LOG.warning("statistics could not be sent: %s", type(error).__name__)
-        return None
-    return report
 
 
 def _elsewhere(settings: Settings) -> tuple[str, ...]:

@@ -18,9 +18,13 @@ from tests.integration.conftest import NAMESPACE, StartPartitions, pid_of
 from tests.integration.steered_clock import SteeredClock
 from tests.support.waiting import until
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.operations.actor import start_operations
+from tollgate.actors.operations.actor import (
+    PENDING_CALLS_MAX,
+    send_statistics,
+    start_operations,
+)
 from tollgate.actors.ratelimit.rules.builder import load_rules
-from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
 from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S
 from tollgate.actors.ratelimit.watching.actor import start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
@@ -166,6 +170,27 @@ def test_silent_processes_hold_up_nothing(operated: Operated) -> None:
     assert operated.statistics()[HITS] == 4
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
+
+
+def test_a_report_for_which_there_is_no_room_goes_later(operated: Operated) -> None:
+    front = front_with("front-1", 5)
+    send = partial(send_statistics, operated.operations, 111, operated.operations)
+    operations = operated.processes()["operations"]
+    os.kill(operations, signal.SIGSTOP)
+    nothing = Tallies("front-1").drain()
+    calls = 0
+    while send(nothing) is not None:
+        calls += 1
+        assert calls <= PENDING_CALLS_MAX, "its calls have a bound"
+    reporter = StatisticsReporter(front, send)
+    reporter.report()
+    os.kill(operations, signal.SIGCONT)
+
+    def counted() -> bool:
+        reporter.report()
+        return operated.statistics().get(HITS) == 5
+
+    until(counted, "what could not be sent is counted")
 
 
 def test_it_listens_again_after_it_was_killed(operated: Operated) -> None:
