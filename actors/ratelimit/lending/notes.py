@@ -45,7 +45,10 @@ class Note:
             self.is_leaving = True
             return None
         self.spent = spent
-        return self.base + spent
+        if self.quota:
+            return self.base + spent
+        # The hits that it came with are missing in `base` if nobody waited for their answer.
+        return max(self.base + spent, self.limit + addend)
 
 
 class Notes:

@@ -3,7 +3,8 @@
 from tests.support.ratelimit.lending_pair import START_S, Pair
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.lending.lender import Lender
-from tollgate.actors.ratelimit.lending.messages import LimitedHits
+from tollgate.actors.ratelimit.lending.messages import LimitedHits, QuotaLoan
+from tollgate.actors.ratelimit.lending.notes import Notes
 from tollgate.actors.ratelimit.lending.terms import Terms
 
 DAY_S = 86_400.0
@@ -72,6 +73,15 @@ def test_who_knows_that_nothing_is_left_need_not_ask() -> None:
     assert _count(pair, b"k", 2, 1) > 2
     # Under a higher limit it is another question.
     assert isinstance(pair.hit_one(b"k", 50, 1), Unreachable)
+
+
+def test_they_know_it_even_if_they_gave_up_waiting_for_the_answer() -> None:
+    notes = Notes(Terms())
+    notes.lend(QuotaLoan((START_S + 60, b"k"), quota=0, limit=10, base=9, epoch=1))
+    note = notes.find(START_S + 60, b"k")
+    assert note is not None
+    assert [note.count(1, 10), note.count(1, 10)] == [11, 11]
+    assert note.count(1, 11) is None
 
 
 def test_who_knows_that_nothing_is_left_hears_of_what_is_given_back() -> None:
