@@ -5,16 +5,20 @@ first when there are too many; never one with a loan, of which there are fewer (
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterName, QuotaLoan, ToldNote
 from tollgate.actors.ratelimit.lending.terms import Terms
 
+EARLIER_MAX = 3
+
 
 @dataclass(slots=True)
 class Note:
     """See ToldNote; `base`: the count without what is spent of the loan, as far as is known.
+    `earlier`: (part, epoch, is_whole) of a few epochs before, in case whoever had the slot since
+    is lost.
     `is_leaving`: the loan goes back with the next request, for the one before did not fit in."""
 
     part: int = 0
@@ -26,6 +30,7 @@ class Note:
     spent: int = 0
     limit: int = 0
     base: int = 0
+    earlier: list[tuple[int, int, bool]] = field(default_factory=list)
 
     def count(self, addend: int, limit: int) -> int | None:
         """The count after an operation at home. None: the partition has to be asked.
@@ -125,6 +130,7 @@ class Notes:
         """The count of a counter whose slot was the front's own until now."""
         note = self.make(counter)
         note.part, note.epoch, note.is_whole, note.has_loan = count, epoch, True, False
+        note.earlier = []
 
     def forget(self, counter: CounterName) -> None:
         window = self._notes.get(counter[0])
@@ -143,6 +149,8 @@ class Notes:
     def told(self) -> Iterator[ToldNote]:
         """Everything, for a partition that has started again."""
         for counter, note in self._all():
+            for earlier in note.earlier:
+                yield ToldNote(counter, *earlier, None, 0, 0)
             yield ToldNote(
                 counter,
                 note.part,
@@ -158,6 +166,8 @@ class Notes:
         note = self.make(counter)
         if note.epoch < epoch:
             # Whoever had the slot whole meanwhile has the rest of this front's part in theirs.
+            earlier = (note.part, note.epoch, note.is_whole)
+            note.earlier = [*note.earlier, earlier][-EARLIER_MAX:]
             note.epoch, note.part, note.is_whole = epoch, 0, False
         return note
 

@@ -1,8 +1,9 @@
 """How a partition that starts again puts its counters together from what fronts tell."""
 
 from tollgate.actors.ratelimit.lending.messages import CounterName, ToldNote
+from tollgate.actors.ratelimit.lending.notes import Notes
 from tollgate.actors.ratelimit.lending.recovery import Recovery
-from tollgate.actors.ratelimit.lending.terms import slot_of
+from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 COUNTER: CounterName = (60, b"k")
 SLOT = slot_of(b"k")
@@ -28,6 +29,14 @@ def test_who_had_the_slot_whole_tells_for_everybody_until_then() -> None:
 
 def test_who_had_it_whole_last_may_be_lost() -> None:
     assert count(told(9, 2, is_whole=True), told(2, 3), told(1, 2)) == 12
+
+
+def test_a_front_remembers_its_part_until_then_in_case_they_are() -> None:
+    notes = Notes(Terms())
+    notes.add_part(COUNTER, 3, 1)
+    notes.add_part(COUNTER, 4, 2)
+    assert count(*notes.told()) == 7
+    assert count(*notes.told(), told(9, 2, is_whole=True)) == 13
 
 
 def test_nothing_is_added_to_a_slot_that_somebody_has() -> None:
