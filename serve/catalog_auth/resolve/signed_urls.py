@@ -3,7 +3,11 @@
 Values that a client can tell by itself: `bucket` and `key` from the object's URL; `href`, `url` and
 `uri` the target's; `asset`, and the ids of item and collection. A constant of the parameter's
 schema is one too, and its default where the parameter is required, unless the parameter's name is
-a secret's. All other required ones the caller must hold; optional ones are left out.
+a secret's. All other required ones the caller must hold; optional ones are left out. A parameter
+for the place that the credential of the chain takes, `Authorization` say, is that credential.
+
+What the caller must hold for a parameter is named by its number (`${sign.parameter0}`), whatever
+the document calls it: no such name is a credential's, or another parameter's.
 """
 
 from collections.abc import Mapping
@@ -14,6 +18,7 @@ from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.document import Scheme
 from tollgate.serve.catalog_auth.resolve.credentials import (
     Credential,
+    CredentialCarrier,
     UnusableFlow,
     hosts_of,
     is_callable_url,
@@ -40,6 +45,13 @@ _FORBIDDEN_HEADERS = frozenset(
     {"connection", "content-length", "host", "keep-alive", "te", "trailer"}
     | {"transfer-encoding", "upgrade"}
 )
+# The places of the credentials that do not name their own.
+_CARRIED_AS = {
+    CredentialCarrier.AUTHORIZATION: "authorization",
+    CredentialCarrier.BASIC: "authorization",
+    CredentialCarrier.DIGEST: "authorization",
+    CredentialCarrier.COOKIE: "cookie",
+}
 _SECRET_WORDS = ("token", "secret", "password", "passwd", "signature", "credential", "apikey")
 _FETCH_WARNING = "do not forward Authorization to the signed URL"
 
@@ -69,7 +81,7 @@ def signed_fetch(
     if not isinstance(method, str) or not is_http_token(method):
         return UnusableFlow("its `method` is not an HTTP method")
     call = _Call(names("sign"), url, {}, {}, {})
-    problem = _fill(call, scheme, value.get("parameters"), aimed)
+    problem = _fill(call, scheme, value.get("parameters"), aimed, input_)
     if problem is not None:
         return UnusableFlow(problem)
     sign = _sign_step(call, method.upper(), value, input_)
@@ -90,6 +102,7 @@ def _sign_step(
     step = sent(call.step, request, input_, _produced(flow), warnings)
     of = step.credentials.of or tuple({need.scheme for need in call.needs.values()})
     rule = replace(step.credentials, of=of, hosts=hosts_of(call.url))
+    assert not call.needs.keys() & (step.needs.keys() | step.derives.keys()), "named by numbers"
     return replace(step, needs={**step.needs, **call.needs}, credentials=rule)
 
 
@@ -102,7 +115,13 @@ def _produced(flow: Mapping[str, object]) -> tuple[Produced, ...]:
     return (Produced(first, "url", tuple(rest), is_assumed=True),)
 
 
-def _fill(call: _Call, scheme: Scheme, parameters: object, aimed: FoundTarget) -> str | None:
+def _fill(
+    call: _Call,
+    scheme: Scheme,
+    parameters: object,
+    aimed: FoundTarget,
+    input_: Credential | None,
+) -> str | None:
     """Puts every parameter in its placeholder; returns what makes the call impossible."""
     if parameters is None:
         return None
@@ -113,21 +132,28 @@ def _fill(call: _Call, scheme: Scheme, parameters: object, aimed: FoundTarget) -
     for index, (name, parameter) in enumerate(parameters.items()):
         if not isinstance(parameter, dict):
             return f"its parameter {name} is not an object"
+        if input_ is not None and _is_place_of(input_, parameter.get("in"), name):
+            continue
         value = _unmistakable(_value(name, parameter, aimed))
         is_held = value is None
         if is_held:
             if parameter.get("required") is not True:
                 continue
-            # (names of variables know neither `-` nor letter case)
-            plain = {each.lower().replace("-", "_") for each in call.needs}
-            is_free = name.lower().replace("-", "_") not in plain
-            local = name if _is_place_name(name) and is_free else f"parameter{index}"
+            local = f"parameter{index}"
             call.needs[local] = Need(scheme.name, name)
             value = placeholder(call.step, local)
         problem = _put(call, name, parameter.get("in"), value, is_held)
         if problem is not None:
             return problem
     return None
+
+
+def _is_place_of(credential: Credential, where: object, name: str) -> bool:
+    """Tells whether the credential goes where this parameter would go."""
+    if credential.way is CredentialCarrier.QUERY:
+        return where == "query" and name == credential.name
+    carried_as = _CARRIED_AS.get(credential.way, credential.name.lower())
+    return where == "header" and name.lower() == carried_as
 
 
 def _put(call: _Call, name: str, where: object, value: JsonValue, is_held: bool) -> str | None:
@@ -138,6 +164,8 @@ def _put(call: _Call, name: str, where: object, value: JsonValue, is_held: bool)
         case "header":
             if not is_http_token(name) or name.lower() in _FORBIDDEN_HEADERS:
                 return f"its parameter {name} cannot be a header"
+            if name.lower() in map(str.lower, call.headers):
+                return f"two of its parameters are the header {name}"
             text = _text(value)
             if not text.isprintable():
                 return f"the value of its parameter {name} cannot be a header's"
@@ -177,7 +205,3 @@ def _text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def _is_place_name(name: str) -> bool:
-    return name.isascii() and name.replace("_", "").replace("-", "").isalnum()

@@ -64,14 +64,15 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something the caller must hold for a scheme: `scheme.name` in `available`."""
+    """Something the caller must hold for a scheme: `scheme.name` in `available`. A `.` in the name
+    is `%2E` there, so that `x` of the scheme `a.b` is not `b.x` of the scheme `a`."""
 
     scheme: str
     name: str
 
     @property
     def called(self) -> str:
-        return f"{self.scheme}.{self.name}"
+        return f"{self.scheme}.{self.name.replace('%', '%25').replace('.', '%2E')}"
 
 
 @dataclass(frozen=True, slots=True)

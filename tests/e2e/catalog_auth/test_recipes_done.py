@@ -125,6 +125,49 @@ def test_an_object_is_signed_and_fetched(store: ObjectStore, tmp_path: Path) -> 
         assert in_python(root, {"b.token": "wrong"}, tmp_path) is None
 
 
+# Parameters with names that credentials have, or the code itself, or that are written alike.
+RIVALS = ("token", "username", "password", "basic", "parameter0", "parameter1", "my key", "x.token")
+ALIKE = ("x-key", "x_key", "X_KEY", "X-Key", "a b", "a_b", "parameter-1")
+
+
+@pytest.mark.parametrize(
+    ("chain", "held_of_chain", "authorization"),
+    [
+        ("bearer", {"token": "chain-t"}, "Bearer chain-t"),
+        ("basic", {"username": "chain-u", "password": "chain-p"}, "Basic Y2hhaW4tdTpjaGFpbi1w"),
+    ],
+)
+def test_each_secret_goes_to_its_own_place(
+    chain: str, held_of_chain: dict[str, str], authorization: str, tmp_path: Path
+) -> None:
+    """What is asked for once for each name is what the server gets, in every shell and Python."""
+    with file_server(lambda _: (200, {})) as files:
+
+        def sign(_: Seen) -> tuple[int, dict[str, str]]:
+            return 200, {"body": json.dumps({"signed_url": f"{files.url}/x"})}
+
+        with file_server(sign) as api:
+            in_body = {name: {"in": "body", "required": True} for name in RIVALS}
+            in_query = {name: {"in": "query", "required": True} for name in ALIKE}
+            flow: Json = {"method": "POST", "authorizationApi": f"{api.url}/v1"}
+            flow["parameters"] = {**in_query, **in_body}
+            signed = {"type": "signedUrl", "flows": {"sign": flow}, "auth:refs": ["s.x"]}
+            schemes = {"s.x": {"type": "http", "scheme": chain}, "s": signed}
+            root = item(schemes, ["s"], f"{files.url}/a.tif")
+            own = {name: f"own {name} é" for name in (*RIVALS, *ALIKE)}
+            environment = held(api.url, "s.x", **held_of_chain) | held(api.url, "s", **own)
+            assert in_shell(root, environment, tmp_path) == CONTENT
+            typed = {Need("s.x", name).called: value for name, value in held_of_chain.items()}
+            typed |= {Need("s", name).called: value for name, value in own.items()}
+            assert len(typed) == len(held_of_chain) + len(own)
+            assert in_python(root, typed, tmp_path) == CONTENT
+            assert len(api.seen) == len(SHELLS) + 1
+            for seen in api.seen:
+                assert seen.headers["authorization"] == authorization
+                assert json.loads(seen.body) == {name: own[name] for name in RIVALS}
+                assert seen.query == {name: [own[name]] for name in ALIKE}
+
+
 def test_a_machine_gets_in_by_client_credentials(tmp_path: Path) -> None:
     with identity_provider() as provider:
 

@@ -1,5 +1,7 @@
 """What a person can copy, for curl, Python and GDAL."""
 
+import re
+
 import pytest
 
 from tests.support.catalog_auth.documents import HREF, Json, item, resolved
@@ -155,7 +157,7 @@ def test_a_login_a_signature_and_a_fetch_are_one_text() -> None:
     assert wanted in found[Tool.CURL]
     assert found[Tool.CURL].endswith('--output ./a.tif --location "$SIGN_URL"\n')
     assert "answer.json().get('signed_url') or answer.json().get('href')" in found[Tool.PYTHON]
-    assert "json={'key': 'k', 'team': sign_team}" in found[Tool.PYTHON]
+    assert "json={'key': 'k', 'team': sign_parameter1}" in found[Tool.PYTHON]
     # What a person has to put in is asked for before anything is sent.
     curl = found[Tool.CURL]
     assert curl.index("TEAM_of_S_at_SIGN_EXAMPLE_COM") < curl.index("LOGIN_DISCOVER_ANSWER=")
@@ -239,6 +241,10 @@ def test_two_parameters_are_two_variables() -> None:
     ]
     assert 'held "${X__KEY_of_S_at_SIGN_EXAMPLE_COM-}" ' in found[Tool.CURL]
     assert 'held "${X_KEY_of_S_at_SIGN_EXAMPLE_COM-}" ' in found[Tool.CURL]
+    typed = re.findall(r"^    (\w+) = getpass\.getpass\(", found[Tool.PYTHON], re.MULTILINE)
+    assert len(set(typed)) == len(parameters)
+    for name in typed:
+        assert found[Tool.PYTHON].count(f"quote({name}, ") == 1
 
 
 def test_gdal_is_told_of_azure_by_its_own_names() -> None:

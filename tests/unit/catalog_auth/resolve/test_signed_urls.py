@@ -52,9 +52,9 @@ def test_a_client_tells_by_itself(name: str, value: str) -> None:
 def test_what_a_client_cannot_tell_it_needs() -> None:
     found = way(signed({"team": parameter("body"), "x y": parameter("query")}))
     request = found["steps"][0]["request"]
-    assert request["body"] == {"team": "${sign.team}"}
+    assert request["body"] == {"team": "${sign.parameter0}"}
     assert request["url"] == f"{API}?x%20y=${{sign.parameter1}}"
-    assert found["steps"][0]["needs"] == {"team": "s.team", "parameter1": "s.x y"}
+    assert found["steps"][0]["needs"] == {"parameter0": "s.team", "parameter1": "s.x y"}
     assert found["missing"] == ["s.team", "s.x y"]
     assert way(signed({"team": parameter("body")}), "s.team")["missing"] == []
 
@@ -72,7 +72,7 @@ def test_bucket_and_key_of_no_object_are_needed() -> None:
         ({"const": 2}, False, 2),
         ({"default": "eu"}, True, "eu"),
         ({"default": "eu"}, False, None),
-        ({"default": ["eu"]}, True, "${sign.p}"),
+        ({"default": ["eu"]}, True, "${sign.parameter0}"),
         ({}, False, None),
     ],
 )
@@ -160,9 +160,60 @@ def test_the_api_gets_the_credential_of_the_chain(scheme: Json, headers: Json) -
     assert found["missing"][0].startswith("in.")
 
 
+# Names that credentials, or the code itself, might take for values of their own.
+RIVALS = ("token", "username", "password", "basic", "access_token", "parameter0", "parameter2")
+
+
+@pytest.mark.parametrize(("scheme", "headers"), PROTECTED.values(), ids=PROTECTED.keys())
+def test_no_parameter_takes_the_place_of_a_credential(scheme: Json, headers: Json) -> None:
+    parameters = {name: parameter("body") for name in RIVALS}
+    schemes = {"in": scheme, "s": {**signed(parameters), "auth:refs": ["in"]}}
+    (found,) = ways(item(schemes, ["s"], "https://data.example.com/a"))
+    sign, _ = found["steps"]
+    own = {name: called for name, called in sign["needs"].items() if called.startswith("in.")}
+    assert own == {name: f"in.{name}" for name in own}
+    assert own
+    places = {name: value[len("${sign.") : -1] for name, value in sign["request"]["body"].items()}
+    assert {name: sign["needs"][place] for name, place in places.items()} == {
+        name: f"s.{name}" for name in RIVALS
+    }
+    assert not set(places.values()) & {*own, *sign.get("derives", {})}
+    assert headers.items() <= sign["request"]["headers"].items()
+    assert found["missing"] == [*own.values(), *(f"s.{name}" for name in RIVALS)]
+
+
+def test_names_with_dots_are_told_apart() -> None:
+    """`x.token` of the scheme `s` is not `token` of the scheme `s.x`."""
+    s = {**signed({"x.token": parameter("body"), "x%2Etoken": parameter("body")})}
+    schemes = {"s.x": {"type": "http", "scheme": "bearer"}, "s": {**s, "auth:refs": ["s.x"]}}
+    (found,) = ways(item(schemes, ["s"]))
+    assert found["missing"] == ["s.x.token", "s.x%2Etoken", "s.x%252Etoken"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "where", "name"),
+    [
+        ({"type": "http", "scheme": "bearer"}, "header", "authorization"),
+        ({"type": "http", "scheme": "basic"}, "header", "Authorization"),
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, "header", "x-key"),
+        ({"type": "apiKey", "in": "query", "name": "k"}, "query", "k"),
+        ({"type": "apiKey", "in": "cookie", "name": "k"}, "header", "Cookie"),
+    ],
+)
+def test_a_parameter_in_the_place_of_the_credential_is_the_credential(
+    scheme: Json, where: str, name: str
+) -> None:
+    schemes = {"in": scheme, "s": {**signed({name: parameter(where)}), "auth:refs": ["in"]}}
+    (found,) = ways(item(schemes, ["s"]))
+    (plain,) = ways(item({**schemes, "s": {**signed(), "auth:refs": ["in"]}}, ["s"]))
+    assert found["steps"] == plain["steps"]
+    assert all(missing.startswith("in.") for missing in found["missing"])
+
+
 @pytest.mark.parametrize(
     "scheme",
     [
+        signed(parameters={"X": parameter("header"), "x": parameter("header")}),
         signed(method="FETCH IT"),
         signed(method=["GET"]),
         signed(authorizationApi="<sign-url>"),
