@@ -6,9 +6,10 @@ class ManualClock:
 
     def __init__(self, now_s: float = 0.0) -> None:
         self._now_s = now_s
+        self._turned_s = 0.0
 
     def now_s(self) -> float:
-        return self._now_s
+        return self._now_s + self._turned_s
 
     def monotonic_s(self) -> float:
         return self._now_s
@@ -19,3 +20,8 @@ class ManualClock:
 
     def set(self, now_s: float) -> None:
         self._now_s = now_s
+        self._turned_s = 0.0
+
+    def turn(self, seconds: float) -> None:
+        """Somebody turns the time of day, which monotonic time does not hear of."""
+        self._turned_s += seconds

@@ -5,23 +5,35 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from tests.support.ledger.books import DKK, EUR, NOW_MS, USD, open_shop, rate
+from tests.support.ledger.books import DKK, EUR, FREE, NOW_MS, USD, open_shop, rate
 from tests.support.ledger.storage import Storage, emptied, runner
 from tests.support.ledger.stored_story import story, write
 from tests.support.ledger.story import entry_of
+from tollgate.actors.ledger.book.case import Case
 from tollgate.actors.ledger.book.decisions import transactions
 from tollgate.actors.ledger.law import accounts, lots, money
-from tollgate.actors.ledger.law.commands import Capture, DecideDispute, OpenDispute, Refund
+from tollgate.actors.ledger.law.commands import (
+    Capture,
+    DecideDispute,
+    OpenDispute,
+    PayOut,
+    Refund,
+)
 from tollgate.actors.ledger.law.events import SettledAmount
 from tollgate.actors.ledger.law.rows import Entry, Posting
-from tollgate.actors.ledger.law.values import OPERATOR, Pricing
+from tollgate.actors.ledger.law.values import OPERATOR, Currency, Price, Pricing, Rate
 from tollgate.actors.ledger.proof.money_audit import MoneyAudit
 from tollgate.actors.ledger.proof.verification import empty_tables, verify_all
 
 JOURNALS = sorted((Path(__file__).parents[2] / "conformance/ledger").glob("journal-*.jsonl"))
+
+
+CAPTURED = "transaction.captured"
 
 
 def cut_off(patch: pytest.MonkeyPatch) -> str:
@@ -56,7 +68,59 @@ def refund_worth_more(patch: pytest.MonkeyPatch) -> str:
     return "what goes back is not what was taken from the captures (M7)"
 
 
-@pytest.mark.parametrize("plant", [cut_off, fee_rounded_up, fee_not_charged, refund_worth_more])
+def exchange_forgotten(patch: pytest.MonkeyPatch) -> str:
+    def in_funding(case: Case, price: Price, *_: object) -> tuple[int, None]:
+        return price.amount, None
+
+    patch.setattr(transactions, "in_funding", in_funding)
+    return "the capture is in JPY and was not exchanged for DKK (M4)"
+
+
+def rate_of_other_currencies(patch: pytest.MonkeyPatch) -> str:
+    def restated(given: Rate, *_: int) -> Rate:
+        return replace(given, source=Currency("KRW"))
+
+    patch.setattr(transactions, "is_rate_of", lambda *_: True)
+    patch.setattr(transactions, "restated", restated)
+    return "exchanged by a rate from KRW to DKK, and not from JPY to DKK (M4)"
+
+
+def refund_takes_all_worth(patch: pytest.MonkeyPatch) -> str:
+    def taken(there: tuple[lots.Lot, ...], amount: int) -> tuple[lots.Taking, ...]:
+        return tuple(
+            msgspec.structs.replace(taking, worth=there[taking.lot].left_worth)
+            for taking in _taken(there, amount)
+        )
+
+    _taken = lots.take_from_lots
+    patch.setattr(lots, "take_from_lots", taken)
+    return "worth 0 and not "
+
+
+def newest_taken_first(patch: pytest.MonkeyPatch) -> str:
+    def taken(there: tuple[lots.Lot, ...], amount: int) -> tuple[lots.Taking, ...]:
+        last = len(there) - 1
+        takings = _taken(there[::-1], amount)
+        return tuple(msgspec.structs.replace(each, lot=last - each.lot) for each in takings)
+
+    _taken = lots.take_from_lots
+    patch.setattr(lots, "take_from_lots", taken)
+    return "is not taken from the oldest capture that has any (M7)"
+
+
+PLANTED = [
+    cut_off,
+    fee_rounded_up,
+    fee_not_charged,
+    refund_worth_more,
+    exchange_forgotten,
+    rate_of_other_currencies,
+    refund_takes_all_worth,
+    newest_taken_first,
+]
+
+
+@pytest.mark.parametrize("plant", PLANTED)
 def test_an_error_of_the_law_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], str]
 ) -> None:
@@ -65,7 +129,7 @@ def test_an_error_of_the_law_is_found(
     async def scenario(storage: Storage) -> None:
         await write(await storage.store(), story.__wrapped__())
         report = await verify_all(await storage.database(), lambda *_: None, NOW_MS)
-        assert any(expected in finding for finding in report.findings)
+        assert any(expected in finding for finding in report.findings), report.findings
 
     runner(emptied(f"sqlite:///{tmp_path}/ledger.sqlite"))(scenario)
 
@@ -124,6 +188,110 @@ def twice(kind: str) -> Callable[[list[Entry]], list[Entry]]:
 
 def test_a_trade_adds_up() -> None:
     assert audited(trade()) == []
+
+
+def test_a_dispute_that_is_won_may_put_back_a_unit_less_than_the_rate_says() -> None:
+    """What is taken after it is held against what there was, then."""
+    shop = open_shop(DKK, FREE)
+    for numerator in range(1, 20):
+        transaction = shop.authorised(10, USD)
+        shop.do(Capture(transaction, 10, None, "", rate(USD, DKK, numerator, 7), None))
+        shop.do(Refund(transaction, 1, ""))
+        shop.do(OpenDispute(transaction, 2, 1, "", NOW_MS, None), OPERATOR)
+        shop.do(Refund(transaction, 3, ""))
+        dispute = shop.books.documents("dispute")[-1]
+        shop.do(DecideDispute(dispute["id"], is_won=True), OPERATOR)
+        for amount in (1, 1, 2, 2):
+            shop.do(Refund(transaction, amount, ""))
+    assert audited([entry for entry in shop.books.log if entry.book == shop.book]) == []
+
+
+def test_a_payout_beyond_the_balance_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = open_shop(EUR, FREE)
+    shop.captured(500)
+    shop.do(PayOut(400, ""), OPERATOR)
+    paid = [entry for entry in shop.books.log if entry.book == shop.book]
+    assert audited(paid) == []
+    monkeypatch.setattr(accounts, "merchant_balance", lambda _: 10**9)
+    shop.do(PayOut(101, ""), OPERATOR)
+    (found,) = audited([entry for entry in shop.books.log if entry.book == shop.book])
+    assert "101 is paid out of a balance of 100 (part D)" in found
+
+
+def changed(kind: str, change: Callable[[Any], None], leg: str = "") -> list[Entry]:
+    """The trade with other events of a kind, and `leg` for DKK in their postings."""
+    entries = []
+    for entry in trade():
+        if entry.kind == kind:
+            event = json.loads(entry.event)
+            change(event)
+            postings = tuple(
+                replace(each, currency=Currency(leg)) if leg and each.currency == DKK else each
+                for each in entry.postings
+            )
+            entry = replace(entry, event=json.dumps(event), postings=postings)
+        entries.append(entry)
+    return entries
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "leg", "finding"),
+    [
+        (
+            CAPTURED,
+            lambda event: event["exchange"]["rate"].update(target="EUR"),
+            "",
+            "a rate from USD to EUR, and not from USD to DKK (M4)",
+        ),
+        (
+            CAPTURED,
+            lambda event: event["exchange"]["rate"].update(source_exponent=0),
+            "",
+            "a rate from USD/0 to DKK, and not from USD to DKK (M4)",
+        ),
+        (
+            CAPTURED,
+            lambda event: event["exchange"].update(remainder=1),
+            "",
+            "the capture is exchanged for 4140, which its rate does not make (M5)",
+        ),
+        (
+            CAPTURED,
+            lambda event: event["sum"].update(funding="EUR"),
+            "EUR",
+            "booked in EUR, and not in DKK",
+        ),
+        (
+            CAPTURED,
+            lambda event: event["sum"].update(funding_exponent=0),
+            "DKK/0",
+            "booked in DKK/0, and not in DKK (M4)",
+        ),
+        (
+            CAPTURED,
+            lambda event: event.update(flat_exchange=None),
+            "",
+            "the flat fee is in EUR and was not exchanged for DKK (M4)",
+        ),
+        (
+            CAPTURED,
+            lambda event: event["sum"].update(currency="JPY"),
+            "",
+            "the amount is in JPY, which ",
+        ),
+        (
+            "dispute.opened",
+            lambda event: event.update(fee_exchange=None),
+            "",
+            "the fee of the dispute is in EUR and was not exchanged for DKK (M4)",
+        ),
+    ],
+)
+def test_what_is_booked_in_another_currency_is_found(
+    kind: str, change: Callable[[Any], None], leg: str, finding: str
+) -> None:
+    found = audited(changed(kind, change, leg))
+    assert any(finding in line for line in found), found
 
 
 def test_the_journals_of_earlier_days_add_up() -> None:

@@ -25,9 +25,11 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(slots=True)
 class Receiver:
-    """A server on loopback. `calls`: path, body and headers of each."""
+    """A server on loopback. `calls`: path, body and headers of each. `peers`: where each came
+    from, so that two calls have the same if one connection served both."""
 
     port: int = 0
+    peers: list[object] = field(default_factory=list)
     calls: list[tuple[str, bytes, dict[str, str]]] = field(default_factory=list)
 
     def url(self, path: str = "/hook", scheme: str = "http", host: str = "127.0.0.1") -> str:
@@ -45,6 +47,8 @@ async def receiver(
     found = Receiver()
 
     async def take(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        found.peers.append(request.transport.get_extra_info("peername"))
         found.calls.append((request.path_qs, await request.read(), dict(request.headers)))
         return await answer(request)
 
@@ -90,6 +94,17 @@ def test_a_call_carries_body_and_headers() -> None:
             assert (path, body) == ("/hook?a=b", BODY)
             assert HEADERS.items() <= headers.items()
             assert headers["Host"] == f"127.0.0.1:{there.port}"
+
+    asyncio.run(scenario())
+
+
+def test_calls_that_follow_each_other_share_a_connection() -> None:
+    async def scenario() -> None:
+        async with receiver() as there, sending() as sender:
+            for _ in range(3):
+                assert await send(sender, there.url()) is None
+            assert len(there.peers) == 3
+            assert len(set(there.peers)) == 1
 
     asyncio.run(scenario())
 

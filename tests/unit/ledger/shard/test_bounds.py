@@ -74,10 +74,23 @@ def test_the_time_of_day_of_a_shard_ends_no_order(ahead_s: int) -> None:
     """The clocks of the caller's machine and of the shard's differ."""
 
     async def scenario(writer: Writer) -> None:
-        order = writer.order(authorise(100))
-        writer.clock.set(writer.clock.now_s() + ahead_s)
-        (answer,) = await writer.ask(order)
-        assert isinstance(answer, Done)
+        asked = writer.asked(writer.order(authorise(100)))
+        await asyncio.sleep(0)
+        writer.clock.turn(ahead_s)
+        assert isinstance((await asked)[0], Done)
+        assert isinstance(await writer.do(authorise(100)), Done)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("ahead_s", [-3_600, 3_600])
+def test_the_time_of_day_of_a_shard_lengthens_no_order(ahead_s: int) -> None:
+    async def scenario(writer: Writer) -> None:
+        writer.clock.turn(ahead_s)
+        asked = writer.asked(writer.order(authorise(100)))
+        await asyncio.sleep(0)
+        writer.clock.advance(10)
+        assert isinstance((await asked)[0], TurnedAway)
 
     run(scenario)
 
