@@ -1,6 +1,6 @@
 """The API as an ASGI application: one request in, one reply out, whatever happens in between.
 
-    headers -> path -> credentials -> handler -> reply        a rejection on the way is a reply too
+    headers -> path -> credentials -> query -> handler -> reply     a rejection is a reply, too
 
 So is storage that does not answer, whoever asks it on the way: 503, and when to try again.
 Only what nobody foresaw leaves as an exception; the application around it answers 500.
@@ -30,7 +30,9 @@ from tollgate.serve.payments.api.call import (
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.health import StorageWatch
 from tollgate.serve.payments.api.orders import RETRY_AFTER_S
+from tollgate.serve.payments.api.parameters import require_known
 from tollgate.serve.payments.api.rejections import (
+    BadRequest,
     Forbidden,
     NotFound,
     Rejection,
@@ -180,6 +182,7 @@ class Dispatcher:
             threads=self._threads,
             body_bytes_max=route.body_bytes_max,
         )
+        await self._require_known_parameters(route, call)
         try:
             reply = await route.answer(self._context, call)
         except (NotFound, Forbidden):
@@ -191,6 +194,17 @@ class Dispatcher:
             told = (NEWER_KEY_HEADER, call.caller.newer_key.encode("latin-1", "replace"))
             reply = replace(reply, headers=(*reply.headers, told))
         return reply
+
+    async def _require_known_parameters(self, route: Route[ApiContext], call: Call) -> None:
+        """Before anything is done; a refusal counts as a call. Raises BadRequest, TooMany."""
+        if not call.query:
+            return
+        try:
+            require_known(call.query_fields, route.parameters)
+        except BadRequest:
+            if route.access is Access.APP:
+                await self._context.count_call(call)
+            raise
 
     async def _caller(self, route: Route[ApiContext], headers: Headers) -> Caller:
         if route.access is Access.APP:

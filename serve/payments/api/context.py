@@ -41,7 +41,7 @@ from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
-MERCHANT_ID = "merchantId"
+BY_MERCHANT = frozenset({"merchantId"})
 M = TypeVar("M", bound=RequestBody)
 
 
@@ -226,12 +226,13 @@ def entity_of(kind: str) -> Handler[ApiContext]:
     return answer
 
 
-def list_of(kind: str, filters: frozenset[str] = frozenset()) -> Handler[ApiContext]:
-    """Answers with a page of the entities of this kind of the merchant that the path names."""
+def list_of(kind: str) -> Handler[ApiContext]:
+    """Answers with a page of the entities of this kind of the merchant that the path names.
+    Its route has the filter BY_MERCHANT, or more."""
 
     async def answer(context: ApiContext, call: Call) -> Reply | Stream:
         merchant = await context.access_merchant(call, call.ids[0])
-        query = read_list_query(call.query_fields, filters | {MERCHANT_ID})
+        query = read_list_query(call.query_fields)
         if query.merchant is not None and query.merchant != EntityId(merchant.id):
             return Reply(200, as_list(()))
         return await context.page_reply(kind, merchant.id, query.page, query.wanted)

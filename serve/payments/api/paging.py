@@ -4,10 +4,7 @@
     before             older than this id, newest first
     after              newer than this id, oldest first; with `before` as well, newest first
     sort               `id` or `-id`, over what the bounds say
-    filter[name]       `transactionId`, `test`, `successful`, as far as the list knows them
-
-A name that is near to one of these is a misspelt one, and refused: without its `before` a client
-would read the first page for ever. Others pass, since clients add some of their own.
+    filter[name]       `merchantId`, `transactionId`, `test`, `successful`, as far as there are such
 
 Bounds are compared by value: clients make them from dates, and no entity need have them. An empty
 value is as good as none, and so is `null` for an id.
@@ -17,9 +14,8 @@ transactions with all the data that they may have are fifty megabytes.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from msgspec.json import decode
 
@@ -27,7 +23,6 @@ from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.bodies.constraints import flag
-from tollgate.serve.payments.api.bodies.readers import NAME_SHOWN_MAX
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import JSON, LIST_BEGIN, LIST_END, Reply, Stream, as_list
 
@@ -36,7 +31,6 @@ LIMIT_MAX = 1_000
 PIECE = 100
 WHOLE_LENGTH_MAX = 1024 * 1024
 Fetch = Callable[[PageBounds], Awaitable[list[str]]]
-PARAMETERS = ("limit", "before", "after", "sort", "filter")
 # Of an id: some clients write an absent one as the text of their null.
 ABSENT = ("", "null")
 _LIMIT = re.compile(r"[0-9]{1,9}")
@@ -51,12 +45,11 @@ class ListQuery:
     merchant: EntityId | None = None
 
 
-def read_list_query(query: Mapping[str, object], filters: frozenset[str]) -> ListQuery:
-    """The page that a query asks for; `filters`: those that this list knows. Raises BadRequest."""
+def read_list_query(query: Mapping[str, object]) -> ListQuery:
+    """The page that a query of known parameters asks for. Raises BadRequest."""
     errors: list[FieldError] = []
     page = _page(query, errors)
-    errors += _misspelt(query)
-    given = _filters(query, filters, errors)
+    given = _filters(query, errors)
     wanted = ListFilter(
         transaction=_id(given.get("transactionId"), "filter.transactionId", errors),
         is_test=_flag(given, "test", errors),
@@ -126,17 +119,7 @@ def _limit(query: Mapping[str, object], errors: list[FieldError]) -> int:
     return number
 
 
-def _misspelt(query: Mapping[str, object]) -> Iterator[FieldError]:
-    for name in query:
-        shown = name[:NAME_SHOWN_MAX]
-        near = get_close_matches(shown, PARAMETERS, n=1)
-        if near and name not in PARAMETERS:
-            yield FieldError(shown, f"is unknown; did you mean {near[0]}?")
-
-
-def _filters(
-    query: Mapping[str, object], known: frozenset[str], errors: list[FieldError]
-) -> dict[str, str]:
+def _filters(query: Mapping[str, object], errors: list[FieldError]) -> dict[str, str]:
     """The filters that are not empty."""
     given = query.get("filter", {})
     if given == "":
@@ -146,10 +129,7 @@ def _filters(
         return {}
     found: dict[str, str] = {}
     for name, value in given.items():
-        if name not in known:
-            there = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            errors.append(FieldError(f"filter.{name}", f"is no filter of this list: {there}"))
-        elif not isinstance(value, str):
+        if not isinstance(value, str):
             errors.append(FieldError(f"filter.{name}", "must be one value"))
         elif value:
             found[name] = value

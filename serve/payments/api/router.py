@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from tollgate.serve.payments.api.bodies.readers import BODY_BYTES_MAX
 from tollgate.serve.payments.api.call import Call
+from tollgate.serve.payments.api.parameters import BOUNDS, PAGE, filter_name
 from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
 from tollgate.serve.payments.api.replies import Reply, Stream
 
@@ -59,6 +60,13 @@ class Route(Generic[D]):
     takes_key: bool = True
     access: Access = Access.APP
     body_bytes_max: int = BODY_BYTES_MAX
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """All that its query may name."""
+        page = PAGE if self.is_paged else BOUNDS if self.filters else ()
+        filters = (filter_name(each) for each in sorted(self.filters))
+        return (*page, *filters, *(name for name, _ in self.query))
 
 
 @dataclass(slots=True)

@@ -15,10 +15,11 @@ from tollgate.serve.payments.api.bodies.readers import (
     read_query,
 )
 from tollgate.serve.payments.api.paging import ListQuery, read_list_query
+from tollgate.serve.payments.api.parameters import PAGE, filter_name, require_known
 from tollgate.serve.payments.api.rejections import BadRequest
 
 CASES = Path(__file__).parent
-FILTERS = frozenset({"merchantId", "transactionId", "test", "successful"})
+KNOWN = (*PAGE, *map(filter_name, ("merchantId", "transactionId", "test", "successful")))
 Case = dict[str, Any]
 
 
@@ -39,12 +40,18 @@ def test_bodies_are_read_or_refused_by_field(case: Case) -> None:
         assert read_body(case["type"], raw) == Body(case["fields"], case.get("form", False))
 
 
+def asked(query: bytes) -> ListQuery:
+    fields = read_query(query)
+    require_known(fields, KNOWN)
+    return read_list_query(fields)
+
+
 @pytest.mark.parametrize("case", cases("queries.yaml"), ids=lambda case: case["query"] or "empty")
 def test_queries_are_read_or_refused_by_field(case: Case) -> None:
     query = case["query"].encode()
     if "refused" in case:
         with pytest.raises(BadRequest) as refused:
-            read_list_query(read_query(query), FILTERS)
+            asked(query)
         assert sorted(error.field for error in refused.value.errors) == case["refused"]
     else:
         page, wanted = case["page"], case.get("filter", {})
@@ -58,7 +65,7 @@ def test_queries_are_read_or_refused_by_field(case: Case) -> None:
             ListFilter(wanted.get("transaction"), wanted.get("test"), wanted.get("successful")),
             case.get("merchant"),
         )
-        assert read_list_query(read_query(query), FILTERS) == expected
+        assert asked(query) == expected
 
 
 def test_a_body_has_an_end() -> None:

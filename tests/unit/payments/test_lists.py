@@ -15,6 +15,7 @@ from tollgate.serve.payments.api.paging import (
     list_reply,
     read_list_query,
 )
+from tollgate.serve.payments.api.parameters import PAGE, filter_name, require_known
 from tollgate.serve.payments.api.rejections import BadRequest
 from tollgate.serve.payments.api.replies import Reply, as_list
 
@@ -23,7 +24,9 @@ ALL = frozenset({"transactionId", "test", "successful", "merchantId"})
 
 
 def asked(query: str, filters: frozenset[str] = ALL) -> ListQuery:
-    return read_list_query(read_query(query.encode()), filters)
+    fields = read_query(query.encode())
+    require_known(fields, (*PAGE, *map(filter_name, sorted(filters))))
+    return read_list_query(fields)
 
 
 @pytest.mark.parametrize(
@@ -98,25 +101,21 @@ def test_every_field_that_is_wrong_is_named(query: str, fields: list[str]) -> No
     assert [error.field for error in refused.value.errors] == fields
 
 
-def test_a_misspelt_parameter_is_told_the_right_one() -> None:
-    with pytest.raises(BadRequest) as refused:
-        asked(f"limit=1&befor={OLD}")
-    assert refused.value.errors[0].message == "is unknown; did you mean before?"
-
-
-def test_parameters_of_a_client_s_own_pass() -> None:
-    """Such as those that keep caches away, and what other services page by."""
-    assert asked("limit=1&_=1767225600&page=2&offset=10&order=asc&fields=id").page == PageBounds(1)
-
-
 @pytest.mark.parametrize(
-    ("known", "told"),
-    [(frozenset(), "it has none"), (frozenset({"test", "successful"}), "successful, test")],
+    ("query", "message"),
+    [
+        (f"befor={OLD}", "is unknown; did you mean before?"),
+        ("filter[tets]=yes", "is unknown; did you mean filter[test]?"),
+        ("filters[test]=yes", "is unknown; did you mean filter[test]?"),
+        ("test=yes", "is unknown; did you mean filter[test]?"),
+        ("page=2", "is unknown: this call has limit, sort, before, after, filter[test]"),
+        ("filter[x]=1", "is unknown: this call has limit, sort, before, after, filter[test]"),
+    ],
 )
-def test_a_filter_that_a_list_lacks_is_told_those_it_has(known: frozenset[str], told: str) -> None:
+def test_an_unknown_parameter_is_told_the_right_one(query: str, message: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        asked("limit=5&filter[merchantId]=x", known)
-    assert told in refused.value.errors[0].message
+        asked(f"limit=1&{query}", frozenset({"test"}))
+    assert [error.message for error in refused.value.errors] == [message]
 
 
 class Book:

@@ -21,6 +21,7 @@ from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
 from tollgate.serve.payments.api.openapi import reply_schemas, report_schemas
 from tollgate.serve.payments.api.openapi.reply_schemas import SUFFIX, ReplyBody
 from tollgate.serve.payments.api.paging import LIMIT_MAX
+from tollgate.serve.payments.api.parameters import filter_name
 from tollgate.serve.payments.api.rejections import (
     Forbidden,
     KeyReused,
@@ -40,8 +41,8 @@ TITLE = "Tollgate payments"
 DESCRIPTION = """\
 Amounts are whole numbers of minor units. Lists are arrays with one element per line, the newest
 first; page with `before`, poll with `after`. Bodies are JSON, or forms with bracket nesting
-(`company[country]=DK`) in which booleans are `yes` and `no`. Errors other than 400 have a body only
-if `Accept` names JSON.
+(`company[country]=DK`) in which booleans are `yes` and `no`. A parameter or a member that a call
+does not have is refused. Errors other than 400 have a body only if `Accept` names JSON.
 """
 TAGS = {
     "apps": "Machine identities and their keys",
@@ -57,12 +58,6 @@ TAGS = {
     "webhooks": "Events by HTTP",
     "sandbox": "What the world does to test merchants",
     "operator": "Calls with the operator's key, at a port of their own",
-}
-_FILTERS: Mapping[str, Json] = {
-    "merchantId": {"type": "string", "pattern": ID_PATTERN},
-    "transactionId": {"type": "string", "pattern": ID_PATTERN},
-    "test": {"type": "string", "enum": ["yes", "no", "y", "n", "1", "0", "true", "false"]},
-    "successful": {"type": "string", "enum": ["yes", "no", "y", "n", "1", "0", "true", "false"]},
 }
 _MEANINGS: Mapping[int, tuple[type[Rejection], str]] = {
     401: (Unauthorised, "No credentials, or unknown ones"),
@@ -161,20 +156,13 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
     for step in route.path.split("/"):
         if step.startswith("{"):
             yield _parameter("path", step[1:-1], _ID, is_required=True)
-    if route.is_paged:
-        limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX}
-        yield _parameter("query", "limit", limit, is_required=True)
-        yield _parameter("query", "sort", {"type": "string", "enum": ["id", "-id"]})
-    if route.is_paged or route.filters:
-        yield _parameter("query", "before", _BOUND, "older than this id, newest first")
-        yield _parameter("query", "after", _BOUND, "newer than this id, oldest first")
-    for name in sorted(route.filters):
-        field = f"filter[{name}]"
-        schema = dict(_FILTERS[name])
-        yield _parameter("query", field, schema, is_required=field in route.required)
-    for name, meaning in route.query:
-        schema = dict(_QUERY.get(name, {"type": "string"}))
-        yield _parameter("query", name, schema, meaning, is_required=name in route.required)
+    own = dict(route.query)
+    for name in route.parameters:
+        # (a call that says what a parameter means may mean something else by it)
+        schema = dict(_QUERY.get(name, {"type": "string"}) if name in own else _LISTS[name])
+        is_required = name in route.required or (route.is_paged and name == "limit")
+        meaning = own.get(name) or _BOUNDS.get(name, "")
+        yield _parameter("query", name, schema, meaning, is_required=is_required)
     if _is_write(route) and route.takes_key:
         key = {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"}
         yield _parameter("header", "Idempotency-Key", key, "one effect, however often it is sent")
@@ -182,9 +170,26 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
 
 _ID: Json = {"type": "string", "pattern": ID_PATTERN}
 _BOUND: Json = {"type": "string", "pattern": "^([0-9a-f]{24})?$"}
+_BOUNDS = {
+    "before": "older than this id, newest first",
+    "after": "newer than this id, oldest first",
+}
+_LIMIT: Json = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX}
 _QUERY: Mapping[str, Json] = {
     "at": {"type": "string", "format": "date-time"},
-    "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX},
+    "limit": _LIMIT,
+    "before": _BOUND,
+}
+_FLAG: Json = {"type": "string", "enum": ["yes", "no", "y", "n", "1", "0", "true", "false"]}
+_LISTS: Mapping[str, Json] = {
+    "limit": _LIMIT,
+    "sort": {"type": "string", "enum": ["id", "-id"]},
+    "before": _BOUND,
+    "after": _BOUND,
+    filter_name("merchantId"): _ID,
+    filter_name("transactionId"): _ID,
+    filter_name("test"): _FLAG,
+    filter_name("successful"): _FLAG,
 }
 
 
@@ -255,16 +260,10 @@ def _responses(route: Route[Any]) -> Json:
         statuses.add(401)
     if _is_write(route) and route.takes_key:
         statuses.add(422)
-    responses = {str(route.status): _success(route)}
-    if _can_be_bad(route):
-        responses["400"] = _bad_request(route)
+    responses = {str(route.status): _success(route), "400": _bad_request(route)}
     for status in sorted(statuses):
         responses[str(status)] = {"$ref": f"#/components/responses/{_problem_name(status)}"}
     return responses
-
-
-def _can_be_bad(route: Route[Any]) -> bool:
-    return bool(_is_write(route) or route.is_paged or route.filters or route.query)
 
 
 def _success(route: Route[Any]) -> Json:

@@ -95,7 +95,7 @@ async def find_caller(context: ApiContext, call: Call) -> Reply:
 
 async def list_app_merchants(context: ApiContext, call: Call) -> Reply:
     app = await own_app(context, call)
-    query = read_list_query(call.query_fields, MERCHANT_FILTERS)
+    query = read_list_query(call.query_fields)
     return Reply(200, as_list(await context.store.merchants_of(app.id, query.page, query.wanted)))
 
 

@@ -11,7 +11,7 @@ from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId
 from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import ApiContext, list_of
+from tollgate.serve.payments.api.context import BY_MERCHANT, ApiContext, list_of
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
 from tollgate.serve.payments.api.paging import read_list_query
@@ -20,7 +20,6 @@ from tollgate.serve.payments.api.replies import Reply, Stream, as_list, encode_j
 from tollgate.serve.payments.api.router import Route
 
 LINE_FILTERS = frozenset({"merchantId", "transactionId", "test"})
-EVENT_FILTERS = frozenset({"merchantId"})
 MEMBERS_ONLY = frozenset({403, 404})
 SEQ_DIGITS_MAX = 15
 AT_LENGTH_MAX = 40
@@ -61,7 +60,7 @@ async def list_audit(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
     query = dict(call.query_fields)
     after_seq = _seq(query.pop("after", ""))
-    limit = read_list_query(query, frozenset()).page.limit
+    limit = read_list_query(query).page.limit
     documents: list[str] = []
     async for entry in context.store.entries(merchant.id, after_seq):
         documents.append(encode_json(_audit_document(entry)).decode())
@@ -90,7 +89,7 @@ async def _exported(context: ApiContext, call: Call) -> tuple[CachedMerchant, As
     merchant = await context.access_merchant(call, call.ids[0])
     query = dict(call.query_fields)
     query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
-    wanted = read_list_query(query, LINE_FILTERS)
+    wanted = read_list_query(query)
     return merchant, _all_lines(context, merchant.id, wanted.page, wanted.wanted)
 
 
@@ -147,7 +146,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/lines",
-        list_of("line", LINE_FILTERS),
+        list_of("line"),
         "lines",
         "Lines of a merchant",
         reply="Line[]",
@@ -199,12 +198,12 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/events",
-        list_of("event", EVENT_FILTERS),
+        list_of("event"),
         "events",
         "Events of a merchant",
         reply="Event[]",
         is_paged=True,
-        filters=EVENT_FILTERS,
+        filters=BY_MERCHANT,
         statuses=MEMBERS_ONLY,
         description="One per committed change. Poll with `after`.",
     ),

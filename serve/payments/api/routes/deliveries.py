@@ -23,6 +23,8 @@ from tollgate.serve.payments.api.replies import Reply, as_list, encode_json
 from tollgate.serve.payments.api.router import Route
 from tollgate.serve.payments.api.routes.webhooks import MEMBERS_ONLY, webhook_of
 
+# What is kept is read from its end alone.
+PAGED_BACK = (("limit", "1 to 1000"), ("before", "older than this id"))
 TEST_TYPE = "webhook.test"
 T = TypeVar("T")
 
@@ -43,7 +45,7 @@ async def find_status(context: ApiContext, call: Call) -> Reply:
 
 async def list_deliveries(context: ApiContext, call: Call) -> Reply:
     webhook = await webhook_of(context, call)
-    page = read_list_query(call.query_fields, frozenset()).page
+    page = read_list_query(call.query_fields).page
     found = await _kept(context.deliveries.attempts(webhook.id, page.limit, page.before))
     return Reply(200, as_list([encode_json(_logged(each)).decode() for each in found]))
 
@@ -94,7 +96,7 @@ async def retry_events(context: ApiContext, call: Call) -> Reply:
 
 async def list_dead_letters(context: ApiContext, call: Call) -> Reply:
     webhook = await webhook_of(context, call)
-    page = read_list_query(call.query_fields, frozenset()).page
+    page = read_list_query(call.query_fields).page
     letters = await _kept(context.deliveries.dead_letters(webhook.id, page.limit, page.before))
     return Reply(200, as_list([encode_json(_letter(each)).decode() for each in letters]))
 
@@ -161,7 +163,8 @@ ROUTES = (
         "webhooks",
         "Log of the attempts to deliver",
         reply="Delivery[]",
-        is_paged=True,
+        query=PAGED_BACK,
+        required=frozenset({"limit"}),
         statuses=MEMBERS_ONLY,
         description="The newest first; page with `before`. The last 1,000 are kept.",
     ),
@@ -198,7 +201,8 @@ ROUTES = (
         "webhooks",
         "Events that could not be delivered in three days",
         reply="DeadLetter[]",
-        is_paged=True,
+        query=PAGED_BACK,
+        required=frozenset({"limit"}),
         statuses=MEMBERS_ONLY,
         description="The newest first; page with `before`.",
     ),

@@ -18,7 +18,7 @@ from tollgate.serve.payments.api.bodies.requests import (
     UserInvite,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import ApiContext, entity_of, list_of
+from tollgate.serve.payments.api.context import BY_MERCHANT, ApiContext, entity_of, list_of
 from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply
@@ -227,6 +227,7 @@ ROUTES = (
         "Users of a merchant",
         reply="User[]",
         is_paged=True,
+        filters=BY_MERCHANT,
         statuses=CHANGES,
     ),
     Route(
@@ -257,6 +258,7 @@ ROUTES = (
         "Apps of a merchant",
         reply="App[]",
         is_paged=True,
+        filters=BY_MERCHANT,
         statuses=CHANGES,
     ),
     Route(

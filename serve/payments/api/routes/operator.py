@@ -10,7 +10,6 @@ from tollgate.actors.ledger.book.evolution import merchant_after
 from tollgate.actors.ledger.book.head import Merchant
 from tollgate.actors.ledger.law.commands import ApproveMerchant, PayOut, RejectMerchant
 from tollgate.actors.ledger.law.values import BookId
-from tollgate.serve.payments.api.bodies.readers import read_query
 from tollgate.serve.payments.api.bodies.requests import (
     CHANGEABLE,
     MerchantApprove,
@@ -90,7 +89,7 @@ async def change_merchant(context: ApiContext, call: Call) -> Reply:
 
 
 async def list_waiting_merchants(context: ApiContext, call: Call) -> Reply:
-    page = read_list_query(read_query(call.query), frozenset()).page
+    page = read_list_query(call.query_fields).page
     waiting = await context.store.waiting_merchants(page)
     return Reply(200, as_list([_versioned(each) for each in waiting]))
 

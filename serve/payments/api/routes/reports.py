@@ -23,7 +23,7 @@ async def list_frauds(context: ApiContext, call: Call) -> Reply | Stream:
 
 async def _page(context: ApiContext, call: Call, kind: str) -> Reply | Stream:
     """The merchant is named in the query here, so that must be good before anything else."""
-    query = read_list_query(call.query_fields, FILTERS)
+    query = read_list_query(call.query_fields)
     if query.merchant is None:
         raise BadRequest(FieldError("filter.merchantId", REQUIRED))
     merchant = await context.access_merchant(call, query.merchant)

@@ -174,7 +174,7 @@ ROUTES = (
     Route(
         "GET",
         "/merchants/{merchantId}/transactions",
-        list_of("transaction", TRANSACTION_FILTERS),
+        list_of("transaction"),
         "transactions",
         "Transactions of a merchant",
         reply="Transaction[]",

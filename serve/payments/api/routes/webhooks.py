@@ -16,7 +16,7 @@ from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.bodies.requests import WebhookChange, WebhookCreate
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import ApiContext, list_of
+from tollgate.serve.payments.api.context import BY_MERCHANT, ApiContext, list_of
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.rejections import NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply, encode_json, under
@@ -149,6 +149,7 @@ ROUTES = (
         "Webhooks of a merchant",
         reply="Webhook[]",
         is_paged=True,
+        filters=BY_MERCHANT,
         statuses=MEMBERS_ONLY,
     ),
     Route(

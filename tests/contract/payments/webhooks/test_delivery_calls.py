@@ -92,8 +92,9 @@ def test_another_merchant_s_webhook_is_not_there(
     method = "POST" if end in ("replays", "retries", "tests") else "GET"
     other = f"/merchants/{api.new_merchant(shop)['id']}/webhooks"
     webhook = done(api.call("POST", other, shop, json=URL))["webhook"]["id"]
+    query = "?limit=1" if end in ("dead-letters", "deliveries") else ""
     for each in (webhook, ABSENT, "x"):
-        response = api.call(method, f"{path}/{each}/{end}", shop, params={"limit": 1})
+        response = api.call(method, f"{path}/{each}/{end}{query}", shop)
         assert response.status_code == 404
 
 
