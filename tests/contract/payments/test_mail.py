@@ -283,6 +283,8 @@ def test_names_add_no_header_and_no_reader(tmp_path: Path, invitation: Invitatio
         "Claim your prize at https://evil.example/x",
         "see evil.example now",
         "write to me@evil.example",
+        "evil。com evil．com evil｡com evil․com evil⒈com",
+        "http:/evil/x //evil/x http:\\\\evil/x／／evil me＠evil",
         "x" * 256,
     ],
 )
