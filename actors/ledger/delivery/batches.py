@@ -5,6 +5,10 @@ from enum import Enum
 
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
+# Answers given in place of a receiver that is away, or that cannot keep up. Any other answer is its
+# own.
+AWAY_STATUSES = frozenset({429, 502, 503, 504})
+
 
 class Turn(Enum):
     """The reason why an event goes out now."""
@@ -66,6 +70,11 @@ class CallResult:
 
     status: int | None
     error: str | None = None
+
+    @property
+    def is_refusal(self) -> bool:
+        """True if the receiver is there, and does not take this event."""
+        return self.error is not None and self.status not in {None, *AWAY_STATUSES}
 
 
 @dataclass(frozen=True, slots=True)

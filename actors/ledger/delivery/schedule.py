@@ -12,8 +12,12 @@ rise in the order of commits, so one id, the cursor, says which events have had 
     others wait           tried in the same breath
     two in a row          the receiver is taken to be away: new events are tried at pauses that
                           double, each after the oldest of those that wait
-    ten in a row          no further one is tried until one of them is delivered
-    delivered again       all that failed since go out at once, the oldest first, before new ones
+    ten in a row          no further one is tried until the receiver answers one of them
+    a refusal             an answer of the receiver's own: it is there, and does not take this one
+                          event, which waits for its retries beside the others
+    500 wait              a refusal is one more failure in a row, so that a receiver that takes
+                          nothing crowds out nothing that waits; but pauses end at eleven minutes
+    there again           all that failed since go out at once, the oldest first, before new ones
     failed for 3 days     a dead letter
 
 The pause between attempts at an event is an eighth of the time that it has failed for. So whoever
@@ -48,8 +52,13 @@ PAUSE_DIVISOR = 8
 GIVE_UP_AFTER_MS = 3 * 24 * 3_600_000
 # Different events that fail in a row before no further one is tried.
 FAILURES_IN_A_ROW_MAX = 10
+# The longest pause of new events, other than the one after so many.
+NEW_PAUSE_MAX_MS = PAUSE_MIN_MS << FAILURES_IN_A_ROW_MAX - 3
 # Events of a webhook that wait for another try; beyond that the oldest are given up early.
 WAITING_MAX = 1_000
+# While fewer wait, a refusal holds up nobody. (In three days of pauses at their longest there are
+# 405 new ones: so many find room.)
+REFUSED_MAX = WAITING_MAX // 2
 DEAD_LETTERS_MAX = 10_000  # of one webhook; beyond that the oldest go
 
 
@@ -90,7 +99,7 @@ def may_go_first(progress: DeliveryProgress, now_ms: int) -> bool:
 def is_over(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> bool:
     """Tells whether a batch ends here: what is behind the last attempt has to wait."""
     last, before = attempts[-1], attempts[:-1]
-    if last.is_delivery:
+    if _is_there(batch, attempts):
         # (what failed while the receiver was away goes before whatever is new)
         return _failures(batch, before) > 1
     match last.event.turn:
@@ -127,6 +136,10 @@ def _deliver(found: Settlement, attempt: DeliveryAttempt, now_ms: int) -> None:
             found.delivered.append(attempt.event.event)
         case Turn.REPLAY:
             found.replayed.append(attempt.event.event)
+    _end_absence(found, now_ms)
+
+
+def _end_absence(found: Settlement, now_ms: int) -> None:
     if found.progress.failures > 1:
         found.recovers_since_ms = found.progress.failing_since_ms
     found.progress = DeliveryProgress(found.progress.cursor, next_attempt_ms=now_ms)
@@ -138,10 +151,17 @@ def _fail(
     attempt = attempts[-1]
     event, reason = attempt.event, attempt.result.error or ""
     since_ms = _since_ms(event.failing_since_ms, now_ms)
-    if event.turn is Turn.RECOVERY:
-        found.keeps_recovering = False
-    if event.turn is Turn.FIRST:
+    if _is_there(batch, attempts):
+        # (the order window is no absence: what is tried again in it does not end it)
+        if event.turn is Turn.FIRST or found.progress.failures > 1:
+            _end_absence(found, now_ms)
+    elif event.turn is Turn.FIRST:
         found.progress = _failing(found.progress, batch, attempts, now_ms)
+    elif attempt.result.is_refusal and found.progress.failures > 1:
+        next_ms = min(found.progress.next_attempt_ms, now_ms + NEW_PAUSE_MAX_MS)
+        found.progress = replace(found.progress, next_attempt_ms=next_ms)
+    if event.turn is Turn.RECOVERY and not attempt.result.is_refusal:
+        found.keeps_recovering = False
     if event.turn is Turn.REPLAY or now_ms - since_ms >= GIVE_UP_AFTER_MS:
         found.dead.append((event.event, reason))
         return
@@ -153,10 +173,13 @@ def _failing(
     before: DeliveryProgress, batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt], now_ms: int
 ) -> DeliveryProgress:
     """The progress after a failure at a first attempt."""
-    failures = before.failures + 1
+    waiting = _waiting(batch, attempts[:-1])
+    failures = before.failures + 1 if waiting else 1
     since_ms = _since_ms(before.failing_since_ms, now_ms)
-    if not _waiting(batch, attempts[:-1]):
+    if not waiting:
         next_ms = now_ms + ORDER_WINDOW_MS
+    elif failures >= FAILURES_IN_A_ROW_MAX and attempts[-1].result.is_refusal:
+        next_ms = now_ms + NEW_PAUSE_MAX_MS
     elif failures >= FAILURES_IN_A_ROW_MAX:
         next_ms = max(since_ms + GIVE_UP_AFTER_MS, now_ms + PAUSE_MAX_MS)
     elif failures > 1:
@@ -171,6 +194,16 @@ def _since_ms(failing_since_ms: int | None, now_ms: int) -> int:
     return now_ms if failing_since_ms is None else min(failing_since_ms, now_ms)
 
 
+def _is_there(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> bool:
+    """Tells whether the last attempt shows that the receiver is there. A refusal does not when it
+    opens the order window, nor when so many wait that it must be slowed down."""
+    last = attempts[-1]
+    if not last.result.is_refusal:
+        return last.is_delivery
+    waiting = _waiting(batch, attempts[:-1])
+    return waiting < REFUSED_MAX and (waiting > 0 or last.event.turn is not Turn.FIRST)
+
+
 def _waiting(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> int:
     """How many events wait for another try after these attempts."""
     failed = sum(not each.is_delivery for each in attempts if each.event.turn is Turn.FIRST)
@@ -181,10 +214,11 @@ def _waiting(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> int:
 def _failures(batch: DeliveryBatch, attempts: Sequence[DeliveryAttempt]) -> int:
     """How many first attempts have failed in a row."""
     failures = batch.progress.failures
-    for attempt in attempts:
-        if attempt.is_delivery:
-            failures = 0
-        elif attempt.event.turn is Turn.FIRST:
+    for number, attempt in enumerate(attempts, start=1):
+        is_first = attempt.event.turn is Turn.FIRST
+        if _is_there(batch, attempts[:number]):
+            failures = 0 if attempt.is_delivery or is_first or failures > 1 else failures
+        elif is_first:
             failures += 1
     return failures
 

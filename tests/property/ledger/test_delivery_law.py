@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.manual_clock import ManualClock
 from tests.support.payments.deliveries import deliver_due
+from tests.support.payments.webhook_world import failed
 from tollgate.actors.ledger.delivery.batches import (
     CallResult,
     DeliveryAttempt,
@@ -163,7 +164,7 @@ class Receiver:
             raise Killed
         if not answer:
             self.failing_s.pop(event, None)
-        return CallResult(500, answer) if answer else CallResult(200)
+        return failed(answer) if answer else CallResult(200)
 
     def _fails(self, event: EntityId) -> None:
         if event not in self.failing_s:
@@ -184,7 +185,9 @@ class Receiver:
         return any(self.failing_s[each] <= until_s for each in events)
 
 
-answers = st.lists(st.sampled_from([None, None, "HTTP status 500", ""]), max_size=15)
+answers = st.lists(
+    st.sampled_from([None, None, "HTTP status 500", "HTTP status 503", ""]), max_size=15
+)
 pauses_s = st.lists(st.sampled_from([0, 1, 5, 60, 3_600, 86_400]), min_size=1, max_size=10)
 refused = st.frozensets(st.integers(1, 10), max_size=3)
 

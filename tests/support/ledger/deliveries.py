@@ -84,7 +84,7 @@ class Storage:
         return batch
 
 
-OK, NO = CallResult(200), CallResult(500, "HTTP status 500")
+OK, NO = CallResult(200), CallResult(503, "HTTP status 503")
 
 
 def tried(batch: DeliveryBatch, at_ms: int, *results: CallResult) -> list[DeliveryAttempt]:

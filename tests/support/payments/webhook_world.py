@@ -37,6 +37,12 @@ def book_id(book: str = "a") -> BookId:
     return BookId(entity_id(0, book))
 
 
+def failed(error: str) -> CallResult:
+    """The result of a call that failed so: "HTTP status 410" is an answer, others are none."""
+    status = error.removeprefix("HTTP status ")
+    return CallResult(int(status) if status.isdecimal() else None, error)
+
+
 class Receivers:
     """Takes calls and remembers them; `refuse` says what is wrong with one, if anything."""
 
@@ -58,7 +64,7 @@ class Receivers:
         self.seen.append((url, event))
         self.headers.append(headers)
         error = self.refuse(url, event)
-        return CallResult(200) if error is None else CallResult(500, error)
+        return CallResult(200) if error is None else failed(error)
 
     def got(self, url: str) -> list[int]:
         return [event for called, event in self.seen if called == url]

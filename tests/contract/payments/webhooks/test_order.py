@@ -105,3 +105,39 @@ def test_slow_retries_do_not_keep_new_events_waiting(tmp_path: Path) -> None:
     assert [event for event in seen if event % 2] == [*range(3, 14, 2)]
     for number in range(4, 14, 2):
         assert seen.index(number + 1) - seen.index(number) <= 3, "soon after the one before it"
+
+
+def test_twelve_that_are_refused_in_a_row_hold_up_the_others_for_a_minute(tmp_path: Path) -> None:
+    """Whoever refuses is there, and may take the next one."""
+
+    async def scenario(world: World) -> None:
+        await world.hook(1)
+        await world.events(*range(2, 30))
+        for _ in range(13):
+            await world.deliver()
+            world.clock.advance(5)
+
+    receivers = in_world(
+        tmp_path, scenario, Receivers(lambda _, event: "HTTP status 410" if event < 14 else None)
+    )
+    assert receivers.got("https://a1.example")[-16:] == [*range(14, 30)]
+
+
+def test_a_receiver_that_comes_back_and_refuses_what_it_missed_gets_the_rest(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        def refuse(url: str, event: int) -> str | None:
+            if world.clock.now_s() < NOW_S + 1_800:
+                return "no connection"
+            return "HTTP status 410" if event < 20 else None
+
+        world.receivers.refuse = refuse
+        await world.hook(1)
+        await world.events(*range(2, 30))
+        while world.clock.now_s() < NOW_S + 1_800 * 9 / 8:
+            await world.deliver()
+            world.clock.advance(5)
+
+    seen = in_world(tmp_path, scenario).got("https://a1.example")
+    assert [event for event in seen if event > 19] == [*range(20, 30)]

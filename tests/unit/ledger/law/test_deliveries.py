@@ -15,10 +15,13 @@ from tollgate.actors.ledger.delivery.batches import (
 from tollgate.actors.ledger.delivery.schedule import (
     FAILURES_IN_A_ROW_MAX,
     GIVE_UP_AFTER_MS,
+    NEW_PAUSE_MAX_MS,
     ORDER_WINDOW_MS,
     PAUSE_DIVISOR,
     PAUSE_MAX_MS,
     PAUSE_MIN_MS,
+    REFUSED_MAX,
+    WAITING_MAX,
     Settlement,
     dead_up_to,
     in_turn,
@@ -30,7 +33,8 @@ from tollgate.actors.ledger.law.values import BookId, EntityId
 
 HOOK = EntityId("65000000000000000a000001")
 NOW_MS = 1_800_000_000_000
-OK, NO = CallResult(200), CallResult(500, "HTTP status 500")
+OK, NO = CallResult(200), CallResult(503, "HTTP status 503")
+REFUSED = CallResult(410, "HTTP status 410")
 FRESH = DeliveryProgress(HOOK)
 
 
@@ -165,13 +169,72 @@ def test_two_that_fail_in_a_row_make_new_ones_wait_longer_and_longer() -> None:
         assert left.next_attempt_ms == NOW_MS + pause_s * 1_000
 
 
-def test_ten_that_fail_in_a_row_are_enough() -> None:
+def test_ten_in_a_row_that_get_no_answer_are_enough() -> None:
+    """One that is refused is none of them: the receiver is there, and may take the next one."""
     before = failing(FAILURES_IN_A_ROW_MAX - 1)
     left = settled(batch(new(1), progress=before, waiting=9), NO).progress
     assert left.next_attempt_ms == NOW_MS - 90_000 + GIVE_UP_AFTER_MS
     for_ever = failing(FAILURES_IN_A_ROW_MAX, 2 * GIVE_UP_AFTER_MS)
     later = settled(batch(new(1), progress=for_ever, waiting=9), NO).progress
     assert later.next_attempt_ms == NOW_MS + PAUSE_MAX_MS
+
+
+def test_one_that_is_refused_holds_up_nobody_while_others_wait() -> None:
+    found = batch(again(0), new(1), new(2), new(3), progress=failing(1), waiting=1)
+    assert not is_over(found, tried(found, REFUSED, REFUSED, REFUSED))
+    left = settled(found, REFUSED, REFUSED, REFUSED)
+    assert left.progress == DeliveryProgress(id_of(2), next_attempt_ms=NOW_MS)
+    assert [each.event for each in left.waiting] == [id_of(0), id_of(1), id_of(2)]
+
+
+@pytest.mark.parametrize("status", [None, 429, 502, 503, 504])
+def test_what_stands_before_a_receiver_does_not_answer_for_it(status: int | None) -> None:
+    assert not CallResult(status, "no").is_refusal
+    assert not CallResult(200).is_refusal
+    assert all(CallResult(other, "no").is_refusal for other in (301, 400, 404, 410, 500))
+
+
+@pytest.mark.parametrize("first", [again(0), new(7)])
+def test_a_refusal_after_an_absence_ends_it_as_a_delivery_does(first: OutgoingEvent) -> None:
+    stopped = replace(failing(10), next_attempt_ms=NOW_MS + GIVE_UP_AFTER_MS)
+    found = batch(first, new(8), progress=stopped, waiting=10)
+    assert is_over(found, tried(found, REFUSED))
+    left = settled(found, REFUSED)
+    assert left.recovers_since_ms == NOW_MS - 90_000
+    assert (left.progress.failures, left.progress.next_attempt_ms) == (0, NOW_MS)
+
+
+def test_a_refusal_opens_the_order_window_and_does_not_end_it() -> None:
+    first = batch(new(1), new(2))
+    assert is_over(first, tried(first, REFUSED))
+    held = settled(first, REFUSED).progress
+    assert held == DeliveryProgress(id_of(1), 1, NOW_MS, NOW_MS + ORDER_WINDOW_MS)
+    found = batch(again(1, failing_ms=6_000), progress=held, waiting=1)
+    assert settled(found, REFUSED).progress == held
+    after_three_days = settled(batch(new(1), progress=failing(12)), NO).progress
+    found = batch(again(1, failing_ms=6_000), progress=after_three_days, waiting=1)
+    assert settled(found, REFUSED).progress.next_attempt_ms == NOW_MS + ORDER_WINDOW_MS
+
+
+def test_a_recovery_that_is_refused_lets_the_next_one_go() -> None:
+    found = batch(again(0, Turn.RECOVERY), again(1, Turn.RECOVERY), new(2), waiting=2)
+    assert not is_over(found, tried(found, REFUSED))
+    assert settled(found, REFUSED).keeps_recovering
+
+
+def test_what_is_refused_whatever_it_is_comes_at_pauses_once_many_wait() -> None:
+    """In three days it must not crowd out what waits; nor does anything stop for as long."""
+    for failures, pause_ms_ in ((1, 0), (2, 5_000), (9, 640_000), (10, 640_000), (99, 640_000)):
+        found = batch(new(1), new(2), progress=failing(failures - 1), waiting=REFUSED_MAX)
+        left = settled(found, REFUSED)
+        assert left.progress.failures == failures
+        assert left.progress.next_attempt_ms == NOW_MS + pause_ms_
+        assert left.recovers_since_ms is None
+        assert is_over(found, tried(found, REFUSED)) == (failures > 1)
+    stopped = replace(failing(10), next_attempt_ms=NOW_MS + GIVE_UP_AFTER_MS)
+    found = batch(again(0), progress=stopped, waiting=REFUSED_MAX)
+    assert settled(found, REFUSED).progress.next_attempt_ms == NOW_MS + NEW_PAUSE_MAX_MS
+    assert GIVE_UP_AFTER_MS // NEW_PAUSE_MAX_MS + REFUSED_MAX < WAITING_MAX
 
 
 @pytest.mark.parametrize("first", [again(0), new(7)])
@@ -204,7 +267,7 @@ def test_after_three_days_of_failures_an_event_is_dead() -> None:
     left = settled(batch(again(0, failing_ms=GIVE_UP_AFTER_MS - 1), waiting=1), NO)
     assert left.dead == []
     left = settled(batch(again(0, failing_ms=GIVE_UP_AFTER_MS), waiting=1), NO)
-    assert left.dead == [(id_of(0), "HTTP status 500")]
+    assert left.dead == [(id_of(0), "HTTP status 503")]
     assert left.waiting == []
 
 
@@ -212,7 +275,7 @@ def test_a_dead_letter_is_tried_once() -> None:
     replay = OutgoingEvent(id_of(0), "x", "{}", Turn.REPLAY)
     assert settled(batch(replay), OK).replayed == [id_of(0)]
     left = settled(batch(replay), NO)
-    assert left.dead == [(id_of(0), "HTTP status 500")]
+    assert left.dead == [(id_of(0), "HTTP status 503")]
     assert left.progress == DeliveryProgress(HOOK, next_attempt_ms=NOW_MS)
 
 
