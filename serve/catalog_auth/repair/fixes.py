@@ -81,18 +81,19 @@ def fix(
     """
     patch: list[Operation] = []
     repairs: list[Repair] = []
-    earlier: list[JsonValue] = []
+    earlier: list[tuple[list[tuple[Finding, Fix]], JsonValue]] = []
     verdict = validate(root, options, ancestors)
     # (choices are of the findings of the document as it came in: later on places have moved)
     chosen, met = _chosen(verdict, rules, choices)
     left = PATCH_BYTES_MAX
-    while chosen and left > 0 and len(earlier) < ROUNDS_MAX and root not in earlier:
-        earlier.append(root)
+    # (the same document has the same repairs: those are compared first, and mostly differ)
+    while chosen and left > 0 and len(earlier) < ROUNDS_MAX and (chosen, root) not in earlier:
+        earlier.append((chosen, root))
         left -= sum(added_bytes(steps) + length_of_steps(steps) for _, steps in chosen)
-        for finding, steps in chosen:
-            root = patched(root, steps)
-            patch += steps
-            repairs.append(Repair(finding.rule, finding.path))
+        made = [step for _, steps in chosen for step in steps]
+        root = patched(root, made)
+        patch += made
+        repairs += [Repair(finding.rule, finding.path) for finding, _ in chosen]
         verdict = validate(root, options, ancestors)
         chosen, _ = _chosen(verdict, rules, frozenset())
     return Fixed(root, tuple(patch), tuple(repairs), verdict, not chosen, tuple(choices - met))

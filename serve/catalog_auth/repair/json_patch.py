@@ -1,14 +1,14 @@
 """Applies the steps of a fix to a document: JSON Patch (RFC 6902), on paths instead of pointers.
 
 The document is left as it is. The result shares with it everything the steps do not lead through,
-so that a step costs the members on its way, not the document.
+and copies the rest once: steps cost the members on their ways, not the document each.
 """
 
 from collections.abc import Iterable
 
 from tollgate.actors.kernel.json_value import JsonValue
 from tollgate.serve.catalog_auth.document.paths import Path, pointer
-from tollgate.serve.catalog_auth.rules.findings import Fix, Operation
+from tollgate.serve.catalog_auth.rules.findings import Operation
 
 # The index of RFC 6902 for "behind the last one".
 END = "-"
@@ -21,20 +21,39 @@ class PatchError(ValueError):
         super().__init__(f"there is nothing at {pointer(path) or 'the root'!r}")
 
 
-def patched(root: JsonValue, steps: Fix) -> JsonValue:
+def patched(root: JsonValue, steps: Iterable[Operation]) -> JsonValue:
     """The document after all steps, in order.
 
     Raises:
         PatchError: a step leads to what is not there.
     """
+    copies = _Copies()
     for step in steps:
         value = step.value
         if step.op == "move":
             assert step.source is not None, "a move has a source"
             value = value_at(root, step.source)
-            root = _changed(root, step.source, "remove", None)
-        root = _changed(root, step.path, step.op, value)
+            root = _changed(root, step.source, "remove", None, copies)
+        root = _changed(root, step.path, step.op, value, copies)
     return root
+
+
+class _Copies:
+    """The objects and lists that were copied for the steps so far: nobody else has them, so the
+    next step changes them where they are. However many steps lead through one, it is copied once.
+    """
+
+    def __init__(self) -> None:
+        # (held, or another object might get the same id)
+        self._made: dict[int, JsonValue] = {}
+
+    def own(self, value: JsonValue) -> JsonValue:
+        """The value, if it is one of the copies, or a new copy of it."""
+        if id(value) in self._made or not isinstance(value, dict | list):
+            return value
+        copy: JsonValue = value.copy()
+        self._made[id(copy)] = copy
+        return copy
 
 
 def value_at(root: JsonValue, path: Path) -> JsonValue:
@@ -57,44 +76,39 @@ def _inner(owner: JsonValue, step: str | int, path: Path) -> JsonValue:
     raise PatchError(path)
 
 
-def _changed(root: JsonValue, path: Path, op: str, value: JsonValue) -> JsonValue:
-    """The document with one place changed; owners on the way to it are copied."""
+def _changed(root: JsonValue, path: Path, op: str, value: JsonValue, copies: _Copies) -> JsonValue:
+    """The document with one place changed; owners on the way to it become copies."""
     if not path:
         if op == "remove":
             raise PatchError(path)
         return value
-    owners = [root]
+    owner = root = copies.own(root)
     for number, step in enumerate(path[:-1], start=1):
-        owners.append(_inner(owners[-1], step, path[:number]))
-    changed = _edited(owners.pop(), path, op, value)
-    for owner, step in zip(reversed(owners), reversed(path[:-1]), strict=True):
-        copy = owner.copy()  # type: ignore[union-attr]
-        copy[step] = changed  # type: ignore[index]
-        changed = copy
-    return changed
+        inner = copies.own(_inner(owner, step, path[:number]))
+        owner[step] = inner  # type: ignore[index]
+        owner = inner
+    _edit(owner, path, op, value)
+    return root
 
 
-def _edited(owner: JsonValue, path: Path, op: str, value: JsonValue) -> JsonValue:
-    """A copy of the owner of what is at `path`, with that added, replaced or removed."""
+def _edit(owner: JsonValue, path: Path, op: str, value: JsonValue) -> None:
+    """Adds, replaces or removes what is at `path` in its owner."""
     step = path[-1]
     is_new = op in ("add", "move")
     if not is_new:
         _inner(owner, step, path)
     if isinstance(owner, dict) and isinstance(step, str):
-        members = owner.copy()
         if op == "remove":
-            del members[step]
+            del owner[step]
         else:
-            members[step] = value
-        return members
-    if isinstance(owner, list) and (isinstance(step, int) or step == END):
+            owner[step] = value
+    elif isinstance(owner, list) and (isinstance(step, int) or step == END):
         index = len(owner) if isinstance(step, str) else step
         if not 0 <= index <= len(owner):
             raise PatchError(path)
-        entries = owner.copy()
-        entries[index : index if is_new else index + 1] = [] if op == "remove" else [value]
-        return entries
-    raise PatchError(path)
+        owner[index : index if is_new else index + 1] = [] if op == "remove" else [value]
+    else:
+        raise PatchError(path)
 
 
 class Places:

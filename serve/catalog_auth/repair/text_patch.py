@@ -36,12 +36,14 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Node:
-    """A value: its text, or the entries between its brackets. `blank`: what an empty one holds."""
+    """A value: its text, or the entries between its brackets. `blank`: what an empty one holds.
+    `places`: of each member, the last place among the entries, once somebody has asked."""
 
     text: str = ""
     brackets: str = ""
     entries: list[_Entry] = field(default_factory=list)
     blank: str = ""
+    places: dict[str | None, int] | None = None
 
 
 def patched_text(text: str, steps: Fix) -> str:
@@ -97,6 +99,7 @@ class _Style:
             name = str(target[-1])
             _remove(top, target, is_required=False)
             entry.name, entry.name_text = name, json.dumps(name, ensure_ascii=False)
+            owner.node.places = None
             return
         _remove(top, source)
         there = _at(top, target[:-1])
@@ -134,6 +137,8 @@ class _Style:
             entry.name_text = json.dumps(entry.name, ensure_ascii=False)
             entry.colon = entry.colon or self._separators[1]
         entries.insert(index, entry)
+        if owner.node.places is not None:
+            owner.node.places[entry.name] = index
         owner.node.blank = ""
         return entry
 
@@ -172,10 +177,9 @@ def _at(top: _Entry, path: Path) -> _Entry:
 def _index(node: _Node, step: str | int) -> int | None:
     """The place of an entry; of a member that is repeated, the last."""
     if node.brackets == "{}":
-        for index in range(len(node.entries) - 1, -1, -1):
-            if node.entries[index].name == step:
-                return index
-        return None
+        if node.places is None:
+            node.places = {entry.name: index for index, entry in enumerate(node.entries)}
+        return node.places.get(str(step))
     if step == END or not isinstance(step, int) or step >= len(node.entries):
         return None
     return step
@@ -188,6 +192,7 @@ def _remove(top: _Entry, path: Path, *, is_required: bool = True) -> None:
     while index is not None:
         entries = owner.node.entries
         gone = entries.pop(index)
+        owner.node.places = None
         if entries and index == 0:
             entries[0].before = gone.before
         elif entries and index == len(entries):

@@ -21,11 +21,12 @@ from tests.support.call_costs import (
     kept_bytes,
 )
 from tests.support.catalog_auth.api import PREFIX, CatalogApi
-from tests.support.catalog_auth.hostile_documents import DOCUMENTS, nested, with_text
+from tests.support.catalog_auth.hostile_documents import DOCUMENTS, many_repairs, nested, with_text
 from tollgate.serve.catalog_auth.api.bodies import LARGE_BYTES
 from tollgate.serve.catalog_auth.document.decoding import STRING_BYTES_MAX, VALUES_MAX
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
 
+REPAIRING = "/, with all repairs"
 DOORS = ("/validate", "/fix", "/migrate", "/resolve", "/validate/bulk", "/")
 # Where a small document grows by what is said of it, and where a large one does.
 REPLY_BYTES_FREE, REPLY_GROWTH_MAX = 1024 * 1024, 12
@@ -67,8 +68,9 @@ SHAPED.pop("dense_chains")
 
 def call(api: CatalogApi, door: str, document: bytes, *, is_compressed: bool = False) -> Ask:
     body, kind, query = document, "application/json", b""
-    if door == "/":
+    if door in ("/", REPAIRING):
         body, kind = b"document=" + quote_plus(document).encode(), FORM
+        body, door = body + b"&repair=all" * (door == REPAIRING), "/"
     elif door == "/validate/bulk":
         body, kind = document.replace(b"\n", b" ") + b"\n", "application/x-ndjson"
     elif door == "/resolve":
@@ -117,6 +119,23 @@ def test_a_large_document_costs_its_share(door: str, name: str, api: CatalogApi)
     for cost, size in ((growth.small, LARGE_SIZE // growth.times), (growth.large, LARGE_SIZE)):
         assert_loop_is_free(cost)
         assert len(cost.answer.body) < REPLY_BYTES_FREE + REPLY_GROWTH_MAX * size
+
+
+@pytest.mark.parametrize("door", ["/fix", REPAIRING])
+def test_many_repairs_of_one_object_cost_their_share(door: str, api: CatalogApi) -> None:
+    growth = asyncio.run(
+        growth_of(lambda size: call(api, door, many_repairs(size)), 2 * LARGE_SIZE)
+    )
+    assert_linear(growth)
+    assert_loop_is_free(growth.large)
+
+
+@pytest.mark.parametrize("name", ["lists_in_the_deep", "deep_collections"])
+def test_a_repaired_text_is_no_longer_than_its_share(name: str, api: CatalogApi) -> None:
+    document = DOCUMENTS[name](LARGE_BYTES * 9 // 10)
+    cost = asyncio.run(cost_of(call(api, REPAIRING, document)))
+    assert_loop_is_free(cost)
+    assert len(cost.answer.body) < REPLY_GROWTH_MAX * len(document)
 
 
 def names(_: int) -> bytes:

@@ -1,5 +1,7 @@
 """Patches of texts: the same as patches of values, and nothing else in the text is touched."""
 
+import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -24,7 +26,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 def steps_for(root: Any, random: Random, others: list[Any]) -> Fix:
     """Steps that fit the document, one after the other."""
     steps: list[Operation] = []
-    for _ in range(random.randint(1, 4)):
+    for _ in range(random.randint(1, 8)):
         places = [path for path in paths(root) if path]
         owners = [path for path in paths(root) if isinstance(at(root, path), dict | list)]
         op = random.choice(["add", "remove", "replace", "move"])
@@ -80,6 +82,25 @@ def test_a_patched_text_is_the_text_of_the_patched_value(
     after = patched_text(text, steps)
     assert decode(after.encode()) == patched(root, steps)
     assert patched_text(text, ()) == text
+
+
+@given(VALUES, st.lists(VALUES, min_size=1, max_size=3), st.integers(0, 2**32))
+def test_steps_at_once_come_to_the_same_as_one_by_one(
+    root: Any, others: list[Any], seed: int
+) -> None:
+    steps = steps_for(root, Random(seed), others)
+    before, given_before = deepcopy(root), deepcopy(steps)
+    one_by_one = root
+    for step in steps:
+        one_by_one = patched(one_by_one, (step,))
+    assert encoded(patched(root, steps)) == encoded(one_by_one)
+    assert encoded(root) == encoded(before)
+    assert steps == given_before
+
+
+def encoded(value: Any) -> str:
+    """With the order of members, which comparing values leaves out."""
+    return json.dumps(value)
 
 
 @given(st.dictionaries(NAMES, VALUES, min_size=1), VALUES, st.integers(0, 2**32))

@@ -98,6 +98,13 @@ def many_features(size: int) -> bytes:
     return json.dumps({"type": "FeatureCollection", "features": [feature] * (size // 90)}).encode()
 
 
+def many_repairs(size: int) -> bytes:
+    """One object that all repairs lead through, with other members."""
+    assets: dict[str, Any] = {f"{number:x}": 0 for number in range(size // 20)}
+    repairs = {f"a{number:x}": {"auth:refs": ["s", "s"]} for number in range(size // 80)}
+    return document(assets=assets | repairs, **{"auth:schemes": {"s": {"type": "s3"}}})
+
+
 def catastrophic_patterns(_: int) -> bytes:
     patterns = ["(a+)+$", "(a|aa)+$", "(.*)*b", "((a{1,100}){1,100}){1,100}", "(?:a?){50}a{50}"]
     schema = {"allOf": [{"type": "string", "pattern": p, "default": "a" * 60} for p in patterns]}

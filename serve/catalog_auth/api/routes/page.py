@@ -46,6 +46,9 @@ PAGE = "page.html"
 NAME = "document"
 # The word for all repairs at once.
 ALL = "all"
+# A repaired text is indented if that gives no more than so many characters, and so many times those
+# of the one that came in. (A document without any blanks grows to twice its length, or less.)
+INDENTED_FREE, INDENTED_GROWTH_MAX = 16 * 1024, 4
 _FILES = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
@@ -121,9 +124,22 @@ def _view(context: CatalogContext, text: str, profile: str | None, repair: str |
         return _judged(view, root, raw, options)
     root, said = _repaired(root, raw, options, repair)
     # (a repaired document is written anew: a patch knows nothing of blanks)
-    text = json.dumps(root, ensure_ascii=False, indent=2)
+    text = _written(root, INDENTED_FREE + INDENTED_GROWTH_MAX * len(text))
     view = replace(view, text=text, repaired=said)
     return _judged(view, root, text.encode(errors="replace"), options)
+
+
+def _written(root: JsonValue, length_max: int) -> str:
+    """The text of a value: with an indentation, unless that makes it longer than `length_max`, as
+    with what is nested a hundred levels deep."""
+    pieces: list[str] = []
+    length = 0
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(root):
+        pieces.append(piece)
+        length += len(piece)
+        if length > length_max:
+            return json.dumps(root, ensure_ascii=False)
+    return "".join(pieces)
 
 
 def _repaired(root: JsonValue, raw: bytes, options: Options, repair: str) -> tuple[JsonValue, str]:
