@@ -16,6 +16,7 @@ from hashlib import sha256
 from urllib.parse import urlsplit
 
 from tollgate.serve.catalog_auth.document.shown_values import shown
+from tollgate.serve.catalog_auth.objects.hosts import Provider, known_host
 from tollgate.serve.catalog_auth.objects.urls import https_url
 from tollgate.serve.catalog_auth.resolve.steps import (
     PLACEHOLDER,
@@ -39,8 +40,8 @@ _HOST_PIECES = re.compile(
 _PORTS = {"http": 80, "https": 443}
 # What goes with keys that a cloud has lent: nobody needs it, so nobody is asked to have it.
 SESSION_TOKEN = "session_token"
-# Hosts of clouds themselves: one set of keys opens them all.
-_CLOUD_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".googleapis.com")
+# The clouds whose own object stores one set of keys opens, and how its variables begin.
+_KNOWN_PREFIXES = {Provider.AWS: "AWS_", Provider.GOOGLE: "GS_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,9 @@ class RecipeVariables:
 
     def __init__(self, steps: Sequence[RecipeStep]) -> None:
         self._questions: dict[tuple[str, str], Question] = {}
-        self._hosts: dict[str, str] = {}
+        self._origins: dict[str, str] = {}
         for step, origin in _asking(steps):
-            _, self._hosts[step.id], _ = _origin_parts(origin)
+            self._origins[step.id] = origin
             for name, need in step.needs.items():
                 self._questions[step.id, name] = question(need, origin)
                 if isinstance(step, EnvironmentStep):
@@ -85,11 +86,11 @@ class RecipeVariables:
 
     def key_question(self, step: EnvironmentStep, need: str, known: str) -> Question:
         """The question for a key of an object store. That of a cloud itself is in everybody's
-        environment, under the name `known`; one of another store never is."""
+        environment, under the name `known`; one of another store never is, nor one of a machine
+        that anybody can rent below the cloud's name."""
         asked = self._questions[step.id, need]
-        host = self._hosts[step.id]
-        is_known = not host or f".{host}".endswith(_CLOUD_HOSTS)
-        return Question(known, asked.asked) if is_known else asked
+        origin = self._origins[step.id]
+        return Question(known, asked.asked) if _is_known_for(known, origin) else asked
 
 
 def question(need: Need, origin: str) -> Question:
@@ -102,6 +103,18 @@ def question(need: Need, origin: str) -> Question:
         where, place = f"{where}_over_http", f"http://{place}"
     name = f"{_part(need.name)}_of_{_part(need.scheme)}_at_{where}"
     return Question(f"_{name}" if name[0].isdigit() else name, f"{shown(need.called)} for {place}")
+
+
+def _is_known_for(known: str, origin: str) -> bool:
+    """Tells whether a variable of that name is meant for the object store at an origin."""
+    if not origin:
+        return True  # (an account that is to be told: there is nothing to send a key to yet)
+    scheme, name, port = _origin_parts(origin)
+    host = known_host(name)
+    if scheme != "https" or port not in (None, _PORTS["https"]) or host is None or host.is_website:
+        return False
+    prefix = _KNOWN_PREFIXES.get(host.provider)
+    return prefix is not None and known.startswith(prefix)
 
 
 def _origin_parts(origin: str) -> tuple[str, str, int | None]:

@@ -114,17 +114,15 @@ def test_an_object_with_keys() -> None:
     assert "    return obstore.get(store, 'a b.tif').bytes()\n" in python
 
 
+def stored_at(platform: str) -> dict[Tool, str]:
+    """The recipes for an object of a store that the document describes."""
+    schemes = {"storage:schemes": {"own": {"type": "custom-s3", "platform": platform}}}
+    return texts(item({"s": {"type": "s3"}}, ["s"], "s3://b/k", {"storage:refs": ["own"]}, schemes))
+
+
 def test_the_keys_of_a_store_of_ones_own_are_not_those_of_a_cloud() -> None:
     """(which everybody has in the environment: a document may name any endpoint)"""
-    stores = {"own": {"type": "custom-s3", "platform": "https://objects.example.org"}}
-    root = item(
-        {"s": {"type": "s3"}},
-        ["s"],
-        "s3://b/k",
-        {"storage:refs": ["own"]},
-        {"storage:schemes": stores},
-    )
-    found = texts(root)
+    found = stored_at("https://objects.example.org")
     curl = found[Tool.CURL]
     assert "AWS_" not in curl
     assert '--user "${ACCESS_KEY_ID_of_S_at_OBJECTS_EXAMPLE_ORG}:${SECRET_ACCESS_KEY_of' in curl
@@ -133,6 +131,70 @@ def test_the_keys_of_a_store_of_ones_own_are_not_those_of_a_cloud() -> None:
     assert "unset AWS_SESSION_TOKEN\n" in gdal
     token = "SESSION_TOKEN_of_S_at_OBJECTS_EXAMPLE_ORG"
     assert f'[ -z "${{{token}-}}" ] || export AWS_SESSION_TOKEN="${token}"\n' in gdal
+
+
+@pytest.mark.parametrize(
+    "platform",
+    [
+        "https://ec2-192-0-2-3.compute-1.amazonaws.com",
+        "https://x1.execute-api.us-east-1.amazonaws.com",
+        "https://s3-1.us-east-1.elb.amazonaws.com",
+        "https://x.lambda-url.us-east-1.amazonaws.com",
+        "https://s3.us-east-1.amazonaws.com.example.org",
+        "https://nots3.us-east-1.amazonaws.com",
+        "https://amazonaws.com",
+        "https://x.googleapis.com",
+        "https://storage.googleapis.com",
+        "https://s3.amazonaws.com:8443",
+        "http://s3.amazonaws.com",
+        "http://b.s3.us-east-1.amazonaws.com",
+        "http://b.s3-website-us-east-1.amazonaws.com",
+    ],
+)
+def test_a_host_that_anybody_can_rent_is_not_the_cloud(platform: str) -> None:
+    """(nor is the cloud's own without encryption, or another cloud's)"""
+    found = stored_at(platform)
+    for tool in (Tool.CURL, Tool.GDAL):
+        assert 'held "${ACCESS_KEY_ID_of_S_at_' in found[tool]
+        assert "${AWS_" not in found[tool]
+    assert "unset AWS_SESSION_TOKEN\n" in found[Tool.GDAL]
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        "https://b.s3.us-west-2.amazonaws.com/k",
+        "https://s3.us-west-2.amazonaws.com/b/k",
+        "https://b.s3.amazonaws.com/k",
+        "https://s3.amazonaws.com/b/k",
+        "https://my.bucket.s3-us-west-2.amazonaws.com/k",
+        "https://b.s3.dualstack.us-west-2.amazonaws.com/k",
+        "https://b.s3.cn-north-1.amazonaws.com.cn/k",
+        "https://b.s3-accelerate.amazonaws.com/k",
+        "https://maps-123456789012.s3-accesspoint.us-west-2.amazonaws.com/k",
+        "s3://b/k",
+    ],
+)
+def test_the_clouds_own_endpoints_take_the_keys_of_the_environment(href: str) -> None:
+    found = of({"type": "s3"}, href)
+    assert found[Tool.CURL].startswith('held "${AWS_ACCESS_KEY_ID-}" ')
+    assert "${AWS_SESSION_TOKEN:+--header}" in found[Tool.CURL]
+    assert 'held "${AWS_SECRET_ACCESS_KEY-}" ' in found[Tool.GDAL]
+    assert "unset" not in found[Tool.GDAL]
+
+
+@pytest.mark.parametrize(
+    ("href", "is_known"),
+    [
+        ("gs://b/k", True),
+        ("https://storage.googleapis.com/b/k", True),
+        ("https://b.storage.googleapis.com/k", True),
+        ("http://b.storage.googleapis.com/k", False),
+    ],
+)
+def test_googles_own_keys_go_to_its_store(href: str, is_known: bool) -> None:
+    found = of({"type": "s3"}, href)[Tool.GDAL]
+    assert ('held "${GS_SECRET_ACCESS_KEY-}" ' in found) is is_known
 
 
 @pytest.mark.parametrize("tool", [Tool.CURL, Tool.GDAL])
