@@ -41,7 +41,7 @@ from tollgate.actors.ledger.proof.findings import (
     VerificationReport,
     unbalanced,
 )
-from tollgate.actors.ledger.proof.money_audit import MoneyAudit
+from tollgate.actors.ledger.proof.money.money_audit import MoneyAudit
 from tollgate.actors.ledger.proof.operation_audit import OperationAudit
 from tollgate.actors.ledger.proof.stray_rows import stray_rows
 from tollgate.actors.ledger.proof.table_comparison import Difference, Tables, differences

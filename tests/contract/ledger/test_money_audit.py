@@ -27,7 +27,7 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.events import SettledAmount
 from tollgate.actors.ledger.law.rows import Entry, Posting
 from tollgate.actors.ledger.law.values import OPERATOR, Currency, Price, Pricing, Rate
-from tollgate.actors.ledger.proof.money_audit import MoneyAudit
+from tollgate.actors.ledger.proof.money.money_audit import MoneyAudit
 from tollgate.actors.ledger.proof.verification import empty_tables, verify_all
 
 JOURNALS = sorted((Path(__file__).parents[2] / "conformance/ledger").glob("journal-*.jsonl"))

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from msgspec import Struct, field
 
-from tollgate.actors.ledger.proof.exchange_audit import Event, Unit, named, rate_of, unit_of
+from tollgate.actors.ledger.proof.money.exchange_audit import Event, Unit, named, rate_of, unit_of
 
 
 class LotSums(Struct):

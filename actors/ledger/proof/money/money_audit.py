@@ -28,7 +28,7 @@ from sqlalchemy.schema import CreateTable
 
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId
-from tollgate.actors.ledger.proof.exchange_audit import (
+from tollgate.actors.ledger.proof.money.exchange_audit import (
     Event,
     Unit,
     exchange_faults,
@@ -36,8 +36,8 @@ from tollgate.actors.ledger.proof.exchange_audit import (
     named,
     unit_of,
 )
+from tollgate.actors.ledger.proof.money.transaction_audit import Sums, sum_faults
 from tollgate.actors.ledger.proof.table_comparison import Tables
-from tollgate.actors.ledger.proof.transaction_audit import Sums, sum_faults
 from tollgate.actors.ledger.storage.connections.connection import RowValues, transaction
 from tollgate.actors.ledger.storage.connections.statements import among, listed, query, upsert
 
