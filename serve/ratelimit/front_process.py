@@ -8,6 +8,7 @@ nothing here can do without it.
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock, Thread
 
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
@@ -83,8 +84,10 @@ class FrontProcess:
         """Reports unhealthy, finishes the calls in flight, closes both doors: once."""
         with self._draining:
             if not self._is_drained:
-                self.front.drain(grace_s)
-                self.json_door.drain(grace_s)
+                with ThreadPoolExecutor(1) as beside:
+                    ended = beside.submit(self.json_door.drain, grace_s)
+                    self.front.drain(grace_s)
+                    ended.result()
                 self._is_drained = True
 
     def stop(self) -> None:

@@ -3,15 +3,20 @@
     head --complete--> body --complete--> waiting --answered--> written, and the next head
 
 The parser is llhttp's; what it leaves open is bounded here: bytes of a head and of a body, calls
-that wait for an answer, and the time that a caller may take for a request, or be silent.
+that wait for an answer, and the time that a caller may take for a request, or be silent. A
+connection parses a slice of what it brought in a turn of the loop, so that one which brings much
+takes turns with all the others.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol, cast
+from urllib.parse import unquote_to_bytes
 
 import httptools
 
@@ -22,9 +27,11 @@ from tollgate.serve.ratelimit.json_door.exchange import (
     JsonExchange,
 )
 
+# Of a head; and of what is neither head nor body: the ends of chunks, and the fields behind them.
 HEAD_BYTES_MAX = 32 * 1024
+SLICE_BYTES = 4 * 1024
 # With so many calls waiting for answers, or bytes of answers that it does not take, a connection is
-# not read. (What one read brings is parsed to its end.)
+# not parsed, and what it did not parse yet keeps it from being read.
 WAITING_MAX = 64
 UNREAD_BYTES_MAX = 64 * 1024
 REQUEST_WITHIN_S = 10.0
@@ -76,8 +83,11 @@ class Door(Protocol):
     def remove(self, connection: "HttpConnection") -> None:
         """Forgets a connection that is closed."""
 
-    def takes_body(self, added_bytes: int) -> bool:
+    def takes_body(self, connection: "HttpConnection", added_bytes: int) -> bool:
         """Adds to the bodies under way, or takes from them; False when there are too many."""
+
+    def soon(self, step: Callable[[], None]) -> None:
+        """Has it done in the next turn of the loop."""
 
     def decide(self, call: HttpCall) -> None:
         """Has the call decided, together with whatever else comes at this moment."""
@@ -99,10 +109,14 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[HttpCall] = deque()
         self._method = self._url = self._framing = b""
         self._body = bytearray()
-        self._head_bytes = 0
+        self._unparsed = b""
+        self._idle_bytes = 0  # since a head was complete, or a piece of a body came
         self._stage = Stage.NONE
+        self._has_host = False
         self._expects_continue = False
         self._is_unread = False
+        self._is_parsing = False
+        self._is_half_closed = False
         self._is_ended = False  # no further call is taken
         self._deadline_s = 0.0
 
@@ -125,47 +139,79 @@ class HttpConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._is_unread = True
-        self._read_or_pause()
+        self._go_on()
 
     def resume_writing(self) -> None:
         self._is_unread = False
-        self._read_or_pause()
+        self._go_on()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_ended:
-            return
-        if self._stage is not Stage.BODY:
-            self._head_bytes += len(data)
-        try:
-            self._feed(data)
-        except httptools.HttpParserError:
-            self._end_with(BAD_REQUEST)
-        if self._stage is Stage.HEAD and self._head_bytes > HEAD_BYTES_MAX:
-            self._end_with(HEAD_TOO_LARGE)
-        self._read_or_pause()
+        if not self._is_ended:
+            self._unparsed += data
+            if not self._is_parsing:
+                self._parse()
 
     def eof_received(self) -> bool:
-        """Keeps the way back open while somebody waits for an answer."""
-        self._is_ended = True
-        return bool(self._waiting)
+        """Keeps the way back open while something is to be answered."""
+        self._is_half_closed = True
+        return bool(self._waiting or self._unparsed) and not self._is_ended
+
+    # Parsing, slice by slice.
+
+    def _parse(self) -> None:
+        """Parses a slice; the rest has its turn later."""
+        self._is_parsing = False
+        piece, self._unparsed = self._unparsed[:SLICE_BYTES], self._unparsed[SLICE_BYTES:]
+        self._idle_bytes += len(piece)
+        try:
+            self._feed(piece)
+        except httptools.HttpParserError:
+            self._end_with(BAD_REQUEST)
+        if self._stage is not Stage.NONE and self._idle_bytes > HEAD_BYTES_MAX:
+            self._end_with(HEAD_TOO_LARGE)
+        if self._is_ended:
+            self._unparsed = b""
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Parses what is left in the next turn, or reads more, unless answers are behind."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        may_parse = not self._is_unread and len(self._waiting) < WAITING_MAX
+        if self._unparsed:
+            transport.pause_reading()
+            if may_parse and not self._is_parsing:
+                self._is_parsing = True
+                self._door.soon(self._parse)
+        elif self._is_half_closed and not self._waiting:
+            self.close()
+        elif may_parse or self._is_ended:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
 
     def _feed(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as wish:
+        while data:
+            try:
+                self._parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as wish:
+                # Another protocol is only wished for (RFC 9110, 7.8), but the parser stops there:
+                # the request is read once more, without the wish.
+                data = data[wish.args[0] :]
             if self._is_ended:
                 return
-            # Another protocol is only wished for (RFC 9110, 7.8), but the parser stops there: the
-            # request is read once more, without the wish.
-            head = b"%b %b HTTP/1.1\r\n%b\r\n" % (self._method, self._url, self._framing)
+            version = self._parser.get_http_version().encode()
+            head = b"%b %b HTTP/%b\r\n%b\r\n" % (self._method, self._url, version, self._framing)
             self._parser = httptools.HttpRequestParser(self)
             self._parser.feed_data(head)
-            self._feed(data[wish.args[0] :])
 
     # What the parser calls.
 
     def on_message_begin(self) -> None:
         self._url = self._framing = b""
+        self._has_host = self._expects_continue = False
         self._stage = Stage.HEAD
         if not self._waiting:
             self._deadline_s = self._door.now_s() + REQUEST_WITHIN_S
@@ -174,18 +220,26 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._stage is not Stage.HEAD:
+            return  # (it is a trailer, and none means anything here)
         name = name.lower()
         if name == b"expect":
             self._expects_continue = value.lower() == b"100-continue"
+        elif name == b"host":
+            self._has_host = True
+            self._framing += b"Host: %b\r\n" % value
         elif name in (b"content-length", b"transfer-encoding"):
             self._framing += b"%b: %b\r\n" % (name, value)
+        elif name == b"connection" and b"close" in value.lower():
+            self._framing += b"Connection: close\r\n"
 
     def on_headers_complete(self) -> None:
         self._stage = Stage.BODY
-        self._head_bytes = 0
-        if self._expects_continue and not self._waiting and self._transport is not None:
+        self._idle_bytes = 0
+        if not self._has_host and self._parser.get_http_version() == "1.1":
+            self._end_with(BAD_REQUEST)  # (RFC 9112, 3.2)
+        elif self._expects_continue and not self._waiting and self._transport is not None:
             self._transport.write(_CONTINUE)
-        self._expects_continue = False
 
     def on_body(self, body: bytes) -> None:
         if self._is_ended:
@@ -193,20 +247,22 @@ class HttpConnection(asyncio.Protocol):
         exchange = self._door.exchange
         if len(self._body) + len(body) > exchange.body_bytes_max:
             self._end_with(exchange.body_too_large())
-        elif not self._door.takes_body(len(body)):
+        elif not self._door.takes_body(self, len(body)):
             self._end_with(exchange.too_busy())
         else:
             self._body += body
+            self._idle_bytes = 0
 
     def on_message_complete(self) -> None:
         self._method = self._parser.get_method()
         if self._is_ended or (self._parser.should_upgrade() and self._method != b"CONNECT"):
             return
         self._stage = Stage.NONE
+        self._idle_bytes = 0
         self._is_ended = not self._parser.should_keep_alive() or self._method == b"CONNECT"
         call = HttpCall(self, is_head=self._method == b"HEAD", is_last=self._is_ended)
         self._waiting.append(call)
-        path = self._url.partition(b"?")[0].decode("latin-1")
+        path = _path(self._url)
         if path == DECISION_PATH:
             call.body = bytes(self._body)
             self._forget_body()
@@ -220,7 +276,7 @@ class HttpConnection(asyncio.Protocol):
     @property
     def is_idle(self) -> bool:
         """True when no call is under way."""
-        return not self._waiting and self._stage is Stage.NONE
+        return not self._waiting and not self._unparsed and self._stage is Stage.NONE
 
     def write_answers(self) -> None:
         """Writes the answers that are there, as far as none is missing before them."""
@@ -239,7 +295,7 @@ class HttpConnection(asyncio.Protocol):
         elif is_last or (self._is_ended and not self._waiting):
             self.close()
         else:
-            self._read_or_pause()
+            self._go_on()
 
     def close(self) -> None:
         """Closes the connection, with whatever is written and not yet sent."""
@@ -261,7 +317,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _forget_body(self) -> None:
         if self._body:
-            self._door.takes_body(-len(self._body))
+            self._door.takes_body(self, -len(self._body))
             self._body.clear()
 
     def _end_with(self, answer: HttpAnswer) -> None:
@@ -280,14 +336,14 @@ class HttpConnection(asyncio.Protocol):
         self._transport.write_eof()
         self._deadline_s = self._door.now_s() + LINGER_S
 
-    def _read_or_pause(self) -> None:
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            return
-        if self._is_unread or len(self._waiting) >= WAITING_MAX:
-            transport.pause_reading()
-        else:
-            transport.resume_reading()
+
+def _path(url: bytes) -> str:
+    """The path of a request's target, which may be a whole URL (RFC 9112, 3.2.2)."""
+    path = url.partition(b"?")[0]
+    if not path.startswith(b"/"):
+        with suppress(httptools.HttpParserInvalidURLError):
+            path = httptools.parse_url(url).path or b"/"
+    return unquote_to_bytes(path).decode("latin-1") if b"%" in path else path.decode("latin-1")
 
 
 def _message(answer: HttpAnswer, date: bytes, *, is_head: bool, is_last: bool) -> bytes:

@@ -1,12 +1,14 @@
 """The JSON door by itself: it listens in a thread of its own, and decides there, in batches.
 
-What all connections bring in one turn of the loop is decided together, as gRPC's calls are, and
-answered in that turn: no call waits for a thread or a task of its own.
+What all connections bring in one turn of the loop is decided together, as gRPC's calls are, in a
+thread that decides one batch after another: while counters keep one waiting, the next one gathers,
+and the door goes on reading, answering for its health, and ending what takes too long.
 """
 
 import asyncio
 import socket
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from threading import Thread
@@ -14,24 +16,33 @@ from threading import Thread
 import uvloop
 
 from tollgate.serve.net.public_addresses import network_of
+from tollgate.serve.ratelimit.fronts.call_queue import QUEUE_MAX
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
+    CALLS_SHED,
     ListenAddress,
     Service,
     host_port,
     unfailing,
 )
 from tollgate.serve.ratelimit.json_door.connection import HttpCall, HttpConnection
-from tollgate.serve.ratelimit.json_door.exchange import LARGE_BODY_BYTES, HttpAnswer, JsonExchange
+from tollgate.serve.ratelimit.json_door.exchange import (
+    KEPT_BODY_BYTES_MAX,
+    HttpAnswer,
+    JsonExchange,
+)
 
 # As many as one HAProxy has for all, and for one caller (`serve/node/haproxy.py`).
 CONNECTIONS_MAX = 4_096
 CONNECTIONS_OF_ONE_MAX = 1_024
 BODY_BYTES_UNDER_WAY_MAX = 64 * 1024 * 1024
+BODY_BYTES_OF_ONE_MAX = 16 * 1024 * 1024
 LARGE_BODIES_MAX = 64
 BACKLOG = 1_024
 LOOK_EVERY_S = 1.0
 DRAIN_LOOK_S = 0.025
+# Whoever asks for health once a second has heard by then, as at the gRPC door.
+NOTICE_S = 1.0
 START_WITHIN_S = 10.0
 
 
@@ -41,7 +52,7 @@ class JsonDoor:
     def __init__(self, listen: ListenAddress, service: Service, exchange: JsonExchange) -> None:
         self._listen = listen
         self._loop = uvloop.new_event_loop()
-        self._turns = _Turns(self._loop, service, exchange)
+        self._turns = Turns(self._loop, service, exchange)
         self._thread = Thread(target=self._loop.run_forever, name="json-door", daemon=True)
         self._server: asyncio.AbstractServer | None = None
         self.address = ""
@@ -63,6 +74,8 @@ class JsonDoor:
 
     def drain(self, grace_s: float) -> None:
         """Takes no new connection, answers what is under way within the grace, then closes."""
+        if self.has_ended_threads:
+            return
         step = asyncio.run_coroutine_threadsafe(self._close(grace_s), self._loop)
         step.result()
         self._end()
@@ -83,11 +96,15 @@ class JsonDoor:
 
     async def _close(self, grace_s: float) -> None:
         assert self._server is not None, "only a door that listens is drained"
+        give_up_s = self._loop.time() + grace_s
+        self._turns.is_draining = True
+        await asyncio.sleep(min(grace_s, NOTICE_S))
         self._server.close()
-        await self._turns.drain(grace_s)
+        await self._turns.drain(give_up_s - self._loop.time())
+        self._turns.end()
 
 
-class _Turns:
+class Turns:
     """The Door of the connections (see there)."""
 
     def __init__(
@@ -98,11 +115,14 @@ class _Turns:
         self.now_s = loop.time
         self._loop = loop
         self._decide_batch = unfailing(service)
+        self._count = service.count
         self._connections: dict[HttpConnection, str] = {}
         self._of_network: Counter[str] = Counter()
-        self._body_bytes = 0
-        self._calls: list[tuple[HttpCall, bytes]] = []
-        self._threads = ThreadPoolExecutor(1, "json-body")
+        self._body_bytes: Counter[str] = Counter()
+        self._calls: deque[tuple[HttpCall, bytes]] = deque()
+        self._is_deciding = False
+        self._deciders = ThreadPoolExecutor(1, "json-decisions")
+        self._readers = ThreadPoolExecutor(1, "json-body")
         self._large_bodies = 0
         self._date = b""
         self._date_until_s = 0.0
@@ -127,21 +147,31 @@ class _Turns:
             if not self._of_network[network]:
                 del self._of_network[network]
 
-    def takes_body(self, added_bytes: int) -> bool:
-        if added_bytes > 0 and self._body_bytes + added_bytes > BODY_BYTES_UNDER_WAY_MAX:
+    def takes_body(self, connection: HttpConnection, added_bytes: int) -> bool:
+        network = self._connections.get(connection, "")
+        of_one = self._body_bytes[network] + added_bytes
+        of_all = self._body_bytes.total() + added_bytes
+        if added_bytes > 0 and (
+            of_one > BODY_BYTES_OF_ONE_MAX or of_all > BODY_BYTES_UNDER_WAY_MAX
+        ):
             return False
-        self._body_bytes += added_bytes
+        self._body_bytes[network] = of_one
+        if not of_one:
+            del self._body_bytes[network]
         return True
 
     def decide(self, call: HttpCall) -> None:
-        if len(call.body) < LARGE_BODY_BYTES:
+        if len(call.body) <= KEPT_BODY_BYTES_MAX:
             self._decide(call, self.exchange.payload(call.body))
         elif self._large_bodies < LARGE_BODIES_MAX:
             self._large_bodies += 1
-            read = self._loop.run_in_executor(self._threads, self.exchange.payload, call.body)
+            read = self._loop.run_in_executor(self._readers, self.exchange.payload, call.body)
             read.add_done_callback(lambda read: self._has_read(call, read))
         else:
             call.answered(self.exchange.too_busy())
+
+    def soon(self, step: Callable[[], None]) -> None:
+        self._loop.call_soon(step)
 
     def date(self) -> bytes:
         now_s = self._loop.time()
@@ -160,16 +190,19 @@ class _Turns:
         self._loop.call_later(LOOK_EVERY_S, self.look)
 
     async def drain(self, grace_s: float) -> None:
-        self.is_draining = True
+        """Closes connections when they have their answers, until none is left or time is up."""
         give_up_s = self._loop.time() + grace_s
         while self._connections and self._loop.time() < give_up_s:
             for connection in list(self._connections):
                 if connection.is_idle:
                     connection.close()
             await asyncio.sleep(DRAIN_LOOK_S)
+
+    def end(self) -> None:
         for connection in list(self._connections):
             connection.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._readers, self._deciders):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     def _has_read(self, call: HttpCall, read: "asyncio.Future[bytes | HttpAnswer]") -> None:
         self._large_bodies -= 1
@@ -180,18 +213,34 @@ class _Turns:
         if isinstance(payload, HttpAnswer):
             call.answered(payload)
             return
-        if not self._calls:
-            # Soon, not now: what else this turn of the loop brings comes along.
-            self._loop.call_soon(self._decide_calls)
         self._calls.append((call, payload))
+        if len(self._calls) > QUEUE_MAX:
+            self._calls.popleft()[0].answered(self.exchange.too_busy())
+            self._count(CALLS_SHED, 1)
+        if not self._is_deciding:
+            self._is_deciding = True
+            # Soon, not now: what else this turn of the loop brings comes along.
+            self._loop.call_soon(self._decide_next)
 
-    def _decide_calls(self) -> None:
-        calls, self._calls = self._calls, []
-        for first in range(0, len(calls), BATCH_MAX):
-            batch = calls[first : first + BATCH_MAX]
-            replies = self._decide_batch([payload for _, payload in batch])
-            for (call, _), reply in zip(batch, replies, strict=True):
-                call.answered(self.exchange.decided(reply))
+    def _decide_next(self) -> None:
+        if not self._calls:
+            self._is_deciding = False
+            return
+        batch = [self._calls.popleft() for _ in range(min(BATCH_MAX, len(self._calls)))]
+        payloads = [payload for _, payload in batch]
+        deciding = self._loop.run_in_executor(self._deciders, self._answers, payloads)
+        deciding.add_done_callback(lambda answers: self._tell(batch, answers))
+
+    def _answers(self, payloads: list[bytes]) -> list[HttpAnswer]:
+        return [self.exchange.decided(reply) for reply in self._decide_batch(payloads)]
+
+    def _tell(
+        self, batch: list[tuple[HttpCall, bytes]], answers: "asyncio.Future[list[HttpAnswer]]"
+    ) -> None:
+        if not answers.cancelled():
+            for (call, _), answer in zip(batch, answers.result(), strict=True):
+                call.answered(answer)
+        self._decide_next()
 
 
 def _listening(listen: ListenAddress) -> socket.socket:

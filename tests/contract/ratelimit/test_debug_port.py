@@ -317,7 +317,7 @@ def test_a_profiler_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     profiler = Profiler(program(tmp_path, f"exec cat {gate}"))
     with pytest.raises(ProfilingError, match=r"^py-spy did not end within 0\.05 s$"):
         asyncio.run(profiler.stacks(os.getpid()))
-    assert [child for child in psutil.Process().children() if "gate" in str(child.cmdline())] == []
+    assert [child for child in psutil.Process().children() if str(gate) in child.cmdline()] == []
 
 
 def test_a_profile_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_a_profile_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
         assert await profiler.stacks(os.getpid()) == b"stacks\n"
 
     asyncio.run(main())
-    assert [child for child in psutil.Process().children() if "gate" in str(child.cmdline())] == []
+    assert [child for child in psutil.Process().children() if str(gate) in child.cmdline()] == []
 
 
 # Memory

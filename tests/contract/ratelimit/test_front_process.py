@@ -8,10 +8,13 @@ import pytest
 
 from tests.support.ratelimit.engine import Engine, rules_from
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, World, caller
+from tests.support.ratelimit.json_port import FREE_PORT
 from tests.support.waiting import until
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter
 from tollgate.serve.ratelimit.front_process import EndedThreads, FrontProcess
+from tollgate.serve.ratelimit.json_door.exchange import JsonExchange
+from tollgate.serve.ratelimit.json_door.server import JsonDoor
 from tollgate.serve.settings.choices import GrpcFront
 
 RULES = rules_from("domain: d\ndescriptors: [{key: k}]\n")
@@ -38,9 +41,13 @@ class Process:
         self.counters = Counters()
         self.reported: list[object] = []
         self.world = world
+        service = world.service()
+        exchange = JsonExchange(world.health, is_precise=True)
+        self.json_door = JsonDoor(FREE_PORT, service, exchange)
         self.process = FrontProcess(
             front=world.front(choice, socket_dir),
-            service=world.service(),
+            json_door=self.json_door,
+            service=service,
             decider=engine.decider,
             store=self.counters,  # type: ignore[arg-type]
             tallies=engine.tallies,
@@ -82,6 +89,15 @@ def test_a_thread_that_ends_is_reported(running: Process) -> None:
         return ""
 
     assert until(report, "the thread's end is seen") == "threads have ended: upkeep"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_json_door_that_ends_is_reported(running: Process) -> None:
+    door = running.json_door
+    door.drain(0)
+    until(lambda: door.has_ended_threads, "its thread has ended")
+    with pytest.raises(EndedThreads, match="the JSON door's"):
+        running.process.check()
 
 
 def test_a_drained_process_is_gone_and_still_well(running: Process) -> None:
