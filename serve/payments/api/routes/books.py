@@ -9,12 +9,11 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.law.rows import Entry
 from tollgate.actors.ledger.law.values import BookId, Currency, EntityId
-from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import BY_MERCHANT, ApiContext, list_of
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
-from tollgate.serve.payments.api.paging import read_list_query
+from tollgate.serve.payments.api.paging import ListQuery, read_list_query
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply, Stream, as_list, encode_json
 from tollgate.serve.payments.api.router import Route
@@ -89,14 +88,14 @@ async def _exported(context: ApiContext, call: Call) -> tuple[CachedMerchant, As
     merchant = await context.access_merchant(call, call.ids[0])
     query = dict(call.query_fields)
     query["limit"], query["sort"] = str(LINES_PER_PIECE), "id"
-    wanted = read_list_query(query)
-    return merchant, _all_lines(context, merchant.id, wanted.page, wanted.wanted)
+    return merchant, _all_lines(context, merchant.id, read_list_query(query))
 
 
-async def _all_lines(
-    context: ApiContext, book: BookId, page: PageBounds, wanted: ListFilter
-) -> AsyncIterator[str]:
-    while documents := await context.store.page("line", book, page, wanted):
+async def _all_lines(context: ApiContext, book: BookId, query: ListQuery) -> AsyncIterator[str]:
+    page = query.page
+    if query.merchant is not None and query.merchant != EntityId(book):
+        return
+    while documents := await context.store.page("line", book, page, query.wanted):
         for document in documents:
             yield document
         last = decode(documents[-1], type=dict[str, object])["id"]

@@ -108,8 +108,9 @@ def test_lines_as_ndjson(api: PaymentsApi, shop: App, merchant: Merchant, traded
     assert [json.loads(line) for line in response.text.splitlines()] == exported
     response = api.call("GET", path, shop, params={"after": lines[0]["id"]})
     assert [json.loads(line) for line in response.text.splitlines()] == exported[1:]
-    query = {"filter[transactionId]": ABSENT}
-    assert api.call("GET", path, shop, params=query).text == ""
+    for name in ("transactionId", "merchantId"):
+        query = {f"filter[{name}]": ABSENT}
+        assert api.call("GET", path, shop, params=query).text == ""
     query = {"filter[odd]": "1"}
     assert fields_of(api.call("GET", path, shop, params=query)) == ["filter.odd"]
 
