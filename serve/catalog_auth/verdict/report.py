@@ -65,14 +65,16 @@ class Options:
 class Verdict:
     """`schema_valid` is None when no version is declared: then no official schema is asked. Of an
     item collection that declares none itself, it is that of its features together.
-    `declared_versions` are those that exist, as declared. `findings` are at most FINDINGS_MAX, in
-    the order of their places; `counts` has them all. `left_out` says which bounds have cut what, in
-    a sentence each; mostly it is empty."""
+    `declared_versions` are those that exist, as declared; `is_declared`: whether the document, or a
+    feature of it, declares the extension in whatever version, existing or not. `findings` are at
+    most FINDINGS_MAX, in the order of their places; `counts` has them all. `left_out` says which
+    bounds have cut what, in a sentence each; mostly it is empty."""
 
     valid: bool
     schema_valid: bool | None
     kind: Kind
     declared_versions: tuple[Version, ...]
+    is_declared: bool
     findings: tuple[Finding, ...]
     counts: Mapping[Severity, int]
     left_out: tuple[str, ...] = ()
@@ -136,6 +138,7 @@ def verdict_on(
         schema_valid,
         document.kind,
         document.versions,
+        any(one.declared for one in (document, *features)),
         tuple(findings),
         counts,
         tuple(left_out),

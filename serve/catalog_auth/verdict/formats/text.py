@@ -17,8 +17,6 @@ from tollgate.serve.catalog_auth.verdict.report import Verdict
 
 WIDTH = 100
 INDENT = "    "
-# Rules about an identifier that is there, and is none of those that exist.
-_WRONG_IDENTIFIERS = frozenset(("E03", "E07"))
 MECHANICAL = "[mechanical: tollgate catalog fix]"
 _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY_ESCAPES = str.maketrans({":": "%3A", ",": "%2C"})
@@ -73,8 +71,7 @@ def schema_words(verdict: Verdict) -> str:
     """The official schema's verdict, or the reason why none is asked."""
     if verdict.schema_valid is not None:
         return "schema valid" if verdict.schema_valid else "not schema valid"
-    wrong = [each for each in verdict.findings if each.rule in _WRONG_IDENTIFIERS]
-    if any(each.severity is Severity.ERROR for each in wrong):
+    if verdict.is_declared:
         return "declares no version of the extension that exists"
     return "does not declare the extension"
 

@@ -10,6 +10,7 @@ from tollgate.serve.catalog_auth.api.content_negotiation import wanted_type
 from tollgate.serve.catalog_auth.document.positions import TextPosition
 from tollgate.serve.catalog_auth.document.versions import Version
 from tollgate.serve.catalog_auth.page.excerpts import LINE_LENGTH_MAX, excerpt_of
+from tollgate.serve.catalog_auth.rules.findings import Severity
 from tollgate.serve.catalog_auth.verdict.formats.sarif import sarif_log
 from tollgate.serve.catalog_auth.verdict.formats.text import (
     WIDTH,
@@ -17,8 +18,10 @@ from tollgate.serve.catalog_auth.verdict.formats.text import (
     as_text,
     total_line,
     unusable_as_github,
+    verdict_line,
 )
 from tollgate.serve.catalog_auth.verdict.judgement import Judged, UnusableDocument, judge
+from tollgate.serve.catalog_auth.verdict.report import Options
 
 OFFERED = ("application/json", "application/sarif+json", "text/plain")
 BROKEN = UnusableDocument("b.json", "is not JSON: expecting value", 3, 7)
@@ -143,3 +146,23 @@ def test_no_version_is_no_refusal() -> None:
     unknown = Version.V1_1_0.identifier.replace("1.1.0", "1.9.0")
     wrong = judge(json.dumps({**item({}), "stac_extensions": [unknown]}).encode(), "x.json")
     assert ", declares no version of the extension that exists (" in list(as_text(wrong))[-1]
+
+
+@pytest.mark.parametrize("severity", [None, Severity.INFO, Severity.WARNING, Severity.ERROR])
+@pytest.mark.parametrize(
+    "identifier",
+    [Version.V1_1_0.identifier.replace("1.1.0", "9.9.9"), "authentication"],
+    ids=["unknown version", "malformed"],
+)
+def test_a_version_that_does_not_exist_is_no_silence(
+    identifier: str, severity: Severity | None
+) -> None:
+    """However bad that is for the caller."""
+    declaring = {**item({}), "stac_extensions": [identifier]}
+    silent = {**item({}), "stac_extensions": []}
+    together = {"type": "FeatureCollection", "features": [silent, declaring]}
+    options = Options(severities={"E03": severity, "E07": severity})
+    for root in (declaring, together):
+        judged = judge(json.dumps(root).encode(), "x.json", options)
+        assert judged.verdict.schema_valid is None
+        assert ", declares no version of the extension that exists" in verdict_line(judged)
