@@ -32,8 +32,14 @@ REPLACING_KEY_AGE_MIN_MS = 24 * 3_600_000
 
 
 def decide_in_directory(
-    head: Head, entities: Entities, command: DirectoryCommand, order: Order, at_ms: int
+    head: Head,
+    entities: Entities,
+    command: DirectoryCommand,
+    order: Order,
+    at_ms: int,
+    now_ms: int,
 ) -> BookDecision:
+    """`at_ms`: of the entry; `now_ms`: the time that it is, by which a key is a day old (F13)."""
     made, own = next_ids(head.last_id, at_ms, order.operation, 2)
     match command:
         case CreateApp():
@@ -52,7 +58,7 @@ def decide_in_directory(
                 entities, command, own, by_operator=order.origin.app == OPERATOR
             )
         case ReplaceRecoveryCode():
-            return _decide_code_replacement(entities, command, own, at_ms)
+            return _decide_code_replacement(entities, command, own, now_ms)
         case ReserveMerchant():
             return (MerchantReserved(own, BookId(made)),)
 
@@ -72,7 +78,7 @@ def _decide_recovery(
 
 
 def _decide_code_replacement(
-    entities: Entities, command: ReplaceRecoveryCode, own: EntityId, at_ms: int
+    entities: Entities, command: ReplaceRecoveryCode, own: EntityId, now_ms: int
 ) -> BookDecision:
     """Takes the code and a key: a key that was stolen is no way to the code, and a code that was
     found is one for as long only as nobody notices."""
@@ -87,7 +93,7 @@ def _decide_code_replacement(
     if key is None:
         return forbidden("the key was ended meanwhile")
     is_first = key.created_ms == app.created_ms
-    if not is_first and at_ms - key.created_ms < REPLACING_KEY_AGE_MIN_MS:
+    if not is_first and now_ms - key.created_ms < REPLACING_KEY_AGE_MIN_MS:
         return forbidden("this key is younger than a day: the recovery code takes an older one")
     return (RecoveryCodeReplaced(own, command.app, command.recovery_digest),)
 

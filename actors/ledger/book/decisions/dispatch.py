@@ -63,7 +63,7 @@ def decide(
     if refused := refuse_access(head.merchant, command, order.origin.app):
         return refused
     if isinstance(command, commands.DirectoryCommand):
-        return decide_in_directory(head, entities, command, order, at_ms)
+        return decide_in_directory(head, entities, command, order, at_ms, now_ms)
     if isinstance(command, commands.OpenMerchant):
         return decide_merchant_opening(head, command, order, at_ms)
     assert head.merchant is not None

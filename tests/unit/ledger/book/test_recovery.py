@@ -120,6 +120,18 @@ def test_who_found_the_code_cannot_lock_the_owner_out_in_a_day(books: Books, app
     assert isinstance(attempt(books, replacement(app, key="thief"), app), OrderEffect)
 
 
+def test_a_clock_far_ahead_makes_no_key_older(books: Books, app: EntityId) -> None:
+    assert isinstance(attempt(books, recovery(app, "recovery", "thief")), OrderEffect)
+    books.now_ms += 365 * DAY_MS
+    books.do(DIRECTORY, CreateApp("", "of another app", "ab12"))
+    books.now_ms -= 365 * DAY_MS
+    refused = attempt(books, replacement(app, key="thief"), app)
+    assert isinstance(refused, Refusal)
+    assert "younger than a day" in refused.message
+    books.now_ms += DAY_MS
+    assert isinstance(attempt(books, replacement(app, key="thief"), app), OrderEffect)
+
+
 def test_without_a_code_there_is_none_to_replace(books: Books) -> None:
     (app,) = books.do(DIRECTORY, CreateApp("", "first", "ab12")).entities
     refused = attempt(books, replacement(app, ""), app)
