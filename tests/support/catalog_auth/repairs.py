@@ -9,6 +9,7 @@ from typing import Any
 import jsonpatch
 
 from tests.support.catalog_auth.spaced_texts import change, spaced
+from tollgate.serve.catalog_auth.document.fields import FIELDS_BY_TYPE
 from tollgate.serve.catalog_auth.document.locator import locate
 from tollgate.serve.catalog_auth.document.paths import pointer
 from tollgate.serve.catalog_auth.document.versions import Version, same_identifier
@@ -78,22 +79,35 @@ def check_nothing_is_lost(before: Any, after: Any) -> None:
     """Every value and name of the document is in the repaired one: one that stood there twice
     may stand there once, and the letter case of a keyword, or the spelling of the extension's
     address, may have changed."""
-    lost = contents(before) - contents(after)
+    # (an object that was empty may have got something that was in the wrong place)
+    lost = contents(before).keys() - contents(after).keys() - EMPTY
     assert not lost, lost
 
 
-def contents(value: Any) -> set[str]:
-    found: set[str] = set()
+def check_nothing_is_guessed(before: Any, after: Any) -> None:
+    """Nothing is in the repaired document that was not there, no empty object or list either,
+    except the declaration of the extension (E01), the type of a scheme that has fields of one type
+    only (S04), and an empty meaning for each scope of a list (S11)."""
+    added = contents(after) - contents(before)
+    guessed = added.keys() - ADDED
+    assert not guessed, guessed
+
+
+def contents(value: Any) -> Counter[str]:
+    """The values and names in a document, and how often each is there."""
+    found: Counter[str] = Counter()
     rest = [value]
     while rest:
         value = rest.pop()
-        if isinstance(value, dict):
-            found |= {normal(name) for name in value}
+        if value in ({}, []):
+            found[f"empty {type(value).__name__}"] += 1
+        elif isinstance(value, dict):
+            found.update(map(normal, value))
             rest += value.values()
         elif isinstance(value, list):
             rest += value
         else:
-            found.add(normal(value))
+            found[normal(value)] += 1
     return found
 
 
@@ -104,6 +118,12 @@ def normal(value: object) -> str:
     return value.strip().lower() if isinstance(value, str) else json.dumps(value)
 
 
+EMPTY = {"empty dict", "empty list"}
+DECLARED = {"stac_extensions", *(version.identifier for version in Version)}
+TYPED = {"type", *map(normal, FIELDS_BY_TYPE)}
+ADDED = {*DECLARED, *TYPED, ""}
+
+
 def check_repair(document: Any) -> None:
     """All fixes together come to an end, lose nothing, and what is valid stays so."""
     before = copy.deepcopy(document)
@@ -111,6 +131,7 @@ def check_repair(document: Any) -> None:
     assert document == before
     assert fixed.is_complete
     check_nothing_is_lost(before, fixed.document)
+    check_nothing_is_guessed(before, fixed.document)
     assert fix(fixed.document).patch == ()
     assert not any(finding.fix for finding in fixed.verdict.findings)
     assert validate(document).schema_valid is not True or fixed.verdict.schema_valid

@@ -71,7 +71,10 @@ def _scopes_are_there(flow: Flow, report: FindingReport) -> None:
             path,
             f"the flow {shown(flow.name)} has no scopes: they have to be there, as {{}} where "
             "clients need none",
-            (Operation("add", path, {}),),
+            # (that they need none is a statement, and who left them out has not made it)
+            suggestions=suggestion(
+                'write "scopes": {}, if clients need none', Operation("add", path, {})
+            ),
         )
         return
     scopes = flow.value["scopes"]

@@ -38,13 +38,14 @@ def test_a_document_without_findings_stays_as_it_is() -> None:
 
 
 def test_everything_mechanical_is_repaired_and_the_result_is_judged_again() -> None:
-    scheme = {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": TOKEN_URL}}}
+    flow = {"tokenUrl": TOKEN_URL, "scopes": ["read"]}
+    scheme = {"type": "oauth2", "flows": {"clientCredentials": flow}}
     document: Any = protected_item(scheme)
     document["assets"]["data"]["auth:refs"] = "access"
     fixed = fix(document)
     assert access(fixed.document) == {
         "type": "oauth2",
-        "flows": {"clientCredentials": {"tokenUrl": TOKEN_URL, "scopes": {}}},
+        "flows": {"clientCredentials": {"tokenUrl": TOKEN_URL, "scopes": {"read": ""}}},
     }
     assert fixed.verdict == validate(fixed.document)
     assert fixed.verdict.valid
@@ -53,10 +54,26 @@ def test_everything_mechanical_is_repaired_and_the_result_is_judged_again() -> N
 
 
 def test_the_patch_makes_the_result_of_what_came_in() -> None:
-    document = protected_item({"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "a"}}})
+    flow = {"tokenUrl": "a", "scopes": ["read"]}
+    document = protected_item({"type": "oauth2", "flows": {"clientCredentials": flow}})
     fixed = fix(document)
     assert fixed.patch
     assert jsonpatch.apply_patch(document, patch_of(fixed.patch)) == fixed.document
+
+
+def test_that_clients_need_no_scopes_is_for_a_person_to_say() -> None:
+    flow = {"tokenUrl": TOKEN_URL}
+    document = protected_item({"type": "oauth2", "flows": {"clientCredentials": flow}})
+    fixed = fix(document)
+    assert fixed.patch == ()
+    assert not fixed.verdict.valid
+    where = pointer((*SCHEMES, "access", "flows", "clientCredentials", "scopes"))
+    chosen = fix(document, choices=frozenset({SuggestionChoice("S11", where, 0)}))
+    assert access(chosen.document)["flows"]["clientCredentials"] == {**flow, "scopes": {}}
+    assert chosen.verdict.valid
+    assert [each.severity for each in chosen.verdict.findings if each.rule == "O06"] == [
+        Severity.INFO
+    ]
 
 
 def test_nothing_else_is_touched() -> None:
@@ -135,6 +152,10 @@ def test_what_a_rule_finds_it_can_repair(rule: str, document: Any) -> None:
         ("O09", protected_item(client_credentials(tokenUrl=f"{TOKEN_URL}#x"))),
         ("O10", protected_item(oauth2(tokenUrl=TOKEN_URL, scopes={}))),
         ("O11", protected_item(oauth2(client_credentials={"tokenUrl": TOKEN_URL, "scopes": {}}))),
+        (
+            "S11",
+            protected_item(oauth2(clientCredentials={"tokenUrl": TOKEN_URL})),
+        ),
         ("C01", protected_item({"type": "HTTP", "scheme": "basic"})),
         ("X01", protected_item({"type": "s3"}, f"{HREF}?X-Amz-Signature=0123456789")),
         ("X02", protected_item({"type": "s3"}, "https://u:correct-horse@e.org/a")),
