@@ -17,13 +17,24 @@ from urllib.parse import urldefrag, urljoin
 
 from tollgate.actors.kernel.json_value import Json, JsonValue
 from tollgate.serve.catalog_auth.api.bulk import BulkSummary, encode_json
-from tollgate.serve.catalog_auth.api.envelopes import decoded
-from tollgate.serve.catalog_auth.api.problems import CrawlEnded, NotFetched, Problem
+from tollgate.serve.catalog_auth.api.problems import (
+    CrawlEnded,
+    NotFetched,
+    NotJson,
+    Problem,
+    TooLarge,
+)
 from tollgate.serve.catalog_auth.crawl.inherited_fields import (
     NO_LINEAGE,
     KeptLineages,
     Lineage,
     inherited_text,
+)
+from tollgate.serve.catalog_auth.document.decoding import (
+    FETCHED_VALUES_MAX,
+    TooMuchError,
+    UnreadableError,
+    decode_foreign,
 )
 from tollgate.serve.catalog_auth.document.document import Kind
 from tollgate.serve.catalog_auth.verdict.judgement import judge_value, judgement_reply
@@ -173,6 +184,7 @@ class Crawl:
         """A line for each document, and a summary as the last."""
         summary = BulkSummary()
         ended: Problem | None = None
+        is_all_read = True
         budget = _Budget(self.bounds)
         self._add(_Stop(self.start, 0, NO_LINEAGE))
         loop = asyncio.get_running_loop()
@@ -194,9 +206,12 @@ class Crawl:
                 continue
             except Problem as problem:
                 result["error"] = problem.members()
+                is_all_read = False
             summary.add(result)
             yield line or encode_json(result) + b"\n"
         last = summary.members(ended)
+        # (what links lead on from a document that was not read, nobody knows)
+        last["summary"]["complete"] &= is_all_read
         if left_out := len(self._too_deep - self._seen):
             last["summary"] |= {"complete": False, "left_out_by_depth": left_out}
         if self._unread_links:
@@ -279,7 +294,12 @@ class Crawl:
 
 def _read(fetched: HttpReply) -> _Page:
     """Raises NotJson, TooLarge."""
-    root = decoded(fetched.body)
+    try:
+        root = decode_foreign(fetched.body, FETCHED_VALUES_MAX)
+    except TooMuchError as error:
+        raise TooLarge(f"{error.reason}, and is not read: nor is what its links lead to") from None
+    except UnreadableError as error:
+        raise NotJson(error.reason, error.line, error.column) from None
     fields = root if isinstance(root, dict) else {}
     links = list(_links(root, fetched.url))
     inherited = inherited_text(fields)

@@ -15,6 +15,7 @@ import pytest
 from tests.support.call_costs import asked, assert_loop_is_free, cost_of
 from tests.support.catalog_auth.api import IDENTIFIER, PREFIX, CatalogApi, Json, item, problem
 from tollgate.serve.catalog_auth.crawl.crawler import LINKS_PER_DOCUMENT_MAX
+from tollgate.serve.catalog_auth.document.decoding import FETCHED_VALUES_MAX, VALUES_MAX
 from tollgate.serve.net.guarded_client import CallError, GuardedClient, TargetPolicy
 
 OPEN = {"CATALOG_CRAWL": "true", "CATALOG_CRAWL_ALLOW_HTTP": "true"}
@@ -143,7 +144,26 @@ def test_what_cannot_be_judged_is_a_line(site: Site) -> None:
     assert "larger than 4000 bytes" in details[2]
     assert "larger than 4000 bytes" in details[4]
     assert last["summary"]["unusable"] == 5
-    assert last["summary"]["complete"]
+    assert last["summary"]["complete"] is False
+
+
+@pytest.mark.parametrize(
+    ("values", "lines", "is_complete"), [(VALUES_MAX, 2, True), (FETCHED_VALUES_MAX, 1, False)]
+)
+def test_a_crawl_reads_larger_pages_and_tells_of_those_that_it_does_not(
+    site: Site, values: int, lines: int, is_complete: bool
+) -> None:
+    site.put("/", catalog(("next", "/2"), x=[0] * values))
+    site.put("/2", catalog())
+    first, *others, last = crawl(CatalogApi(**OPEN, **PRIVATE), site.url())
+    assert 1 + len(others) == lines
+    assert last["summary"]["complete"] is is_complete
+    told = first.get("error", {}).get("detail")
+    assert told == (
+        None
+        if is_complete
+        else "it holds more than 300,000 values, and is not read: nor is what its links lead to"
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,9 @@ from tests.support.catalog_auth.api import PREFIX, CatalogApi
 from tests.support.catalog_auth.hostile_documents import DOCUMENTS, many_repairs, nested, with_text
 from tollgate.serve.catalog_auth.api.bodies import LARGE_BYTES
 from tollgate.serve.catalog_auth.document.decoding import STRING_BYTES_MAX, VALUES_MAX
+from tollgate.serve.catalog_auth.repair.fixes import PATCH_BYTES_MAX
 from tollgate.serve.catalog_auth.rules.examples.documents import LOGIN, item
+from tollgate.serve.catalog_auth.verdict.report import REPAIR_BYTES_MAX
 
 REPAIRING = "/, with all repairs"
 DOORS = ("/validate", "/fix", "/migrate", "/resolve", "/validate/bulk", "/")
@@ -136,6 +138,31 @@ def test_a_repaired_text_is_no_longer_than_its_share(name: str, api: CatalogApi)
     cost = asyncio.run(cost_of(call(api, REPAIRING, document)))
     assert_loop_is_free(cost)
     assert len(cost.answer.body) < REPLY_GROWTH_MAX * len(document)
+
+
+def defined_above(features: int) -> bytes:
+    """Items that define nothing themselves, and refer to all that their collection defines."""
+    schemes = {f"k{number}": {**LOGIN, "description": "x" * 200} for number in range(60)}
+    refs = [f"k{number}" for number in range(20)]
+    feature = {
+        "type": "Feature",
+        "stac_extensions": item()["stac_extensions"],
+        "properties": {},
+        "assets": {"a": {"href": "https://data.example.com/a", "auth:refs": refs}},
+    }
+    collection = {"type": "Collection", "auth:schemes": schemes}
+    document = {"type": "FeatureCollection", "features": [feature] * features}
+    return json.dumps({"document": document, "context": {"collection": collection}}).encode()
+
+
+@pytest.mark.parametrize("features", [50, 300])
+def test_a_collection_of_items_gets_no_more_than_its_share(features: int, api: CatalogApi) -> None:
+    body = defined_above(features)
+    verdict_max = 2 * REPLY_BYTES_FREE + 16 * len(body)
+    assert len(asyncio.run(call(api, "/validate", body)()).body) < verdict_max
+    added_max = PATCH_BYTES_MAX + REPAIR_BYTES_MAX
+    fixed = asyncio.run(call(api, "/fix", body)()).body
+    assert len(fixed) < verdict_max + len(body) + 2 * added_max
 
 
 def names(_: int) -> bytes:
