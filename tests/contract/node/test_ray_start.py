@@ -2,7 +2,9 @@
 where it leaves processes out of a start, and starts one of them itself."""
 
 import inspect
+import os
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +18,14 @@ from ray._private.ray_constants import PROCESS_TYPE_DASHBOARD
 from ray._private.services import ProcessInfo
 
 from tollgate.serve.node import ray_start
+from tollgate.serve.node.environment import node_environment
 from tollgate.serve.node.ray_start import (
     LEFT_OUT,
     keep_dashboard,
     only_what_serves,
     remove_old_sessions,
 )
+from tollgate.serve.settings import Settings
 
 WITHIN_S = 30
 DIFFERS = "Ray differs inside: look at serve/node/ray_start.py"
@@ -116,3 +120,16 @@ def test_ray_keeps_a_dashboard_where_it_is_looked_for() -> None:
     assert arguments == {"self", "include_dashboard", "raise_on_failure"}, DIFFERS
     assert "process" in ProcessInfo._fields, DIFFERS
     assert hasattr(ray._private.worker, "_global_node"), DIFFERS
+
+
+def test_a_start_on_a_busy_machine_has_time() -> None:
+    """Serve gives a proxy five seconds by itself, and a start then ends in a traceback."""
+    script = (
+        "from ray.serve._private import constants as serve\n"
+        "print(serve.PROXY_READY_CHECK_TIMEOUT_S)"
+    )
+    environ = os.environ | node_environment(Settings())
+    told = subprocess.run(
+        [sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True
+    )
+    assert float(told.stdout) >= 30
