@@ -1,5 +1,5 @@
-"""The invariants of every step, asserted where it is cheap. A broken invariant ends the process
-before anything is written.
+"""The invariants of every step, asserted where it is cheap. A step that would break one is not
+taken: the shard refuses that order alone, before anything of it is written.
 
     the entries follow each other in seq, time and id             F13, L4
     postings of each entry sum up to zero per currency            M4

@@ -30,7 +30,7 @@ from tollgate.actors.ratelimit.lending.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.tasks import Task
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
-TABLE_FULL = "the counter table is full, and COUNTERS_WHEN_FULL=refuse keeps new counters out"
+TABLE_FULL = "the counter table is full, and takes no new counters"
 
 Send = Callable[[str, FrontItem], object]
 

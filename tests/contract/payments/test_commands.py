@@ -11,6 +11,7 @@ import uvicorn
 
 from tests.support.payments.api import ABSENT, PaymentsApi, done, lines_of
 from tests.support.processes.forked_command import run_forked
+from tests.support.waiting import until
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
 from tollgate.serve.payments.secrets.key_files import load_operator_key, make_operator_key
 from tollgate.serve.payments.secrets.keys import KeyDigests
@@ -51,8 +52,7 @@ def served(api: PaymentsApi, data: Path, use: Callable[[str], Awaitable[None]]) 
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve())
         try:
-            while not server.started:
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(until, lambda: server.started or serving.done(), "it serves")
             port = server.servers[0].sockets[0].getsockname()[1]
             await use(f"http://127.0.0.1:{port}/payments")
         finally:

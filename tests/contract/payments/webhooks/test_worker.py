@@ -20,6 +20,7 @@ from tests.support.payments.webhook_world import (
     entity_id,
     in_world,
 )
+from tests.support.waiting import until
 from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, DeliveryBatch
 from tollgate.actors.ledger.delivery.store import ChooseDue, DeliveriesDown
 from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
@@ -138,13 +139,12 @@ def test_running_delivers_until_it_is_stopped(tmp_path: Path) -> None:
         await world.events(*range(20, 33))
         worker = DeliveryWorker(world.store, world.caller, world.clock, BOUNDS)
         running = asyncio.create_task(worker.run())
+        seen = world.receivers.seen
+        await asyncio.to_thread(until, lambda: len(seen) >= 8 * 13, "every event is delivered")
+        await world.events(40)
+        await asyncio.to_thread(until, lambda: len(seen) >= 8 * 14, "one more is delivered")
+        worker.stop()
         async with asyncio.timeout(30):
-            while len(world.receivers.seen) < 8 * 13:
-                await asyncio.sleep(0.01)
-            await world.events(40)
-            while len(world.receivers.seen) < 8 * 14:
-                await asyncio.sleep(0.01)
-            worker.stop()
             await running
         assert await SqlDeliveryStore(world.database).claim(NOW_S * 1000, 1, 9, 9) == []
 
