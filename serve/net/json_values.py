@@ -12,14 +12,9 @@ _MARKS = (b",", b"[", b"{")
 PIECE_BYTES = 64 * 1024
 
 
-def values_at_most(text: bytes) -> int:
-    """A number that a JSON text holds no more values than: one, and one for every comma and every
-    bracket that opens, outside of strings. Of other texts it tells nothing."""
-    return 1 + sum(marks for marks, _ in _scanned(text))
-
-
 def holds_more_values(text: bytes, values_max: int) -> bool:
-    """True if a JSON text may hold more than so many values."""
+    """True if a JSON text may hold more than so many values: there is one, and one more for every
+    comma and every bracket that opens outside of strings. Of other texts it tells nothing."""
     if len(text) <= values_max:  # (a value takes a byte, and a mark does)
         return False
     return excess(text, values_max, len(text)) is not None

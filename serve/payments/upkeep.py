@@ -20,6 +20,7 @@ from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
 from tollgate.actors.ledger.backup.segments import BrokenSegment
+from tollgate.actors.ledger.book.chain import BrokenJournal
 from tollgate.actors.ledger.proof.anchor_export import export_anchors
 from tollgate.actors.ledger.proof.anchor_file import BrokenAnchorFile
 from tollgate.actors.ledger.proof.anchors import anchor_day, last_settled_day
@@ -30,7 +31,16 @@ from tollgate.actors.ledger.storage.operation_expiry import forget_operations
 from tollgate.actors.ledger.storage.store import StorageDown
 
 LOG = logging.getLogger("tollgate.ledger")
-EXPECTED = (StorageError, StorageDown, ArchiveError, BrokenSegment, BrokenAnchorFile, OSError)
+EXPECTED = (
+    StorageError,
+    StorageDown,
+    ArchiveError,
+    BrokenSegment,
+    BrokenJournal,
+    BrokenAnchorFile,
+    OSError,
+)
+"""What work on the books may fail of without a fault of ours: one line, with what to do."""
 
 
 @dataclass(frozen=True, slots=True)

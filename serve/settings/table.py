@@ -1,4 +1,9 @@
-"""The table of settings as a whole: all groups, and all rows by canonical name."""
+"""The table of settings as a whole: all groups, and all rows by canonical name.
+
+The rows themselves are the fields of the groups, each in the file of its service: `service.py` (the
+node and the rate limit), `ledger.py`, `payments.py` and `catalog_auth.py`; those of settings that
+are known and do nothing are in `unbuilt_rows.py`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass

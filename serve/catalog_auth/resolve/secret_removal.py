@@ -3,7 +3,11 @@
 Everything that a resolution says is made of an href, of schemes and of storage schemes; these are
 read here first. Taken out are user names and passwords in URLs, the values of query parameters that
 carry signatures, tokens and keys, and texts that are shaped like a known kind of token: whatever
-the rules about secrets find, and what is near enough to it, for here a false alarm costs little.
+the rules about secrets find (`registries/secret_shapes.py`), and what is near enough to it.
+
+The patterns of this file are looser than the registry's: a token cut short, or one of a length that
+its maker never gave, is taken out as well. The rules must not accuse wrongly, so theirs are exact;
+here a false alarm costs a word of a text, and a miss would publish a secret.
 """
 
 import re

@@ -22,14 +22,13 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ledger.backup.archive import ArchiveError, LedgerArchive
 from tollgate.actors.ledger.backup.restore import Restored
 from tollgate.actors.ledger.backup.restore import restore_records as restore_records
-from tollgate.actors.ledger.backup.segments import BrokenSegment, SegmentRecord
+from tollgate.actors.ledger.backup.segments import SegmentRecord
 from tollgate.actors.ledger.backup.shipment import ship
 from tollgate.actors.ledger.backup.sqlite_copy import copy_file
-from tollgate.actors.ledger.book.chain import BrokenJournal
 from tollgate.actors.ledger.law.values import BookId, EntityId
 from tollgate.actors.ledger.proof import anchors as anchoring
 from tollgate.actors.ledger.proof.anchor_export import export_anchors
-from tollgate.actors.ledger.proof.anchor_file import BrokenAnchorFile, public_key_of
+from tollgate.actors.ledger.proof.anchor_file import public_key_of
 from tollgate.actors.ledger.proof.anchor_series import AnchorSeries
 from tollgate.actors.ledger.proof.findings import VerificationReport, strayed, unbalanced
 from tollgate.actors.ledger.proof.recent_verification import verify_recent
@@ -38,25 +37,17 @@ from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
-from tollgate.actors.ledger.storage.store import ListFilter, PageBounds, StorageDown
+from tollgate.actors.ledger.storage.store import ListFilter, PageBounds
 from tollgate.serve.commands.ledger.reports import print_report, print_totals, progress_bar
 from tollgate.serve.node.run_record import running
 from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.line_export import CSV_HEADER, csv_row, ndjson_row
 from tollgate.serve.payments.secrets.key_files import load_anchor_key, make_anchor_key
 from tollgate.serve.payments.secrets.master_secret import MARK, SecretFileError, load_master_secret
+from tollgate.serve.payments.upkeep import EXPECTED
 from tollgate.serve.settings import Settings, SettingsError, process_environment
 
 LINES_PER_PAGE = 1_000
-EXPECTED = (
-    StorageError,
-    StorageDown,
-    ArchiveError,
-    BrokenSegment,
-    BrokenJournal,
-    BrokenAnchorFile,
-    OSError,
-)
 Result = TypeVar("Result")
 
 

@@ -7,7 +7,8 @@
      "tds": {"fingerprint": "timeout|unavailable|success", "challenge": true|false,
              "status": "authenticated|rejected|unavailable|attempted"}}
 
-Everything left out is good; without `tds` no 3-D Secure takes place.
+Everything left out is good; without `tds` no 3-D Secure takes place. This file has the words alone:
+which card, amount or behaviour fails, and with which error, is decided in `simulator.py`.
 """
 
 from dataclasses import dataclass

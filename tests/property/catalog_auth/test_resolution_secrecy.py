@@ -17,6 +17,7 @@ from tollgate.serve.catalog_auth.resolve.target import AccessTarget, By
 from tollgate.serve.catalog_auth.resolve.wire import resolution_json
 
 TAIL = "SHOULDNEVERBESEEN99"
+MARK = "${login.evil}"
 SECRETS = (
     f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{TAIL}",
     f"AKIA{TAIL}",
@@ -170,9 +171,24 @@ def test_what_has_no_secret_stays_as_it_is(text: str) -> None:
         assert without_secrets(clean) == clean
 
 
+def executable_and_carrying(root: Json, text: str) -> tuple[set[str], set[str]]:
+    """The schemes of the alternatives that are executable, and of those with the text in a step."""
+    alternatives = resolution_json(resolved(root))["alternatives"]
+    executable = {one["ref"] for one in alternatives if one["executable"]}
+    return executable, {one["ref"] for one in alternatives if text in json.dumps(one["steps"])}
+
+
 @given(st.sampled_from(PLACES), st.sampled_from(["{}", "https://e.example/{}", "s3://b/{}"]))
 def test_no_document_writes_a_place_into_a_step(path: tuple[Any, ...], around: str) -> None:
     """A text that looks like `${step.name}` could have a token sent where it does not belong."""
-    mark = "${login.evil}"
-    for one in resolution_json(resolved(planted(path, around.format(mark))))["alternatives"]:
-        assert not one["executable"] or mark not in json.dumps(one["steps"])
+    executable, carrying = executable_and_carrying(planted(path, around.format(MARK)), MARK)
+    assert not executable & carrying
+
+
+def test_what_is_executable_is_so_no_more_with_a_place_in_its_href() -> None:
+    href = ("assets", "data", "href")
+    usual, carrying = executable_and_carrying(planted(href, "https://e.example/plain"), "plain")
+    assert usual & carrying
+    executable, carrying = executable_and_carrying(planted(href, f"https://e.example/{MARK}"), MARK)
+    assert not executable
+    assert usual & carrying

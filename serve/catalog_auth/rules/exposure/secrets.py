@@ -1,4 +1,7 @@
-"""X: secrets in schemes (part C). What is found is hidden, as in `leaking_urls`."""
+"""X: secrets in schemes (part C). What is found is hidden, as in `leaking_urls`.
+
+What a secret looks like is not said here but in `registries/secret_shapes.py`.
+"""
 
 from collections.abc import Iterator
 
