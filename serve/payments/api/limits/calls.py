@@ -37,7 +37,13 @@ from tollgate.serve.ratelimit.fronts.front import WireReply
 DOMAIN = "tollgate.payments"
 # (payments are counted by their address alone before their bodies are read)
 LimitedCall = Literal[
-    "apps", "recoveries", "live_merchants", "payments", "invitations", "webhook_tests"
+    "apps",
+    "recoveries",
+    "merchants",
+    "live_merchants",
+    "payments",
+    "invitations",
+    "webhook_tests",
 ]
 _POLICY = Policy(failure_mode=FailureMode.ALLOW, plan_memo_entries_max=16_384)
 

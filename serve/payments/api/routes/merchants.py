@@ -42,6 +42,7 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
         return told
     creator = await _app(context, call.caller.app)
     wanted = context.read(body, MerchantCreate)
+    await context.limits.admit(per_call("merchants", address=call.address))
     if not is_test and not context.trade.approves_live:
         await context.limits.admit(
             per_call("live_merchants", app=creator.id),

@@ -49,6 +49,10 @@ descriptors:
       - key: address
         rate_limit: {unit: hour, requests_per_unit: 2}
   - key: call
+    value: merchants
+    descriptors:
+      - {key: address, rate_limit: {unit: hour, requests_per_unit: 8}}
+  - key: call
     value: live_merchants
     descriptors:
       - key: app
@@ -217,6 +221,14 @@ def test_recoveries_are_limited_apart_from_new_apps(limited: PaymentsApi) -> Non
     ]
     assert statuses == [403, 403, 429]
     limited.new_app()
+
+
+def test_nobody_opens_test_merchants_by_the_thousand(limited: PaymentsApi) -> None:
+    apps = [limited.new_app() for _ in range(2)]
+    statuses = [
+        limited.call("POST", "/merchants", app, json=MERCHANT).status_code for app in apps * 5
+    ]
+    assert statuses == [201] * 8 + [429] * 2
 
 
 def test_merchants_that_wait_are_limited_by_app_and_by_address(limited: PaymentsApi) -> None:
