@@ -1,4 +1,7 @@
-"""One event in one signed call: the worker's, and the test that a merchant asks for."""
+"""One event in one signed call: the worker's, and the test that a merchant asks for.
+
+The signature is made in `signature.py`; the call itself is `calls.py`.
+"""
 
 from typing import Protocol
 
@@ -6,14 +9,9 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.delivery.batches import CallResult, DeliveryAttempt, OutgoingEvent
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.serve.payments.secrets.master_secret import SealBroken
-from tollgate.serve.payments.webhooks.calls import (
-    EVENT_HEADER,
-    SIGNATURE_HEADER,
-    Sender,
-    live,
-    signature,
-)
+from tollgate.serve.payments.webhooks.calls import EVENT_HEADER, Sender, live
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
+from tollgate.serve.payments.webhooks.signature import SIGNATURE_HEADER, signature
 
 
 class Receiver(Protocol):

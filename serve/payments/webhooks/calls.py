@@ -1,15 +1,11 @@
-"""Webhooks as their receivers see them: where they may be, how a call is signed, how it is made.
+"""Webhooks as their receivers see them: where they may be, their secrets, how a call is made.
 
-    Tollgate-Signature: t=<seconds>,v1=<hex>[,v1=<hex>]     HMAC-SHA-256 of "<seconds>.<body>"
-
-The body is the event's document, with its id for whoever has seen it before. Receivers refuse a `t`
-more than five minutes off. While a secret is being replaced there is a `v1` of each.
+How a call is signed is in `signature.py`.
 
 Somebody else says where a webhook is, so it is called by the guarded client. Redirects are not
 followed, and of the answer only the status is looked at.
 """
 
-import hmac
 import secrets
 import ssl
 from base64 import urlsafe_b64encode
@@ -30,9 +26,6 @@ from tollgate.serve.net.guarded_client import (
 )
 from tollgate.serve.payments.api.rejections import FieldError
 
-TOLERANCE_S = 300
-SIGNATURE_LENGTH_MAX = 1_024
-SIGNATURE_HEADER = "Tollgate-Signature"
 EVENT_HEADER = "Tollgate-Event"
 ROLLOVER_MS = 24 * 3_600_000
 LOOPBACK_TERMS = (
@@ -80,31 +73,6 @@ def replaced(
 def live(known: Sequence[WebhookSecret], now_ms: int) -> list[str]:
     """The secrets that sign a call at that time."""
     return [each.secret for each in known if each.until_ms is None or now_ms < each.until_ms]
-
-
-def signature(body: bytes, signing: Sequence[str], at_s: int) -> str:
-    """The value of the header."""
-    parts = [f"t={at_s}", *(f"v1={_mac(body, secret, at_s)}" for secret in signing)]
-    return ",".join(parts)
-
-
-def is_signed(header: str, body: bytes, secret: str, now_s: int) -> bool:
-    """True if a call is from a holder of the secret, and not an old one sent again: what
-    receivers do, in the words of this house."""
-    if len(header) > SIGNATURE_LENGTH_MAX:
-        return False
-    parts = [part.partition("=") for part in header.split(",")]
-    times = [value for name, _, value in parts if name.strip() == "t"]
-    if len(times) != 1 or not times[0].isdecimal() or abs(now_s - int(times[0])) > TOLERANCE_S:
-        return False
-    expected = _mac(body, secret, int(times[0])).encode()
-    given = [value.encode() for name, _, value in parts if name.strip() == "v1"]
-    matches = [hmac.compare_digest(expected, each) for each in given]
-    return any(matches)
-
-
-def _mac(body: bytes, secret: str, at_s: int) -> str:
-    return hmac.new(secret.encode(), b"%d.%b" % (at_s, body), "sha256").hexdigest()
 
 
 class Sender(Protocol):

@@ -1,4 +1,7 @@
-"""The secrets of a webhook as the ledger keeps them: sealed, one or two of them."""
+"""The secrets of a webhook as the ledger keeps them: sealed, one or two of them.
+
+What is signed with them is in `signature.py`.
+"""
 
 from collections.abc import Sequence
 

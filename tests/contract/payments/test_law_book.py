@@ -19,7 +19,7 @@ from tollgate.actors.ledger.law.events import Event
 from tollgate.serve.commands.ledger.command import ledger
 from tollgate.serve.payments.api import rejections
 from tollgate.serve.payments.api.rejections import AttemptFailed, BadRequest, Rejection
-from tollgate.serve.payments.webhooks.calls import signature
+from tollgate.serve.payments.webhooks.signature import signature
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "payments.md").read_text(encoding="utf-8")
 # Where the examples say that the API is, and the operator's calls.

@@ -34,7 +34,8 @@ from tollgate.serve.payments.secrets.keys import (
     read_basic,
 )
 from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
-from tollgate.serve.payments.webhooks.calls import is_signed, signature, webhook_url
+from tollgate.serve.payments.webhooks.calls import webhook_url
+from tollgate.serve.payments.webhooks.signature import is_signed, signature
 
 SECRET = MasterSecret(b"s" * 32)
 CODES = [Currency(code) for code in ("EUR", "DKK", "JPY", "BHD")]

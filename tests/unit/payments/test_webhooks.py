@@ -11,16 +11,14 @@ from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.secrets.master_secret import MasterSecret, SealBroken
 from tollgate.serve.payments.webhooks.calls import (
     ROLLOVER_MS,
-    TOLERANCE_S,
     WebhookSecret,
-    is_signed,
     live,
     new_webhook_secret,
     replaced,
-    signature,
     webhook_url,
 )
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
+from tollgate.serve.payments.webhooks.signature import TOLERANCE_S, is_signed, signature
 
 STRICT = TargetPolicy()
 LAX = TargetPolicy(allows_http=True, allows_private=True)

@@ -11,7 +11,8 @@ from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.asgi import Dispatcher
 from tollgate.serve.payments.webhooks.caller import WebhookCaller
-from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets, is_signed
+from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets
+from tollgate.serve.payments.webhooks.signature import is_signed
 
 LAX = TargetPolicy(allows_http=True, allows_private=True)
 

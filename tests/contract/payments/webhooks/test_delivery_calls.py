@@ -9,7 +9,7 @@ from tests.support.payments.api import ABSENT, App, PaymentsApi, done, fields_of
 from tests.support.payments.deliveries import deliver_due
 from tollgate.actors.ledger.delivery.batches import CallResult, DeliveryBatch
 from tollgate.actors.ledger.delivery.schedule import GIVE_UP_AFTER_MS
-from tollgate.serve.payments.webhooks.calls import is_signed
+from tollgate.serve.payments.webhooks.signature import is_signed
 
 Merchant = dict[str, Any]
 URL = {"url": "https://example.com/hook"}

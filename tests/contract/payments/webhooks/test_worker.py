@@ -24,8 +24,8 @@ from tests.support.waiting import until
 from tollgate.actors.ledger.delivery.batches import DeliveryAttempt, DeliveryBatch
 from tollgate.actors.ledger.delivery.store import ChooseDue, DeliveriesDown
 from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
-from tollgate.serve.payments.webhooks.calls import is_signed
 from tollgate.serve.payments.webhooks.fair_choice import MERCHANT_CALLS_MAX
+from tollgate.serve.payments.webhooks.signature import is_signed
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
 
 
