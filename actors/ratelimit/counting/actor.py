@@ -22,7 +22,12 @@ from ray.exceptions import GetTimeoutError, RayError
 from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
-from tollgate.actors.ratelimit.counting.counters import Conditional, CounterTable, Hits, Unreachable
+from tollgate.actors.ratelimit.counting.counters import (
+    Conditional,
+    CounterTable,
+    LimitedHits,
+    Unreachable,
+)
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
@@ -86,13 +91,18 @@ class PartitionedCounters:
         """The partitions that are not answering."""
         return frozenset(self._probes)
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
-        return self._call(batches, now_s, lambda handle: handle.hit)
+    def hit(self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int) -> PartitionAnswers:
+        # Counted here, a hit needs no limit.
+        calls = {partition: [hits[:3] for hits in batch] for partition, batch in batches.items()}
+        return self._call(calls, now_s, lambda handle: handle.hit)
 
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
     ) -> PartitionAnswers:
-        return self._call(batches, now_s, lambda handle: handle.hit_conditionally)
+        calls = {
+            partition: [tuple(request) for request in batch] for partition, batch in batches.items()
+        }
+        return self._call(calls, now_s, lambda handle: handle.hit_conditionally)
 
     def probe(self) -> None:
         """See whether partitions that were down are back, without a hit to carry."""
@@ -101,7 +111,7 @@ class PartitionedCounters:
 
     def _call(
         self,
-        batches: Mapping[int, Sequence[Hits] | Sequence[Conditional]],
+        batches: Mapping[int, Sequence[tuple[Any, ...]]],
         now_s: int,
         method: Callable[[Any], Any],
     ) -> PartitionAnswers:
@@ -112,7 +122,7 @@ class PartitionedCounters:
             if self._probes and not self._is_up(partition):
                 answers[partition] = Unreachable(f"counter partition {partition} is not answering")
                 continue
-            call = pickle.dumps(([tuple(each) for each in batch], now_s), pickle.HIGHEST_PROTOCOL)
+            call = pickle.dumps((batch, now_s), pickle.HIGHEST_PROTOCOL)
             try:
                 calls[partition] = method(self._handles[partition]).remote(call)
             except RayError as error:

@@ -28,6 +28,16 @@ class Hits(NamedTuple):
     addends: list[int]
 
 
+class LimitedHits(NamedTuple):
+    """`Hits` with a column more: the limit that each operation is judged by. Operations with
+    different limits are never added up into one."""
+
+    end_s: int
+    keys: list[bytes]
+    addends: list[int]
+    limits: list[int]
+
+
 class Conditional(NamedTuple):
     """One request's counters under STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT (B9), side by side.
 
@@ -162,24 +172,29 @@ class Unreachable(Exception):  # noqa: N818 - it is a state of a partition, hand
     """A partition did not answer in time, or at all. The text is the caller's error message."""
 
 
+PartitionCounts = Sequence[Sequence[int | Unreachable]] | Unreachable
+"""Counts in the shape of what was asked; for a single counter, or for the partition as a whole, the
+reason why there is none."""
+
+
 class CounterStore(Protocol):
     """The way of a decision to counters, wherever they live. Both calls answer per partition, in
     the shape of what was asked.
 
     They block, no longer than the store's deadline, and never raise: a partition that cannot be
-    reached stands in the answer as `Unreachable`.
+    reached, and a counter that could not be counted, stand in the answer as `Unreachable`.
     """
 
     @property
     def partitions(self) -> int: ...
 
     def hit(
-        self, batches: Mapping[int, Sequence[Hits]], now_s: int
-    ) -> Mapping[int, list[list[int]] | Unreachable]: ...
+        self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int
+    ) -> Mapping[int, PartitionCounts]: ...
 
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
-    ) -> Mapping[int, list[list[int]] | Unreachable]: ...
+    ) -> Mapping[int, PartitionCounts]: ...
 
 
 class LocalCounters:
@@ -196,9 +211,11 @@ class LocalCounters:
     def partitions(self) -> int:
         return len(self.tables)
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> dict[int, list[list[int]]]:
+    def hit(
+        self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int
+    ) -> dict[int, list[list[int]]]:
         return {
-            partition: self.tables[partition].hit(batch, now_s)
+            partition: self.tables[partition].hit([Hits(*hits[:3]) for hits in batch], now_s)
             for partition, batch in batches.items()
         }
 

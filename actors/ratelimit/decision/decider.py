@@ -234,8 +234,11 @@ class Decider:
                 continue
             hit.tally.total_hits += hit.addend
             self._touch(hit)
-            if bucket is not None and bucket.failure is None:
-                bucket.counts[slot] += hit.addend
+            if bucket is None:
+                continue
+            before = bucket.counts[slot]
+            if not isinstance(before, Unreachable):
+                bucket.counts[slot] = before + hit.addend
 
     def _touch(self, hit: PlannedHit) -> None:
         if not hit.tally.is_dirty:
@@ -255,7 +258,10 @@ class Decider:
             code = OK if hit.is_shadow else OVER_LIMIT
             return Status(code, 0, round_.end_s(hit.unit) - round_.now_s, hit)
         reset_s = bucket.end_s - round_.now_s
-        before = bucket.counts[slot] if bucket.failure is None else self._assumed(hit)
+        before = bucket.counts[slot]
+        is_known = True
+        if isinstance(before, Unreachable):
+            is_known, before = False, self._assumed(hit)
         if hit.is_refund:
             tally.total_negative_hits += addend
             self._touch(hit)
@@ -263,7 +269,7 @@ class Decider:
                 self._cache.drop(hit.key)
             return Status(OK, max(0, hit.limit - before), reset_s, hit)
         after = before + addend
-        if bucket.failure is None:
+        if is_known:
             bucket.counts[slot] = after
         is_over, remaining, over_hits, near_hits, within_hits = judge_count(
             after, addend, hit.limit, hit.near
@@ -278,7 +284,7 @@ class Decider:
             self._tallies.touch(tally)
         if not is_over:
             return Status(OK, remaining, reset_s, hit)
-        if self._cache is not None and bucket.failure is None:
+        if self._cache is not None and is_known:
             self._cache.add(hit.key, bucket.end_s, hit.limit, round_.drops)
         return Status(OK if hit.is_shadow else OVER_LIMIT, 0, reset_s, hit)
 
@@ -289,14 +295,15 @@ class Decider:
 
 def _failure(places: list[HitSlot]) -> Unreachable | None:
     """The failure that kept one of these hits from being counted; None when all were."""
-    return next((bucket.failure for bucket, _ in places if bucket and bucket.failure), None)
+    counts = (bucket.counts[slot] for bucket, slot in places if bucket is not None)
+    return next((count for count in counts if isinstance(count, Unreachable)), None)
 
 
 def _counted_place(hit: PlannedHit, after: int | Unreachable, round_: Round) -> HitSlot:
     """A counter's outcome as a bucket of its own, in the form that `_status` reads."""
     bucket = Bucket(round_.end_s(hit.unit))
     if isinstance(after, Unreachable):
-        bucket.failure = after
+        bucket.counts.append(after)
         round_.has_failures = True
     else:
         bucket.counts.append(after if hit.is_refund else after - hit.addend)

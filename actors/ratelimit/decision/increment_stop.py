@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from tollgate.actors.ratelimit.counting.counters import (
     Conditional,
     CounterStore,
-    Hits,
+    LimitedHits,
+    PartitionCounts,
     Unreachable,
     conditional_addends,
 )
@@ -62,13 +63,14 @@ def _look(
     requests: Sequence[Sequence[PlannedHit]], round_: Round, store: CounterStore
 ) -> dict[bytes, int]:
     """The counts of all counters, as far as their partitions can be reached."""
-    looks: dict[int, dict[int, Hits]] = {}
+    looks: dict[int, dict[int, LimitedHits]] = {}
     for hit in {hit.key: hit for hits in requests for hit in hits}.values():
         look = looks.setdefault(hit.partition, {}).setdefault(
-            hit.unit, Hits(round_.end_s(hit.unit), [], [])
+            hit.unit, LimitedHits(round_.end_s(hit.unit), [], [], [])
         )
         look.keys.append(hit.key)
         look.addends.append(0)
+        look.limits.append(hit.limit)
     answers = store.hit(
         {partition: list(by_unit.values()) for partition, by_unit in looks.items()}, round_.now_s
     )
@@ -77,7 +79,8 @@ def _look(
         answer = answers[partition]
         if not isinstance(answer, Unreachable):
             for look, counts in zip(by_unit.values(), answer, strict=True):
-                seen.update(zip(look.keys, counts, strict=True))
+                counted = zip(look.keys, counts, strict=True)
+                seen |= {key: n for key, n in counted if not isinstance(n, Unreachable)}
     return seen
 
 
@@ -101,7 +104,5 @@ def _add_to_calls(
     return places
 
 
-def _count_at(
-    answer: list[list[int]] | Unreachable, place: tuple[int, int, int]
-) -> int | Unreachable:
+def _count_at(answer: PartitionCounts, place: tuple[int, int, int]) -> int | Unreachable:
     return answer if isinstance(answer, Unreachable) else answer[place[1]][place[2]]

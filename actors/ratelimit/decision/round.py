@@ -2,26 +2,31 @@
 
 Hits on one counter in a row become one operation: the partition adds their sum, and the count that
 each of them would have seen one by one follows from the count before. A refund ends such a run,
-because it may stop at zero.
+because it may stop at zero; so does a hit that is judged by another limit.
 """
 
-from tollgate.actors.ratelimit.counting.counters import CounterStore, Hits, Unreachable
+from tollgate.actors.ratelimit.counting.counters import (
+    CounterStore,
+    LimitedHits,
+    Unreachable,
+)
 from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit
 
 
 class Bucket:
-    """The hits of one partition on windows of one unit. `counts`: running counts, once known."""
+    """The hits of one partition on windows of one unit. `counts`: running counts, once known, or
+    the reason why one is not."""
 
-    __slots__ = ("addends", "counts", "end_s", "failure", "keys", "open")
+    __slots__ = ("addends", "counts", "end_s", "keys", "limits", "open")
 
     def __init__(self, end_s: int) -> None:
         self.end_s = end_s
         self.keys: list[bytes] = []
         self.addends: list[int] = []
+        self.limits: list[int] = []
         self.open: dict[bytes, int] = {}
-        self.counts: list[int] = []
-        self.failure: Unreachable | None = None
+        self.counts: list[int | Unreachable] = []
 
     def place(self, hit: PlannedHit) -> int:
         """Add the hit; the slot where its counter's running count will stand."""
@@ -30,12 +35,14 @@ class Bucket:
             self.open.pop(key, None)
             self.keys.append(key)
             self.addends.append(hit.signed_addend)
+            self.limits.append(hit.limit)
             return len(self.keys) - 1
         slot = self.open.get(key)
-        if slot is None:
+        if slot is None or self.limits[slot] != hit.limit:
             slot = self.open[key] = len(self.keys)
             self.keys.append(key)
             self.addends.append(hit.addend)
+            self.limits.append(hit.limit)
         else:
             self.addends[slot] += hit.addend
         return slot
@@ -45,7 +52,7 @@ class Round:
     """The buckets of a batch at one instant (whole seconds of the epoch).
 
     `drops`: what the local over-limit cache showed when the hits were placed. `has_failures`: some
-    partition could not be reached.
+    counter could not be reached.
     """
 
     __slots__ = ("_buckets", "_ends_s", "_has_calendar_months", "drops", "has_failures", "now_s")
@@ -82,7 +89,10 @@ class Round:
             by_partition.setdefault(number // UNIT_SLOTS, []).append(bucket)
         answers = store.hit(
             {
-                partition: [Hits(each.end_s, each.keys, each.addends) for each in buckets]
+                partition: [
+                    LimitedHits(each.end_s, each.keys, each.addends, each.limits)
+                    for each in buckets
+                ]
                 for partition, buckets in by_partition.items()
             },
             self.now_s,
@@ -92,10 +102,12 @@ class Round:
             if isinstance(answer, Unreachable):
                 self.has_failures = True
                 for bucket in buckets:
-                    bucket.failure = answer
+                    bucket.counts = [answer] * len(bucket.keys)
                 continue
             for bucket, after in zip(buckets, answer, strict=True):
+                if Unreachable in map(type, after):
+                    self.has_failures = True
                 bucket.counts = [
-                    count - addend if addend > 0 else count
+                    count - addend if addend > 0 and not isinstance(count, Unreachable) else count
                     for count, addend in zip(after, bucket.addends, strict=True)
                 ]

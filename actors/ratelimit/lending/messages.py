@@ -14,21 +14,13 @@ envelopes.
 
 from typing import NamedTuple
 
+from tollgate.actors.ratelimit.counting.counters import LimitedHits as LimitedHits
+
 CounterName = tuple[int, bytes]
 """(end_s, key)"""
 
 CounterColumns = tuple[int, list[bytes], list[int]]
 """(end_s, keys, counts): counters of one window, side by side."""
-
-
-class LimitedHits(NamedTuple):
-    """Operations on counters of windows that end together, each with the limit it is judged by:
-    `Hits` with a column more. Operations with different limits are never added up into one."""
-
-    end_s: int
-    keys: list[bytes]
-    addends: list[int]
-    limits: list[int]
 
 
 class LimitedHit(NamedTuple):

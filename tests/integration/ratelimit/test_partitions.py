@@ -14,7 +14,7 @@ from tests.support.ratelimit.engine import Engine, entries
 from tests.support.waiting import until
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.counting.actor import PENDING_CALLS_MAX, PartitionedCounters
-from tollgate.actors.ratelimit.counting.counters import Hits, LocalCounters, Unreachable
+from tollgate.actors.ratelimit.counting.counters import LimitedHits, LocalCounters, Unreachable
 from tollgate.actors.ratelimit.decision.plan import Refusal, RefusalReason
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
 from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT, RateLimitDecision
@@ -49,7 +49,9 @@ def store_of(handles: list[Any]) -> PartitionedCounters:
 def hit_each(store: PartitionedCounters, *partitions: int) -> Mapping[int, Any]:
     """One hit on a counter of each partition, in one batch; the counts, or why there is none."""
     started_s = time.monotonic()
-    answers = store.hit({p: [Hits(END_S, [b"counter"], [1])] for p in partitions}, NOW_S)
+    answers = store.hit(
+        {p: [LimitedHits(END_S, [b"counter"], [1], [10])] for p in partitions}, NOW_S
+    )
     assert time.monotonic() - started_s < ENDS_WITHIN_S
     return {
         p: str(answer) if isinstance(answer, Unreachable) else answer[0][0]

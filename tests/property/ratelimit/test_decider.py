@@ -14,7 +14,7 @@ from tests.support.ratelimit.engine import (
     rule_stats,
     rules_from,
 )
-from tollgate.actors.ratelimit.counting.counters import Conditional, Hits, LocalCounters
+from tollgate.actors.ratelimit.counting.counters import Conditional, LimitedHits, LocalCounters
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.plan import Refusal
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -221,7 +221,7 @@ class ReloadingCounters(LocalCounters):
     engine: Engine
     limit = 100
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
+    def hit(self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int) -> PartitionAnswers:
         self._reload()
         return super().hit(batches, now_s)
 

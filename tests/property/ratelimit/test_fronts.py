@@ -15,6 +15,7 @@ from tollgate.actors.ratelimit.counting.counters import (
     EXPIRY_GRACE_S,
     Conditional,
     Hits,
+    LimitedHits,
     LocalCounters,
 )
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -98,7 +99,7 @@ class StagedCounters:
         self._front = front
         self.partitions = counters.partitions
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
+    def hit(self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int) -> PartitionAnswers:
         answers: PartitionAnswers = {}
         for partition, batch in batches.items():
             self._stage.wait_for_turn(self._front)

@@ -11,6 +11,7 @@ from tollgate.actors.ratelimit.counting.counters import (
     Conditional,
     CounterStore,
     Hits,
+    LimitedHits,
     LocalCounters,
     Unreachable,
 )
@@ -153,11 +154,11 @@ class RecordedCounters(LocalCounters):
 
     def __init__(self, partitions: int = 1) -> None:
         super().__init__(partitions)
-        self.calls: list[tuple[str, dict[int, list[Hits] | list[Conditional]]]] = []
+        self.calls: list[tuple[str, dict[int, list[LimitedHits] | list[Conditional]]]] = []
         self.unreachable: dict[int, str] = {}
         self._lock = Lock()
 
-    def hit(self, batches: Mapping[int, Sequence[Hits]], now_s: int) -> PartitionAnswers:
+    def hit(self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int) -> PartitionAnswers:
         with self._lock:
             self.calls.append(("hit", {number: list(batch) for number, batch in batches.items()}))
             return self._cut_off(batches, super().hit(self._reachable(batches), now_s))

@@ -53,7 +53,10 @@ def test_a_batch_with_a_request_that_is_apart_costs_a_look_and_a_call() -> None:
     look, call = store.calls
     assert look == (
         "hit",
-        {0: [(MINUTE, [b"a"], [0]), (HOUR, [b"h"], [0])], 1: [(MINUTE, [b"b"], [0])]},
+        {
+            0: [(MINUTE, [b"a"], [0], [2]), (HOUR, [b"h"], [0], [5])],
+            1: [(MINUTE, [b"b"], [0], [2])],
+        },
     )
     assert call == (
         "conditional",

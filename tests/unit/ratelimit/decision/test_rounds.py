@@ -1,13 +1,34 @@
 """How the hits of a batch become few operations, and counts become running counts again."""
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from tests.support.ratelimit.engine import RecordedCounters, planned_hit
-from tollgate.actors.ratelimit.counting.counters import Unreachable
+from tollgate.actors.ratelimit.counting.counters import (
+    LimitedHits,
+    LocalCounters,
+    PartitionCounts,
+    Unreachable,
+)
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.round import Bucket, Round
 
 NOW_S = 1_000_000
+
+
+class HalfReachable(LocalCounters):
+    """Counters of which the last one that is asked for cannot be reached."""
+
+    failure = Unreachable("gone")
+
+    def hit(  # type: ignore[override]
+        self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int
+    ) -> Mapping[int, PartitionCounts]:
+        return {
+            number: [[*counts[:-1], self.failure] for counts in answer]
+            for number, answer in super().hit(batches, now_s).items()
+        }
 
 
 def test_hits_in_a_row_on_one_counter_become_one_operation() -> None:
@@ -19,6 +40,17 @@ def test_hits_in_a_row_on_one_counter_become_one_operation() -> None:
     assert slots == [0, 1, 0, 0]
     assert bucket.keys == [b"a", b"b"]
     assert bucket.addends == [4, 2]
+
+
+def test_hits_under_different_limits_stay_apart() -> None:
+    bucket = Bucket(60)
+    slots = [
+        bucket.place(planned_hit(b"a", limit=limit, addend=addend))
+        for limit, addend in [(5, 1), (5, 1), (9, 1), (5, 1)]
+    ]
+    assert slots == [0, 0, 1, 2]
+    assert bucket.addends == [2, 1, 1]
+    assert bucket.limits == [5, 9, 5]
 
 
 def test_a_refund_ends_the_row_of_its_counter_alone() -> None:
@@ -72,8 +104,8 @@ def test_one_call_for_all_with_a_batch_per_window_and_partition() -> None:
         (
             "hit",
             {
-                0: [(minute, [b"a"], [1])],
-                1: [(minute, [b"b", b"d"], [1, 1]), (hour, [b"c"], [1])],
+                0: [(minute, [b"a"], [1], [10])],
+                1: [(minute, [b"b", b"d"], [1, 1], [10, 10]), (hour, [b"c"], [1], [10])],
             },
         )
     ]
@@ -98,11 +130,23 @@ def test_a_partition_out_of_reach_fails_its_own_buckets() -> None:
     for bucket, hit in zip(buckets, hits, strict=True):
         bucket.place(hit)
     round_.count(store)
-    assert buckets[0].failure is None
+    assert round_.has_failures
     assert buckets[0].counts == [0]
     for bucket in buckets[1:]:
-        assert isinstance(bucket.failure, Unreachable)
-        assert str(bucket.failure) == "gone"
+        (count,) = bucket.counts
+        assert isinstance(count, Unreachable)
+        assert str(count) == "gone"
+
+
+def test_a_counter_out_of_reach_fails_its_own_hits() -> None:
+    store = HalfReachable()
+    round_ = Round(NOW_S, has_calendar_months=False)
+    hits = [planned_hit(b"a", addend=2), planned_hit(b"b")]
+    places = [round_.bucket(hit).place(hit) for hit in hits]
+    round_.count(store)
+    assert places == [0, 1]
+    assert round_.has_failures
+    assert round_.bucket(hits[0]).counts == [0, store.failure]
 
 
 @pytest.mark.parametrize(
