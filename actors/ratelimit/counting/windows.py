@@ -5,7 +5,7 @@
 Weeks start on Thursdays, months are 30 days and years 365, because the epoch says so; with calendar
 months switched on, a month runs from the first of a month to the first of the next, UTC.
 A window never holds the same instant twice and leaves no instant out. The time until it ends, which
-callers are told (`durationUntilReset`), is computed in `decision/decider.py`.
+callers are told (`durationUntilReset`), is computed in `decision/judge.py`.
 """
 
 from calendar import timegm

@@ -1,36 +1,19 @@
-"""Plans a request: all that follows from its bytes and the rules, made once, used many times.
+"""A request's plan: the counters to hit and what else follows from its bytes and the rules alone.
 
-From the request's bytes to the counters to hit: decode, match every descriptor (B2), drop replaced
-rules (B12), compose counter keys, choose partitions. It depends on the rules alone, so the memo
-that keeps plans by request bytes is thrown away with the rules it was made from.
+A plan is made once and used many times, by as many threads as there are.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from hashlib import blake2b
 
-from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.accounting import near_threshold
-from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.rules.descriptors import (
-    Entries,
-    RateLimitDescriptor,
-    RateLimitRequest,
-)
-from tollgate.actors.ratelimit.rules.rule_match import Match, NoMatch, match
-from tollgate.actors.ratelimit.rules.rule_set import RuleSet
-from tollgate.actors.ratelimit.statistics.tallies import RuleTally, Tallies
+from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
+from tollgate.actors.ratelimit.statistics.tallies import RuleTally
 
-MEMO_REQUEST_BYTES_MAX = 2 * 1024
-# Descriptors and entries of a request that is remembered: a plan can be fifty times its request.
-MEMO_REQUEST_PARTS_MAX = 64
-KEY_BYTES_MAX = 128
 # Each level costs a Struct up to three messages, and protobuf reads 100 inside each other.
 METADATA_DEPTH_MAX = 30
-UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
 
 
 class RefusalReason(Enum):
@@ -114,130 +97,6 @@ class RequestPlan:
     request: RateLimitRequest | None
 
 
-class RequestPlanner:
-    """Plans requests under one rule set."""
-
-    def __init__(
-        self,
-        rules: RuleSet,
-        *,
-        policy: Policy,
-        partitions: int,
-        tallies: Tallies,
-        decode: Callable[[bytes], RateLimitRequest | Refusal],
-        render_limit: Callable[[int, Unit, str], bytes],
-    ) -> None:
-        assert partitions > 0, "counters need at least one partition"
-        self._rules = rules
-        self._policy = policy
-        self._partitions = partitions
-        self._tallies = tallies
-        self._decode = decode
-        self._render_limit = render_limit
-        self._memo: OrderedDict[bytes, RequestPlan] = OrderedDict()
-
-    def plan(self, payload: bytes) -> RequestPlan | Refusal:
-        """The plan of a serialised request; a refusal when it is malformed or out of bounds."""
-        known = self._memo.get(payload)
-        if known is not None:
-            return known
-        request = self._decode(payload)
-        if isinstance(request, Refusal):
-            return request
-        plan = self.plan_request(request)
-        if isinstance(plan, RequestPlan) and self._is_worth_keeping(payload, request):
-            if len(self._memo) >= self._policy.plan_memo_entries_max:
-                self._memo.popitem(last=False)
-            self._memo[payload] = plan
-        return plan
-
-    def _is_worth_keeping(self, payload: bytes, request: RateLimitRequest) -> bool:
-        descriptors = request.descriptors
-        return (
-            self._policy.plan_memo_entries_max > 0
-            and len(payload) <= MEMO_REQUEST_BYTES_MAX
-            and sum([1 + len(each.entries) for each in descriptors]) <= MEMO_REQUEST_PARTS_MAX
-        )
-
-    def plan_request(self, request: RateLimitRequest) -> RequestPlan | Refusal:
-        """The plan of a decoded request."""
-        refusal = refused_outright(request)
-        if refusal is not None:
-            return refusal
-        matches = [match(self._rules, request.domain, each) for each in request.descriptors]
-        if NoMatch.OVERRIDE_UNIT_UNKNOWN in matches:
-            return UNKNOWN_OVERRIDE_UNIT
-        if self._policy.has_dynamic_metadata and any(map(_is_too_deep, matches)):
-            return UNENCODABLE_METADATA
-        replaced = {
-            name for each in matches if isinstance(each, Match) for name in each.limit.replaces
-        }
-        steps = tuple(
-            self._step(request, descriptor, outcome, replaced)
-            for descriptor, outcome in zip(request.descriptors, matches, strict=True)
-        )
-        hits = tuple(step for step in steps if isinstance(step, PlannedHit))
-        unknown = sum(outcome is NoMatch.UNKNOWN_DOMAIN for outcome in matches)
-        passing = steps.count(Unmet.NO_RULE) if self._policy.is_quota_mode else 0
-        return RequestPlan(
-            steps=steps,
-            hits=hits,
-            passing_quotas=passing,
-            unknown_domain=request.domain if unknown else "",
-            unknown_domain_hits=unknown,
-            request=request if self._policy.has_dynamic_metadata else None,
-        )
-
-    def _step(
-        self,
-        request: RateLimitRequest,
-        descriptor: RateLimitDescriptor,
-        outcome: Match | NoMatch,
-        replaced: set[str],
-    ) -> PlannedDescriptor:
-        if not isinstance(outcome, Match):
-            return Unmet.NO_RULE
-        limit = outcome.limit
-        if limit.name and limit.name in replaced:
-            return Unmet.NO_RULE
-        if limit.unit is None:
-            return Unmet.UNLIMITED
-        addend = descriptor.hits_addend
-        if addend is None:
-            addend = request.hits_addend or 1
-        entries = outcome.counter_entries
-        key = counter_key(self._policy.counter_key_prefix, request.domain, entries, limit.unit)
-        partition = stable_hash(key) % self._partitions
-        return PlannedHit(
-            key=key,
-            bucket=partition * UNIT_SLOTS + limit.unit,
-            unit=limit.unit,
-            limit=limit.requests_per_unit,
-            near=near_threshold(limit.requests_per_unit, self._policy.near_limit_ratio),
-            addend=addend,
-            is_refund=descriptor.is_negative_hits,
-            is_shadow=outcome.is_shadow,
-            is_quota=self._policy.is_quota_mode or outcome.is_quota,
-            tally=self._tallies.rule(outcome.metric_key, outcome.is_dynamic_series),
-            limit_wire=self._render_limit(limit.requests_per_unit, limit.unit, limit.name),
-            metadata=outcome.metadata,
-        )
-
-
-def _is_too_deep(outcome: Match | NoMatch) -> bool:
-    """True for metadata that no response can carry: known before its hits are counted."""
-    return isinstance(outcome, Match) and _depth(outcome.metadata) > METADATA_DEPTH_MAX
-
-
-def _depth(value: object) -> int:
-    """The levels of mappings and lists in a JSON-like value."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if not isinstance(value, list | tuple):
-        return 0
-    return 1 + max(map(_depth, value), default=0)
-
-
 def refused_outright(request: RateLimitRequest) -> Refusal | None:
     """The fault of a request whatever the rules say, in the reference's order (B12)."""
     if not request.domain:
@@ -245,20 +104,3 @@ def refused_outright(request: RateLimitRequest) -> Refusal | None:
     if not request.descriptors:
         return NO_DESCRIPTORS
     return None
-
-
-def counter_key(prefix: str, domain: str, entries: Entries, unit: Unit) -> bytes:
-    """The name of these entries' counter inside Tollgate: no two rules can share one (part A).
-
-        unit "|", then prefix, domain and each entry's key and value as <length>:<text>
-
-    A shared rule's pattern stands in the place of the value. The window is not part of the key: a
-    partition keeps the counters of each window apart. A key longer than KEY_BYTES_MAX is replaced
-    by its digest (behind `#`), so that a counter costs a bounded amount of memory.
-    """
-    parts = [f"{len(key)}:{key}{len(value)}:{value}" for key, value in entries]
-    text = f"{unit:d}|{len(prefix)}:{prefix}{len(domain)}:{domain}{''.join(parts)}"
-    key = text.encode("utf-8", "surrogatepass")
-    if len(key) <= KEY_BYTES_MAX:
-        return key
-    return b"%d#" % unit + blake2b(key, digest_size=32).digest()

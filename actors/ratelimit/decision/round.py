@@ -11,7 +11,8 @@ from tollgate.actors.ratelimit.counting.counters import (
     Unreachable,
 )
 from tollgate.actors.ratelimit.counting.windows import Unit, window_at
-from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit
+from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
+from tollgate.actors.ratelimit.decision.plan import PlannedHit
 
 
 class Bucket:

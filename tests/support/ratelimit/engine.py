@@ -16,8 +16,9 @@ from tollgate.actors.ratelimit.counting.counters import (
     Unreachable,
 )
 from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
 from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.decision.plan import UNIT_SLOTS, PlannedHit, Refusal
+from tollgate.actors.ratelimit.decision.plan import PlannedHit, Refusal
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.decision.response import RateLimitDecision
 from tollgate.actors.ratelimit.rules.builder import load_rules

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.ratelimit.engine import entries
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.plan import KEY_BYTES_MAX, counter_key
+from tollgate.actors.ratelimit.decision.counter_keys import KEY_BYTES_MAX, counter_key
 
 # Every pair would be one counter if keys were joined as text.
 DIFFERENT = [

@@ -14,7 +14,7 @@ from tests.support.ratelimit.engine import (
     rule_stats,
 )
 from tollgate.actors.ratelimit.counting.counters import Hits
-from tollgate.actors.ratelimit.decision.decider import BACKEND_ERROR, SERVICE_ERROR
+from tollgate.actors.ratelimit.decision.judge import BACKEND_ERROR, SERVICE_ERROR
 from tollgate.actors.ratelimit.decision.plan import (
     EMPTY_DOMAIN,
     NOT_CONFIGURED,

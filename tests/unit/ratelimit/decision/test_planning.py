@@ -8,16 +8,18 @@ from tests.support.ratelimit.engine import entries, rendered_limit, rules_from
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.plan import (
     EMPTY_DOMAIN,
-    MEMO_REQUEST_BYTES_MAX,
-    MEMO_REQUEST_PARTS_MAX,
     NO_DESCRIPTORS,
     UNKNOWN_OVERRIDE_UNIT,
     PlannedHit,
     Refusal,
     RefusalReason,
     RequestPlan,
-    RequestPlanner,
     Unmet,
+)
+from tollgate.actors.ratelimit.decision.planner import (
+    MEMO_REQUEST_BYTES_MAX,
+    MEMO_REQUEST_PARTS_MAX,
+    RequestPlanner,
 )
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.rules.descriptors import (
