@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from math import inf
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, Unreachable
+from tollgate.actors.ratelimit.lending.account import account_of
 from tollgate.actors.ratelimit.lending.home_counters import FULL, NOT_HERE, HomeCounters
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
-from tollgate.actors.ratelimit.lending.lent_counters import TABLE_FULL
 from tollgate.actors.ratelimit.lending.messages import (
     Answer,
     Ask,
+    Claim,
     CounterName,
     FrontItem,
     LimitedHit,
@@ -29,16 +30,15 @@ from tollgate.actors.ratelimit.lending.messages import (
     QuotaRecall,
     Return,
     SlotLoan,
+    SlotLoans,
     SlotRecall,
     Spent,
     Surrender,
     ToFront,
-    ToldAll,
-    ToldNotes,
-    ToldSlot,
     ToPartition,
 )
 from tollgate.actors.ratelimit.lending.notes import Notes
+from tollgate.actors.ratelimit.lending.partition.lent_counters import TABLE_FULL
 from tollgate.actors.ratelimit.lending.pending_call import PendingCall
 from tollgate.actors.ratelimit.lending.rates import SpendRates
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
@@ -69,6 +69,9 @@ class Borrower:
         self._report_at_s = -inf
         self._say_by_s = -inf
         self._said_at_s = -inf
+        self._claim_at_s = -inf
+        self._claim_item = 0
+        self._is_ending = False
         self._notes = Notes(terms)
         self._rates = SpendRates(terms)
         self._home = HomeCounters(terms, self._notes)
@@ -193,6 +196,8 @@ class Borrower:
         for end_s in self._home.ended(now_s):
             self._notes.end_window(end_s)
         self._report(now_s)
+        if now_s >= self._claim_at_s:
+            self._claim(now_s)
         is_in_doubt = self._is_in_doubt(now_s)
         is_due = self._stream.is_due(now_s) and (
             not is_in_doubt or now_s >= self._said_at_s + self._terms.resend_s
@@ -223,6 +228,14 @@ class Borrower:
             self._report_item = self._stream.put(Spent(counters, quotas))
             self._report_at_s = now_s + self._terms.report_every_s
 
+    def _claim(self, now_s: float) -> None:
+        """Ask ahead of need for all slots that are not here."""
+        is_waiting = self._lease == (0, 0) or self._stream.acknowledged < self._claim_item
+        is_refused = self._is_ending or self._stream.is_full
+        if not (is_waiting or is_refused or self._home.has_all_slots):
+            self._claim_item = self._stream.put(Claim())
+            self._claim_at_s = now_s + self._terms.claim_every_s
+
     def receive(self, message: ToFront, wall_s: float, now_s: float) -> None:
         """Take a message; calls may be done afterwards."""
         lease = (message.incarnation, message.lease)
@@ -244,6 +257,10 @@ class Borrower:
                     self._take_answer(item, now_s)
                 case SlotLoan():
                     self._take_slot(item, now_s)
+                case SlotLoans():
+                    is_taken = [self._take_slot(loan, now_s) for loan in item.loans]
+                    if item.has_more and all(is_taken):
+                        self._claim_at_s = now_s
                 case QuotaLoan():
                     self._open_window(item.counter[0], now_s)
                     self._notes.lend(item)
@@ -252,10 +269,15 @@ class Borrower:
                 case QuotaRecall():
                     self._give_quotas(item.counters)
 
-    def _take_slot(self, loan: SlotLoan, now_s: float) -> None:
+    def _take_slot(self, loan: SlotLoan, now_s: float) -> bool:
+        """Take a slot, or give it back at once: False."""
         partition_s = now_s + self._offset_s
-        if not self._home.take_slot(loan.slot, loan.epoch, loan.counters, partition_s, now_s):
+        is_taken = not self._is_ending and self._home.take_slot(
+            loan.slot, loan.epoch, loan.counters, partition_s, now_s
+        )
+        if not is_taken:
             self._stream.put(Return(loan.slot, []))
+        return is_taken
 
     def _open_window(self, end_s: int, now_s: float) -> None:
         """Make sure that the window's notes go with it."""
@@ -313,7 +335,8 @@ class Borrower:
     # Giving back
 
     def give_back(self) -> None:
-        """Give all loans back: the front is about to end."""
+        """Give all loans back, and keep no other slot: the front is about to end."""
+        self._is_ending = True
         for slot in self._home.slots():
             self._give_slot(slot)
         self._give_quotas([counter for counter, _ in self._notes.loans()])
@@ -343,14 +366,18 @@ class Borrower:
         """The partition has started again, or has taken back all that this front had."""
         before, self._lease = self._lease, lease
         stream, self._stream = self._stream, ItemStream(self._terms)
-        self._report_item = 0
+        self._report_item = self._claim_item = 0
+        self._claim_at_s = -inf
         is_lent = message.is_recovering and now_s < self._trusted_until_s
         if not is_lent:
             for slot in self._home.slots():
                 self._keep_slot(slot)
             self._notes.end_all()
             self._trusted_until_s = -inf
-        self._told_item = self._tell() if message.is_recovering else 0
+        self._told_item = 0
+        if message.is_recovering:
+            for told in account_of(self._home, self._notes, self._terms.reported_max):
+                self._told_item = self._stream.put(told)
         if before == (0, 0):
             taken = 0
         elif message.before[0] == before[1] and lease[0] == before[0]:
@@ -363,20 +390,3 @@ class Borrower:
                 self._close(call, LOST)
         for ask in asks:
             self._stream.put(ask)
-
-    def _tell(self) -> int:
-        """Tell a partition that has started again what this front has; the last item's number."""
-        chunk = self._terms.reported_max
-        for slot in self._home.slots():
-            epoch = self._home.epoch(slot)
-            self._stream.put(ToldSlot(slot, epoch, []))
-            for end_s, keys, counts in self._home.columns(slot):
-                for first in range(0, len(keys), chunk):
-                    part = slice(first, first + chunk)
-                    self._stream.put(ToldSlot(slot, epoch, [(end_s, keys[part], counts[part])]))
-        notes = [
-            note for note in self._notes.told() if not self._home.epoch(slot_of(note.counter[1]))
-        ]
-        for first in range(0, len(notes), chunk):
-            self._stream.put(ToldNotes(notes[first : first + chunk]))
-        return self._stream.put(ToldAll())

@@ -7,7 +7,7 @@ So the ordinary hit costs one look into one dictionary, and the slot of a key is
 counter comes to be. The keys of a call are put down as changed as a whole; the reports go through
 them, and whatever they find there has been used most recently.
 
-A window ends by the monotonic clock (see `slot_table.py`).
+A window ends by the monotonic clock (see `partition/slot_table.py`).
 """
 
 from itertools import islice
@@ -49,6 +49,10 @@ class HomeCounters:
     def epoch(self, slot: int) -> int:
         """The epoch of a slot that the front has; 0 when it has it not."""
         return self._epochs[slot]
+
+    @property
+    def has_all_slots(self) -> bool:
+        return all(self._epochs)
 
     def slots(self) -> list[int]:
         """The slots that the front has."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from math import inf
 
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
-from tollgate.actors.ratelimit.lending.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.messages import (
     Answer,
     Ask,
+    Claim,
     FrontItem,
     Outcome,
     PartitionItem,
@@ -27,11 +27,12 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToFront,
     ToldAll,
     ToldNotes,
-    ToldSlot,
+    ToldSlots,
     ToPartition,
 )
-from tollgate.actors.ratelimit.lending.recovery import Recovery
-from tollgate.actors.ratelimit.lending.tasks import Task, TaskQueue
+from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
+from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
+from tollgate.actors.ratelimit.lending.partition.tasks import Task, TaskQueue
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 RECOVERING = "the counter partition has started again and is asking what is out on loan"
@@ -76,6 +77,7 @@ class Lender:
         self._tasks = TaskQueue(terms.deferred_max)
         self._answers: dict[tuple[str, int], list[Outcome]] = {}
         self._touched: set[str] = set()
+        self._claims: set[str] = set()
         self._has_come_back = False
         self.counters = LentCounters(terms, self._send)
         until_s = now_s + terms.term_s + terms.margin_s
@@ -175,6 +177,7 @@ class Lender:
         """A front was not heard of for its term: all that it has is taken back."""
         self.counters.lapse(front)
         self._tasks.drop(lambda task: task.front == front)
+        self._claims.discard(front)
         del self._leases[front]
         if lease.heard_s > -inf:
             # Should it come back, it learns what was taken of its last items, and that no more was.
@@ -195,6 +198,8 @@ class Lender:
             match item:
                 case Ask():
                     self._ask(message.front, item, lease, wall_s, now_s)
+                case Claim():
+                    self._claims.add(message.front)
                 case Spent():
                     self._open_windows(item.counters, wall_s, now_s)
                     self.counters.report(message.front, item.counters, item.quotas)
@@ -207,7 +212,7 @@ class Lender:
                     self.counters.report(message.front, item.counters, [])
                     self.counters.take_back(message.front, item.slot, now_s)
                     self._has_come_back = True
-                case ToldSlot() | ToldNotes() | ToldAll():
+                case ToldSlots() | ToldNotes() | ToldAll():
                     if self._recovery is None:
                         # Too late: it may have been lent to others meanwhile.
                         self._lapse(message.front, lease, now_s)
@@ -271,8 +276,18 @@ class Lender:
         if self._has_come_back:
             self._has_come_back = False
             self._tasks.retry(lambda task: self._attempt(task, now_s))
+        if self._claims and self._recovery is None:
+            self._grant_claims()
         for front in {front for front, _ in self._answers}:
             self._put_answers(front)
+
+    def _grant_claims(self) -> None:
+        """Lend what was claimed, but to nobody who may not count anyway."""
+        for front in sorted(self._claims):
+            lease = self._leases.get(front)
+            if lease is not None and abs(lease.offset_s) <= self._terms.skew_max_s:
+                self.counters.claim(front, self._tasks.counters)
+        self._claims.clear()
 
     def _attempt(self, task: Task, now_s: float) -> bool:
         outcome = self.counters.attempt(task, now_s)
@@ -326,19 +341,21 @@ class Lender:
         self,
         recovery: Recovery,
         front: str,
-        item: ToldSlot | ToldNotes | ToldAll,
+        item: ToldSlots | ToldNotes | ToldAll,
         wall_s: float,
         now_s: float,
     ) -> None:
         match item:
-            case ToldSlot():
-                self._open_windows(item.counters, wall_s, now_s)
-                if recovery.tell_slot(front, item.slot, item.epoch):
-                    self.counters.adopt_slot(front, item.slot, item.epoch, item.counters)
+            case ToldSlots():
+                for slot, epoch, counters in item.slots:
+                    self._open_windows(counters, wall_s, now_s)
+                    if recovery.tell_slot(front, slot, epoch):
+                        self.counters.adopt_slot(front, slot, epoch, counters)
             case ToldNotes():
                 self._open_windows([note.counter for note in item.notes], wall_s, now_s)
                 recovery.tell_notes(item.notes)
                 for note in item.notes:
+                    self.counters.slots[slot_of(note.counter[1])].users[front] = self._moved_s
                     if note.quota is not None:
                         self.counters.adopt_loan(
                             front, note.counter, note.quota, note.limit, note.spent

@@ -6,8 +6,9 @@ envelopes.
 
     front -> partition       partition -> front
     Ask                      Answer
+    Claim                    SlotLoans
     Spent, Surrender, Return QuotaLoan, SlotLoan, QuotaRecall, SlotRecall
-    ToldSlot, ToldNotes, ToldAll   (after a partition has started again)
+    ToldSlots, ToldNotes, ToldAll   (after a partition has started again)
 
 `end_s` is the end of a window in whole seconds of the epoch; counts and quotas are hits.
 """
@@ -49,6 +50,10 @@ class Ask(NamedTuple):
     patience_s: float
 
 
+class Claim(NamedTuple):
+    """Every slot that nobody else needs is wanted whole, ahead of the calls that will touch it."""
+
+
 class Spent(NamedTuple):
     """A report: the counts of counters in slots that are lent whole, and what is spent of loans of
     quota. All are absolute, and only what has changed is there."""
@@ -71,11 +76,15 @@ class Return(NamedTuple):
 
 
 class ToldSlot(NamedTuple):
-    """A part of a slot that the front holds whole, for a partition that knows nothing."""
+    """A slot that the front holds whole, or a part of it, for a partition that knows nothing."""
 
     slot: int
     epoch: int
     counters: list[CounterColumns]
+
+
+class ToldSlots(NamedTuple):
+    slots: list[ToldSlot]
 
 
 class ToldNote(NamedTuple):
@@ -128,6 +137,13 @@ class SlotLoan(NamedTuple):
     counters: list[CounterColumns]
 
 
+class SlotLoans(NamedTuple):
+    """The answer to a Claim. `has_more`: there are others for whoever claims once more."""
+
+    loans: list[SlotLoan]
+    has_more: bool
+
+
 class QuotaLoan(NamedTuple):
     """Hits of a counter that the front may count by itself, under `limit` or a higher one.
 
@@ -149,8 +165,8 @@ class QuotaRecall(NamedTuple):
     counters: list[CounterName]
 
 
-PartitionItem = Ask | Spent | Surrender | Return | ToldSlot | ToldNotes | ToldAll
-FrontItem = Answer | SlotLoan | QuotaLoan | SlotRecall | QuotaRecall
+PartitionItem = Ask | Claim | Spent | Surrender | Return | ToldSlots | ToldNotes | ToldAll
+FrontItem = Answer | SlotLoan | SlotLoans | QuotaLoan | SlotRecall | QuotaRecall
 
 
 class ToPartition(NamedTuple):

@@ -38,6 +38,8 @@ class Terms:
     """After so long, what was not acknowledged is sent once more."""
     alone_s: float = 3.0
     """A slot goes back whole to a front that was its only user for so long."""
+    claim_every_s: float = 3.0
+    """A front that has not got all slots claims the rest anew after so long."""
     loan_span_s: float = 0.25
     """A loan of quota is what the front spends in this time."""
     loan_min: int = 2
@@ -48,6 +50,8 @@ class Terms:
     """Whether a full table refuses new counters, or evicts the least recently used."""
     handed_over_max: int = 8_192
     """A slot with more counters is not lent whole."""
+    claimed_max: int = 8_192
+    """Counters handed over at once for a claim; the first slot's go in any case."""
     fronts_max: int = 2_048
     loans_max: int = 65_536
     """Loans of quota per front and partition."""

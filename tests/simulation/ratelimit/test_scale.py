@@ -3,10 +3,10 @@
 from tests.simulation.ratelimit.scale import Load, measure
 
 
-def test_a_front_of_its_own_asks_once_for_each_slot() -> None:
+def test_a_front_of_its_own_reports_and_asks_for_nothing() -> None:
     price = measure(Load(fronts=1, rate=4_000, seconds=2.0))
     assert price.decisions == 8_000
-    assert price.calls < 1_024 + 4 * 2 * 25  # its slots, and its reports
+    assert price.calls < 4 * (2 + 2 * 25)  # its claims, and its reports
     assert price.pushes == price.false_refused == price.false_admitted == price.failed == 0
 
 

@@ -36,7 +36,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToFront,
     ToldAll,
     ToldNotes,
-    ToldSlot,
+    ToldSlots,
     ToPartition,
 )
 from tollgate.actors.ratelimit.lending.terms import Terms
@@ -156,16 +156,19 @@ class World:
     def _take(self, process: PartitionProcess, message: ToPartition) -> None:
         machine = process.machine
         line = self._line(message.front, process.number, (message.incarnation, message.lease))
+        lease = machine._leases.get(message.front)
+        early = [] if lease is None else list(lease.stream._early.values())
         is_too_late = machine.told is None and any(
-            isinstance(item, ToldSlot | ToldNotes | ToldAll) for _, item in message.items
+            isinstance(item, ToldSlots | ToldNotes | ToldAll)
+            for item in (*early, *(item for _, item in message.items))
         )
 
         def receive() -> dict[str, ToFront]:
             return machine.receive(message, process.wall_s, process.now_s)
 
         answers = self._watched(process, receive, message.front if is_too_late else "")
-        lease = (process.incarnation, machine.leases.get(message.front))
-        if (message.incarnation, message.lease) == lease and message.stamp_s > line.stamp_s:
+        named = (process.incarnation, machine.leases.get(message.front))
+        if (message.incarnation, message.lease) == named and message.stamp_s > line.stamp_s:
             line.heard_s, line.stamp_s = self._agenda.now_s, message.stamp_s
             taken = answers[message.front].acknowledged
             for item in [each for each in line.reports if each <= taken]:

@@ -4,12 +4,13 @@ import pytest
 
 from tests.support.ratelimit.lending_pair import START_S, Pair
 from tollgate.actors.ratelimit.counting.counters import Unreachable
-from tollgate.actors.ratelimit.lending import home_counters, slot_table
+from tollgate.actors.ratelimit.lending import home_counters
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
 from tollgate.actors.ratelimit.lending.messages import LimitedHits
 from tollgate.actors.ratelimit.lending.notes import Notes
+from tollgate.actors.ratelimit.lending.partition import slot_table
+from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.rates import SpendRates
-from tollgate.actors.ratelimit.lending.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 SOON_S, LATE_S = START_S + 60, START_S + 3_600

@@ -2,7 +2,7 @@
 
 from tollgate.actors.ratelimit.lending.messages import CounterName, ToldNote
 from tollgate.actors.ratelimit.lending.notes import Notes
-from tollgate.actors.ratelimit.lending.recovery import Recovery
+from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 COUNTER: CounterName = (60, b"k")

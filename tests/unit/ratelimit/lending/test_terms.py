@@ -5,7 +5,7 @@ from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import LimitedHits, QuotaLoan
 from tollgate.actors.ratelimit.lending.notes import Notes
-from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 DAY_S = 86_400.0
 
@@ -139,13 +139,16 @@ def test_a_partition_that_starts_again_is_told_what_is_out() -> None:
         pair.hit_one(b"shared", 100, front)
     pair.partition = Lender(pair.terms, 2, pair.now_s, is_new=False)
     assert pair.hit_one(b"whole", 10) == 4
-    assert isinstance(pair.hit_one(b"new", 10), Unreachable)
+    assert pair.hit_one(b"new", 10) == 1  # (its slot is the front's, too)
+    beside = next(key for key in map(b"%d".__mod__, range(10_000)) if _is_beside(key, b"shared"))
+    assert isinstance(pair.hit_one(beside, 10), Unreachable)
     assert pair.partition.told is not None
     for _ in range(5):
         pair.rest((pair.terms.term_s + pair.terms.margin_s) / 5)
     assert pair.partition.told is None
     assert pair.hit_one(b"whole", 10, 1) == 5
-    assert pair.hit_one(b"new", 10) == 1
+    assert pair.hit_one(b"new", 10) == 2
+    assert pair.hit_one(beside, 10) == 1
     assert sum(_spend(pair, b"shared", 100, front) for front in (1, 0)) == 96
 
 
@@ -166,6 +169,10 @@ def test_a_front_that_ends_gives_everything_back() -> None:
     pair.exchange()
     pair.silent = {0}
     assert pair.hit_one(b"k", 10, 1) == 2
+
+
+def _is_beside(key: bytes, other: bytes) -> bool:
+    return slot_of(key) == slot_of(other)
 
 
 def _count(pair: Pair, key: bytes, limit: int, front: int) -> int:

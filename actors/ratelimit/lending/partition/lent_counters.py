@@ -9,12 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
-from tollgate.actors.ratelimit.lending.loans import (
-    Loan,
-    Slot,
-    counted_and_reserved,
-    loans_in_the_way,
-)
 from tollgate.actors.ratelimit.lending.messages import (
     CounterColumns,
     CounterName,
@@ -24,10 +18,17 @@ from tollgate.actors.ratelimit.lending.messages import (
     QuotaLoan,
     QuotaRecall,
     SlotLoan,
+    SlotLoans,
     SlotRecall,
 )
-from tollgate.actors.ratelimit.lending.slot_table import SlotTable
-from tollgate.actors.ratelimit.lending.tasks import Task
+from tollgate.actors.ratelimit.lending.partition.loans import (
+    Loan,
+    Slot,
+    counted_and_reserved,
+    loans_in_the_way,
+)
+from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
+from tollgate.actors.ratelimit.lending.partition.tasks import Task
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 TABLE_FULL = "the counter table is full, and takes no new counters"
@@ -158,10 +159,38 @@ class LentCounters:
         for number in slots:
             slot = self.slots[number]
             if slot.holder is None and number not in waiting and self._is_ready(number, front):
-                slot.holder = front
-                slot.epoch += 1
-                self.held[front].slots.add(number)
-                self._send(front, SlotLoan(number, slot.epoch, self.table.columns(number)))
+                self._send(front, self._lend_slot(front, number, slot))
+
+    def _lend_slot(self, front: str, number: int, slot: Slot) -> SlotLoan:
+        slot.holder = front
+        slot.epoch += 1
+        self.held[front].slots.add(number)
+        return SlotLoan(number, slot.epoch, self.table.columns(number))
+
+    def claim(self, front: str, waited_for: set[CounterName]) -> None:
+        """Lend all slots whole that no other front uses or has loans of: as many as may be handed
+        over at once. Those with loans of the front's own wait for them, and for its next claim."""
+        waiting = {slot_of(key) for _, key in waited_for}
+        lent: list[SlotLoan] = []
+        own: set[tuple[CounterName, str]] = set()
+        room, has_more = self._terms.claimed_max, False
+        for number, slot in enumerate(self.slots):
+            if number in waiting or not self.is_lendable(number, front):
+                continue
+            if slot.loans:
+                if len(own) < self._terms.reported_max and all(
+                    loans.keys() == {front} for loans in slot.loans.values()
+                ):
+                    own |= {(counter, front) for counter in slot.loans}
+                continue
+            room -= self.table.size_of(number)
+            if lent and room < 0:
+                has_more = True
+                break
+            lent.append(self._lend_slot(front, number, slot))
+        self._recall(own)
+        if lent:
+            self._send(front, SlotLoans(lent, has_more))
 
     def is_lendable(self, number: int, front: str) -> bool:
         """Whether the front alone has used the slot of late, and it can be handed over."""
