@@ -1,0 +1,210 @@
+"""Keeps a partition's counters on disk: says what is written when.
+
+    start -> restore: what the journals say -> base -> deltas, one at each call
+          a journal that has outgrown its base twofold -> a new base, in its place
+          a write that fails -> a new base as soon as the disk takes one
+
+A *base* is all counters, a *delta* those that have changed since. Counts are absolute, so a journal
+is right at every moment: while a new base is written, deltas go into both journals. Windows that
+end soon are left out, but for the last delta of all.
+"""
+
+import logging
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.terms import SLOTS
+from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
+from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
+from tollgate.actors.ratelimit.snapshots.records import ID_BYTES, JournalHeader, counter_frames
+from tollgate.actors.ratelimit.snapshots.restoration import Restoration
+
+LOG = logging.getLogger("tollgate.ratelimit")
+LIFE_LEFT_MIN_S = 10
+"""Counters of windows that end sooner are not worth a write."""
+CHANGED_AT_ONCE = 8_192
+PAGES_MAX = 512
+"""Of one delta: what comes faster than it is written waits for the next one."""
+DELTAS_BYTES_MIN = 4 * 1024 * 1024
+"""A small base waits for so many bytes of deltas before it is written anew."""
+RETRY_EVERY_S = 5.0
+TOLD_EVERY_S = 60.0
+
+
+class CounterSource(Protocol):
+    """A partition's counters. Called in the keeper's thread, while the partition goes on."""
+
+    def changed(self, counters_max: int) -> list[CounterColumns]:
+        """Up to so many counters that have changed since they were handed out here."""
+
+    def columns(self, slot: int) -> list[CounterColumns]:
+        """All counters of a slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotState:
+    """How the keeping goes. `age_s`: since everything that had changed was on disk; `failures`:
+    writes that did not succeed."""
+
+    age_s: float
+    bytes: int
+    failures: int
+
+
+class SupersededError(Exception):
+    """Another process keeps these counters."""
+
+
+class SnapshotKeeper:
+    """The journal of one partition. `restored` first, then `write` again and again, then `finish`,
+    in one thread; `state` in any."""
+
+    def __init__(
+        self, folder: JournalFolder, name: JournalName, interval_s: float, clock: Clock
+    ) -> None:
+        self._folder = folder
+        self._name = name
+        self._interval_s = interval_s
+        self._clock = clock
+        self._header: JournalHeader | None = None
+        self._journal: JournalFile | None = None
+        self._base_bytes = 0
+        self._is_superseded = False
+        self._failures = 0
+        self._retry_at_s = -inf
+        self._told_at_s = -inf
+        self._written_at_s = clock.monotonic_s()
+
+    @property
+    def state(self) -> SnapshotState:
+        journal = self._journal
+        age_s = max(0.0, self._clock.monotonic_s() - self._written_at_s)
+        return SnapshotState(age_s, 0 if journal is None else journal.size, self._failures)
+
+    def restored(self) -> Iterator[CounterColumns]:
+        """The counters of before, in the order in which they were written; logs what is lost."""
+        restoration = Restoration(self._folder, self._name)
+        self._header = self._new_header(restoration)
+        yield from restoration.counters()
+        for finding in restoration.findings:
+            LOG.warning("%s", finding)
+
+    def write(self, source: CounterSource) -> None:
+        """Write what has changed. What fails is told and counted, and tried again."""
+        self._attempt(source, LIFE_LEFT_MIN_S)
+
+    def finish(self, source: CounterSource) -> None:
+        """Write all that has changed, whenever its window ends, and let go of the journal."""
+        self._retry_at_s = -inf
+        self._attempt(source, 0)
+        self._close()
+
+    def _new_header(self, restoration: Restoration) -> JournalHeader:
+        name, own = self._name, secrets.token_bytes(ID_BYTES)
+        generation = restoration.generation + 1
+        return JournalHeader(
+            name.partition, name.partitions, own, generation, restoration.taken_over
+        )
+
+    def _attempt(self, source: CounterSource, life_left_min_s: int) -> None:
+        assert self._header is not None, "what was there before is read first"
+        now_s = self._clock.monotonic_s()
+        if self._is_superseded or now_s < self._retry_at_s:
+            return
+        try:
+            self._write(source, self._header, life_left_min_s)
+        except OSError as error:
+            # What could not be appended is in no journal: so the next one begins with a base.
+            self._close()
+            self._retry_at_s = now_s + RETRY_EVERY_S
+            self._fail(now_s, error.strerror or str(error))
+        except SupersededError:
+            self._close()
+            self._is_superseded = True
+            self._fail(now_s, "another process writes them now")
+        else:
+            self._written_at_s = now_s
+            self._told_at_s = -inf
+
+    def _fail(self, now_s: float, reason: str) -> None:
+        self._failures += 1
+        if now_s >= self._told_at_s + TOLD_EVERY_S:
+            self._told_at_s = now_s
+            place = self._folder.place(self._name)
+            LOG.error("counters are not on disk, and go on in memory alone: %s: %s", place, reason)
+
+    def _write(self, source: CounterSource, header: JournalHeader, life_left_min_s: int) -> None:
+        journal = self._journal
+        there = self._folder.header(self._name)
+        is_own = there is not None and there.id == header.id
+        if there is not None and not is_own and there.generation >= header.generation:
+            raise SupersededError
+        is_outgrown = journal is not None and journal.size > 2 * self._base_bytes + DELTAS_BYTES_MIN
+        if journal is None or is_outgrown or not is_own:
+            self._write_base(source, header, life_left_min_s)
+        elif self._write_delta(source, [journal], life_left_min_s):
+            journal.sync()
+
+    def _write_base(
+        self, source: CounterSource, header: JournalHeader, life_left_min_s: int
+    ) -> None:
+        self._folder.make()
+        self._folder.remove_drafts(self._name)
+        draft = JournalFile(self._folder.place(self._name), header)
+        is_in_place = False
+        try:
+            self._fill(draft, source, life_left_min_s)
+            draft.put_in_place()
+            is_in_place = True
+        finally:
+            if not is_in_place:
+                draft.close()
+        self._close()
+        self._journal, self._base_bytes = draft, draft.size
+        try:
+            self._folder.remove_taken_over(header)
+        except OSError as error:
+            LOG.warning("counter journals of before could not be removed: %s", error)
+
+    def _fill(self, draft: JournalFile, source: CounterSource, life_left_min_s: int) -> None:
+        """Write all counters into a draft; the journal before it goes on meanwhile."""
+        delta_at_s = self._clock.monotonic_s() + self._interval_s
+        for slot in range(SLOTS):
+            draft.append(counter_frames(self._lasting(source.columns(slot), life_left_min_s)))
+            if self._journal is not None and self._clock.monotonic_s() >= delta_at_s:
+                if self._write_delta(source, [draft, self._journal], life_left_min_s):
+                    self._journal.sync()
+                delta_at_s = self._clock.monotonic_s() + self._interval_s
+        self._write_delta(source, [draft], life_left_min_s)
+
+    def _write_delta(
+        self, source: CounterSource, journals: list[JournalFile], life_left_min_s: int
+    ) -> bool:
+        """Write what has changed; whether there was anything."""
+        has_written = False
+        for _ in range(PAGES_MAX):
+            changed = source.changed(CHANGED_AT_ONCE)
+            frames = list(counter_frames(self._lasting(changed, life_left_min_s)))
+            for journal in journals:
+                journal.append(frames)
+            has_written = has_written or bool(frames)
+            if not changed:
+                break
+        return has_written
+
+    def _lasting(
+        self, counters: Iterable[CounterColumns], life_left_min_s: int
+    ) -> Iterator[CounterColumns]:
+        """Counters of windows that do not end too soon."""
+        ends_after_s = self._clock.now_s() + life_left_min_s
+        return (columns for columns in counters if columns[0] > ends_after_s)
+
+    def _close(self) -> None:
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()

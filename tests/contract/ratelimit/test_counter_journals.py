@@ -1,0 +1,269 @@
+"""The journal of a partition on a real disk: what one process writes, the next one reads."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.support.manual_clock import ManualClock
+from tests.support.ratelimit.journal_keeping import (
+    MONTH_END_S,
+    NOW_S,
+    Start,
+    journals,
+    of_month,
+    starter,
+    with_counts,
+)
+from tests.support.ratelimit.journals import Counts
+from tollgate.actors.ratelimit.snapshots import keeper as keeping
+from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
+from tollgate.actors.ratelimit.snapshots.keeper import (
+    DELTAS_BYTES_MIN,
+    LIFE_LEFT_MIN_S,
+    RETRY_EVERY_S,
+)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(NOW_S)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "ratelimit" / "counters"
+
+
+@pytest.fixture
+def start(folder: Path, clock: ManualClock) -> Start:
+    return starter(folder, clock)
+
+
+def test_the_next_process_goes_on_where_the_last_write_was(start: Start, folder: Path) -> None:
+    first = start()
+    assert first.restored == {}
+    first.count(3, b"a")
+    first.count(5, b"b")
+    first.write()
+    first.count(4, b"a")
+    first.write()
+    first.count(9, b"b")  # (not written any more)
+
+    second = start()
+    assert second.restored == of_month({b"a": 4, b"b": 5})
+    assert journals(folder) == ["counters-0-of-1.journal"]
+
+
+def test_a_stop_in_order_writes_everything(start: Start, folder: Path) -> None:
+    first = start()
+    first.write()
+    first.count(1, b"a")
+    first.count(2, b"soon", int(NOW_S) + 1)
+    first.finish()
+    assert start().restored == {**of_month({b"a": 1}), (int(NOW_S) + 1, b"soon"): 2}
+
+
+def test_a_stop_without_any_write_before_writes_everything(start: Start) -> None:
+    first = start()
+    first.count(1)
+    first.finish()
+    assert start().restored == of_month({b"a": 1})
+
+
+def test_what_was_restored_survives_processes_that_counted_nothing(start: Start) -> None:
+    first = start()
+    first.count(7)
+    first.finish()
+    for _ in range(3):
+        again = start()
+        assert again.restored == of_month({b"a": 7})
+        again.write()
+
+
+def test_windows_that_end_soon_are_left_out(start: Start) -> None:
+    first = start()
+    first.count(1, b"soon", int(NOW_S) + LIFE_LEFT_MIN_S)
+    first.count(2, b"later", int(NOW_S) + LIFE_LEFT_MIN_S + 1)
+    first.write()
+    first.count(3, b"soon", int(NOW_S) + LIFE_LEFT_MIN_S)
+    first.write()
+    assert start().restored == {(int(NOW_S) + LIFE_LEFT_MIN_S + 1, b"later"): 2}
+
+
+def test_nothing_is_written_when_nothing_has_changed(start: Start, clock: ManualClock) -> None:
+    first = start()
+    first.count(1)
+    first.write()
+    size = first.keeper.state.bytes
+    clock.advance(5)
+    first.write()
+    assert first.keeper.state.bytes == size > 0
+    assert first.keeper.state.age_s == 0
+    clock.advance(5)
+    assert first.keeper.state.age_s == 5
+
+
+def test_a_reset_counter_stays_at_zero(start: Start) -> None:
+    first = start()
+    first.count(7)
+    first.write()
+    first.count(0)
+    first.write()
+    assert start().restored == of_month({b"a": 0})
+
+
+# Growth
+
+
+def test_a_journal_that_has_outgrown_its_base_begins_anew(start: Start, folder: Path) -> None:
+    first = start()
+    first.count(1, b"kept")
+    first.write()
+    key = b"k" * 200_000
+    sizes = []
+    for number in range(60):
+        first.count(number, key)
+        first.write()
+        sizes.append(first.keeper.state.bytes)
+    assert max(sizes) < 2 * DELTAS_BYTES_MIN
+    assert min(sizes[1:]) < max(sizes) / 4, "it has begun anew"
+    assert start().restored == of_month({b"kept": 1, key: 59})
+    assert journals(folder) == ["counters-0-of-1.journal"]
+
+
+def test_the_old_journal_goes_on_while_a_new_base_is_written(
+    start: Start, folder: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "DELTAS_BYTES_MIN", 0)
+    first = start()
+    first.count(1, b"a")
+    first.write()
+    take = first.source.columns
+    read: list[Counts] = []
+
+    def slow_columns(slot: int) -> list[tuple[int, list[bytes], list[int]]]:
+        clock.advance(0.1)
+        if slot == 128:
+            first.count(77, b"c")
+        if slot == 200:
+            # Somebody pulls the plug now.
+            read.append(start().restored)
+        return take(slot)
+
+    monkeypatch.setattr(first.source, "columns", slow_columns)
+    while not read:
+        first.count(2, b"a")
+        first.write()
+    assert read[-1][MONTH_END_S, b"c"] == 77
+    assert start().restored[MONTH_END_S, b"c"] == 77
+
+
+def test_what_a_killed_writer_was_drafting_is_removed(start: Start, folder: Path) -> None:
+    with_counts(start, 1)
+    (folder / ".counters-0-of-1.journal.0123.draft").write_bytes(b"half")
+    second = start()
+    second.write()
+    assert journals(folder) == ["counters-0-of-1.journal"]
+
+
+def test_only_the_owner_may_read_the_keys(start: Start, folder: Path) -> None:
+    with_counts(start, 1)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "counters-0-of-1.journal").stat().st_mode & 0o777 == 0o600
+
+
+# Failures
+
+
+def no_space(*_: object) -> int:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_told_once_a_minute_and_what_was_missed_follows(
+    start: Start,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.ERROR)
+    first = start()
+    first.count(1)
+    first.write()
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalFile, "_write", no_space)
+        first.count(2)
+        for _ in range(7):
+            clock.advance(RETRY_EVERY_S)
+            first.write()
+        assert len(caplog.messages) == 1
+        assert caplog.messages[0].endswith("counters-0-of-1.journal: No space left on device")
+        assert first.keeper.state.failures == 7
+        assert first.keeper.state.age_s == 7 * RETRY_EVERY_S
+        assert start().restored == of_month({b"a": 1}), "what was on disk is there"
+        clock.advance(60)
+        first.write()
+        assert len(caplog.messages) == 2
+    clock.advance(RETRY_EVERY_S)
+    first.write()
+    assert first.keeper.state.age_s == 0
+    assert start().restored == of_month({b"a": 2})
+
+
+def test_a_disk_that_fails_is_left_alone_for_a_while(
+    start: Start, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = start()
+    monkeypatch.setattr(JournalFile, "_write", no_space)
+    first.write()
+    clock.advance(RETRY_EVERY_S - 1)
+    first.write()
+    assert first.keeper.state.failures == 1
+    first.finish()
+    assert first.keeper.state.failures == 2, "the end does not wait"
+
+
+def test_a_folder_that_cannot_be_made_stops_nothing(
+    folder: Path, clock: ManualClock, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder.parent.mkdir()
+    folder.write_text("in the way")
+    first = start()
+    assert first.restored == {}
+    assert "cannot be read, so counters begin at 0: Not a directory" in caplog.text
+    first.write()
+    assert first.keeper.state.failures == 1
+    folder.unlink()
+    clock.advance(RETRY_EVERY_S)
+    first.count(1)
+    first.write()
+    assert start().restored == of_month({b"a": 1})
+
+
+def test_a_journal_that_somebody_removed_is_written_anew(start: Start, folder: Path) -> None:
+    first = start()
+    first.count(1)
+    first.write()
+    (folder / "counters-0-of-1.journal").unlink()
+    first.write()
+    assert start().restored == of_month({b"a": 1})
+
+
+def test_a_process_that_was_replaced_writes_no_more(
+    start: Start, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    frozen = start()
+    frozen.count(1)
+    frozen.write()
+    successor = start()
+    successor.count(5)
+    successor.write()
+    frozen.count(2)
+    frozen.write()
+    assert "another process writes them now" in caplog.text
+    clock.advance(100)
+    frozen.write()
+    frozen.finish()
+    successor.write()
+    assert successor.keeper.state.failures == 0
+    assert start().restored == of_month({b"a": 5})
