@@ -14,6 +14,7 @@ from tollgate.actors.ratelimit.rules.descriptors import (
     RequestBounds,
 )
 from tollgate.serve.ratelimit.codec.messages import RequestMessage
+from tollgate.serve.ratelimit.codec.ordinary_requests import ordinary_request
 
 _UNITS: dict[int, Unit] = {int(unit): unit for unit in Unit}
 UTF8_BYTES_MAX = 4  # per character: a string short enough need not be encoded to know its bytes
@@ -33,6 +34,25 @@ def decode_request(payload: bytes, bounds: RequestBounds = DEFAULT_BOUNDS) -> Ra
     Raises MalformedRequest when the bytes are something else, RequestOutOfBounds when they are too
     much. An override whose unit is absent or unknown comes out with `unit` None (B4).
     """
+    size = len(payload)
+    # What is no longer than an entry may be has no part that is.
+    if size <= bounds.entry_bytes_max and size <= bounds.request_bytes_max:
+        request = ordinary_request(payload)
+        if request is not None and _has_few_parts(request, bounds):
+            return request
+    return decode_with_protobuf(payload, bounds)
+
+
+def _has_few_parts(request: RateLimitRequest, bounds: RequestBounds) -> bool:
+    if len(request.descriptors) > bounds.descriptors_max:
+        return False
+    return all(len(each.entries) <= bounds.entries_max for each in request.descriptors)
+
+
+def decode_with_protobuf(
+    payload: bytes, bounds: RequestBounds = DEFAULT_BOUNDS
+) -> RateLimitRequest:
+    """As `decode_request`, by protobuf alone."""
     check_bound(len(payload), bounds.request_bytes_max, "request", "bytes")
     try:
         message = RequestMessage.FromString(payload)
