@@ -1,9 +1,9 @@
 """Reads the ordinary request straight from its bytes, several times as fast as through protobuf.
 
-    0A <length> domain
-    12 <length> descriptor, any number:    0A <length> entry, any number:
-                                               0A <length> key   12 <length> value
-    18 <hits_addend>, at the end or left out
+    0x0a <length> domain
+    0x12 <length> descriptor, any number:    0x0a <length> entry, any number:
+                                                 0x0a <length> key   0x12 <length> value
+    0x18 <hits_addend>, at the end or left out
 
 Lengths take one or two bytes and the addend takes one. An empty value may be left out, as proto3
 does. Everything else, rare or malformed, is None here and left to protobuf: this file refuses
