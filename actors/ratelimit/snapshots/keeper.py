@@ -27,8 +27,8 @@ from tollgate.actors.ratelimit.snapshots.restoration import Restoration
 LOG = logging.getLogger("tollgate.ratelimit")
 LIFE_LEFT_MIN_S = 10
 """Counters of windows that end sooner are not worth a write."""
-CHANGED_AT_ONCE = 8_192
-PAGES_MAX = 512
+CHANGED_AT_ONCE = 1_024
+PAGES_MAX = 4_096
 """Of one delta: what comes faster than it is written waits for the next one."""
 DELTAS_BYTES_MIN = 4 * 1024 * 1024
 """A small base waits for so many bytes of deltas before it is written anew."""
@@ -147,8 +147,8 @@ class SnapshotKeeper:
         is_outgrown = journal is not None and journal.size > 2 * self._base_bytes + DELTAS_BYTES_MIN
         if journal is None or is_outgrown or not is_own:
             self._write_base(source, header, life_left_min_s)
-        elif self._write_delta(source, [journal], life_left_min_s):
-            journal.sync()
+        else:
+            self._write_delta(source, [journal], life_left_min_s)
 
     def _write_base(
         self, source: CounterSource, header: JournalHeader, life_left_min_s: int
@@ -173,19 +173,20 @@ class SnapshotKeeper:
 
     def _fill(self, draft: JournalFile, source: CounterSource, life_left_min_s: int) -> None:
         """Write all counters into a draft; the journal before it goes on meanwhile."""
+        # What has changed until now is in the slots, too.
+        self._write_delta(source, self._in_force, life_left_min_s)
         delta_at_s = self._clock.monotonic_s() + self._interval_s
         for slot in range(SLOTS):
             draft.append(counter_frames(self._lasting(source.columns(slot), life_left_min_s)))
-            if self._journal is not None and self._clock.monotonic_s() >= delta_at_s:
-                if self._write_delta(source, [draft, self._journal], life_left_min_s):
-                    self._journal.sync()
+            if self._clock.monotonic_s() >= delta_at_s:
+                self._write_delta(source, [draft, *self._in_force], life_left_min_s)
                 delta_at_s = self._clock.monotonic_s() + self._interval_s
         self._write_delta(source, [draft], life_left_min_s)
 
     def _write_delta(
         self, source: CounterSource, journals: list[JournalFile], life_left_min_s: int
-    ) -> bool:
-        """Write what has changed; whether there was anything."""
+    ) -> None:
+        """Write what has changed; the journal in force has it on disk afterwards."""
         has_written = False
         for _ in range(PAGES_MAX):
             changed = source.changed(CHANGED_AT_ONCE)
@@ -195,7 +196,12 @@ class SnapshotKeeper:
             has_written = has_written or bool(frames)
             if not changed:
                 break
-        return has_written
+        if has_written and self._journal is not None:
+            self._journal.sync()
+
+    @property
+    def _in_force(self) -> list[JournalFile]:
+        return [] if self._journal is None else [self._journal]
 
     def _lasting(
         self, counters: Iterable[CounterColumns], life_left_min_s: int

@@ -16,6 +16,7 @@ from tests.support.ratelimit.journal_keeping import (
     with_counts,
 )
 from tests.support.ratelimit.journals import Counts
+from tests.support.waiting import until
 from tollgate.actors.ratelimit.snapshots import keeper as keeping
 from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
 from tollgate.actors.ratelimit.snapshots.keeper import (
@@ -23,6 +24,7 @@ from tollgate.actors.ratelimit.snapshots.keeper import (
     LIFE_LEFT_MIN_S,
     RETRY_EVERY_S,
 )
+from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 
 
 @pytest.fixture
@@ -267,3 +269,35 @@ def test_a_process_that_was_replaced_writes_no_more(
     successor.write()
     assert successor.keeper.state.failures == 0
     assert start().restored == of_month({b"a": 5})
+
+
+# The thread
+
+
+def test_the_thread_writes_again_and_again_and_everything_at_its_end(start: Start) -> None:
+    first = start()
+    thread = SnapshotThread(first.keeper, first.source, 0.01)
+    first.count(1)
+    thread.start()
+    until(lambda: start().restored == of_month({b"a": 1}), "the first write")
+    first.count(2)
+    until(lambda: start().restored == of_month({b"a": 2}), "another one")
+    thread.finish()
+    assert thread.state.failures == 0
+
+
+def test_the_end_waits_for_no_interval(start: Start) -> None:
+    first = start()
+    thread = SnapshotThread(first.keeper, first.source, 3_600)
+    thread.start()
+    first.count(3)
+    thread.finish()
+    thread.finish()
+    assert start().restored == of_month({b"a": 3})
+
+
+def test_a_process_that_counts_from_the_start_writes_everything_once(start: Start) -> None:
+    first = start()
+    first.count(1, b"k" * 1_000)
+    first.write()
+    assert first.keeper.state.bytes < 2_000

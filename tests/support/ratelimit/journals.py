@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from itertools import islice
+from threading import Lock
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.terms import slot_of
@@ -53,22 +54,26 @@ def counts_in(frames: Sequence[Frame]) -> Counts:
 
 
 class DictSource:
-    """A partition's counters in a dict. `changed` hands out what was set since."""
+    """A partition's counters in a dict. `changed` hands out what was set since. Thread-safe."""
 
     def __init__(self) -> None:
         self.counts: Counts = {}
         self._changed: dict[tuple[int, bytes], None] = {}
+        self._lock = Lock()
 
     def set(self, end_s: int, key: bytes, count: int) -> None:
-        self.counts[end_s, key] = count
-        self._changed[end_s, key] = None
+        with self._lock:
+            self.counts[end_s, key] = count
+            self._changed[end_s, key] = None
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
-        found = list(islice(self._changed, counters_max))
-        for counter in found:
-            del self._changed[counter]
-        return columns({counter: self.counts[counter] for counter in found})
+        with self._lock:
+            found = list(islice(self._changed, counters_max))
+            for counter in found:
+                del self._changed[counter]
+            return columns({counter: self.counts[counter] for counter in found})
 
     def columns(self, slot: int) -> list[CounterColumns]:
-        inside = {name: count for name, count in self.counts.items() if slot_of(name[1]) == slot}
-        return columns(inside)
+        with self._lock:
+            counts = self.counts.items()
+            return columns({name: count for name, count in counts if slot_of(name[1]) == slot})
