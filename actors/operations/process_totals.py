@@ -7,6 +7,16 @@ from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S, Statis
 
 EVICTED = "ratelimit.counters.evicted"
 ENTRIES = "ratelimit.counters.entries"
+SNAPSHOT_AGE = "ratelimit.counters.snapshot.age_seconds"
+SNAPSHOT_BYTES = "ratelimit.counters.snapshot.bytes"
+SNAPSHOT_FAILURES = "ratelimit.counters.snapshot.failures"
+# By what a partition calls them. (Those that keep no snapshots say nothing of them.)
+PARTITION_COUNTS = {"evicted": EVICTED, "snapshot_failures": SNAPSHOT_FAILURES}
+PARTITION_GAUGES = {
+    "counters": ENTRIES,
+    "snapshot_age_s": SNAPSHOT_AGE,
+    "snapshot_bytes": SNAPSHOT_BYTES,
+}
 
 
 class ProcessTotals:
@@ -14,7 +24,7 @@ class ProcessTotals:
 
     def __init__(self, dynamic_series_max: int) -> None:
         self._totals = Totals(dynamic_series_max=dynamic_series_max)
-        self._evicted: dict[str, int] = {}
+        self._counted: dict[tuple[str, str], int] = {}
         self._heard: dict[str, tuple[int, float]] = {}
 
     def absorb(self, delta: StatisticsDelta, now_s: float, pid: int | None = None) -> None:
@@ -28,16 +38,18 @@ class ProcessTotals:
         self._heard[name] = (pid, now_s)
 
     def absorb_partition(self, name: str, described: Mapping[str, int], now_s: float) -> None:
-        """Adds what a counter partition says of itself: `pid`, `counters` and `evicted`."""
-        evicted = described["evicted"]
-        # A partition that was restarted counts from zero again.
-        before = self._evicted.get(name, 0)
-        self._evicted[name] = evicted
-        delta = StatisticsDelta(
-            source=name,
-            counts={EVICTED: max(0, evicted - before)},
-            gauges={ENTRIES: described["counters"]},
-        )
+        """Adds what a counter partition says of itself: `pid`, and what is listed above."""
+        counts = {}
+        for key in PARTITION_COUNTS.keys() & described.keys():
+            count, before = described[key], self._counted.get((name, key), 0)
+            self._counted[name, key] = count
+            # A partition that was restarted counts from zero again.
+            counts[PARTITION_COUNTS[key]] = count - before if count >= before else count
+        gauges = {
+            PARTITION_GAUGES[key]: described[key]
+            for key in PARTITION_GAUGES.keys() & described.keys()
+        }
+        delta = StatisticsDelta(source=name, counts=counts, gauges=gauges)
         self.absorb(delta, now_s, described["pid"])
 
     def processes(self, now_s: float) -> dict[str, int]:

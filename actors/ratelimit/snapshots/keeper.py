@@ -18,7 +18,6 @@ from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
-from tollgate.actors.ratelimit.lending.terms import SLOTS
 from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
 from tollgate.actors.ratelimit.snapshots.records import ID_BYTES, JournalHeader, counter_frames
@@ -42,8 +41,8 @@ class CounterSource(Protocol):
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""
 
-    def columns(self, slot: int) -> list[CounterColumns]:
-        """All counters of a slot."""
+    def everything(self) -> Iterator[list[CounterColumns]]:
+        """All counters, some at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +172,11 @@ class SnapshotKeeper:
 
     def _fill(self, draft: JournalFile, source: CounterSource, life_left_min_s: int) -> None:
         """Write all counters into a draft; the journal before it goes on meanwhile."""
-        # What has changed until now is in the slots, too.
+        # What has changed until now is in what is read next, too.
         self._write_delta(source, self._in_force, life_left_min_s)
         delta_at_s = self._clock.monotonic_s() + self._interval_s
-        for slot in range(SLOTS):
-            draft.append(counter_frames(self._lasting(source.columns(slot), life_left_min_s)))
+        for some in source.everything():
+            draft.append(counter_frames(self._lasting(some, life_left_min_s)))
             if self._clock.monotonic_s() >= delta_at_s:
                 self._write_delta(source, [draft, *self._in_force], life_left_min_s)
                 delta_at_s = self._clock.monotonic_s() + self._interval_s

@@ -1,6 +1,7 @@
 """The journal of a partition on a real disk: what one process writes, the next one reads."""
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from tests.support.ratelimit.journal_keeping import (
     starter,
     with_counts,
 )
-from tests.support.ratelimit.journals import Counts
+from tests.support.ratelimit.journals import Counts, columns
 from tests.support.waiting import until
+from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.snapshots import keeper as keeping
 from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
 from tollgate.actors.ratelimit.snapshots.keeper import (
@@ -141,19 +143,17 @@ def test_the_old_journal_goes_on_while_a_new_base_is_written(
     first = start()
     first.count(1, b"a")
     first.write()
-    take = first.source.columns
     read: list[Counts] = []
 
-    def slow_columns(slot: int) -> list[tuple[int, list[bytes], list[int]]]:
-        clock.advance(0.1)
-        if slot == 128:
-            first.count(77, b"c")
-        if slot == 200:
-            # Somebody pulls the plug now.
-            read.append(start().restored)
-        return take(slot)
+    def slow_base() -> Iterator[list[CounterColumns]]:
+        first.count(77, b"c")
+        clock.advance(1)
+        yield columns({(MONTH_END_S, b"a"): 2})
+        # Somebody pulls the plug now.
+        read.append(start().restored)
+        yield columns({(MONTH_END_S, b"c"): 77})
 
-    monkeypatch.setattr(first.source, "columns", slow_columns)
+    monkeypatch.setattr(first.source, "everything", slow_base)
     while not read:
         first.count(2, b"a")
         first.write()

@@ -1,12 +1,11 @@
 """Journals of counters for tests: a partition's counters as plain dicts, and journals in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import islice
 from threading import Lock
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
-from tollgate.actors.ratelimit.lending.terms import slot_of
 from tollgate.actors.ratelimit.snapshots.frames import (
     MAGIC,
     Ending,
@@ -73,7 +72,8 @@ class DictSource:
                 del self._changed[counter]
             return columns({counter: self.counts[counter] for counter in found})
 
-    def columns(self, slot: int) -> list[CounterColumns]:
+    def everything(self) -> Iterator[list[CounterColumns]]:
         with self._lock:
-            counts = self.counts.items()
-            return columns({name: count for name, count in counts if slot_of(name[1]) == slot})
+            names = list(self.counts)
+        for name in names:
+            yield columns({name: self.counts[name]})

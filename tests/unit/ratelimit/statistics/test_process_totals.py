@@ -1,0 +1,45 @@
+"""The totals of all processes: what counter partitions say of themselves."""
+
+from tollgate.actors.operations.process_totals import (
+    ENTRIES,
+    EVICTED,
+    SNAPSHOT_AGE,
+    SNAPSHOT_BYTES,
+    SNAPSHOT_FAILURES,
+    ProcessTotals,
+)
+
+SNAPSHOT = {"snapshot_age_s": 0, "snapshot_bytes": 0, "snapshot_failures": 0}
+
+
+def described(**said: int) -> dict[str, int]:
+    return {"pid": 7, "counters": 0, "evicted": 0, **said}
+
+
+def test_sizes_add_up_and_of_ages_the_oldest_counts() -> None:
+    totals = ProcessTotals(10)
+    snapshot = {**SNAPSHOT, "snapshot_age_s": 90, "snapshot_bytes": 500}
+    totals.absorb_partition("partition-0", described(counters=3, **snapshot), 0)
+    totals.absorb_partition("partition-1", described(counters=4, **SNAPSHOT), 0)
+    gauges = totals.statistics().gauges
+    assert gauges[ENTRIES] == 7
+    assert gauges[SNAPSHOT_AGE] == 90
+    assert gauges[SNAPSHOT_BYTES] == 500
+
+
+def test_counts_go_on_when_a_partition_has_started_again() -> None:
+    totals = ProcessTotals(10)
+    for evicted, failures in [(5, 1), (6, 3), (2, 1), (2, 1), (3, 2)]:
+        said = described(evicted=evicted, **{**SNAPSHOT, "snapshot_failures": failures})
+        totals.absorb_partition("partition-0", said, 0)
+    counters = totals.statistics().counters
+    assert counters[EVICTED] == 6 + 3
+    assert counters[SNAPSHOT_FAILURES] == 3 + 2
+
+
+def test_a_partition_without_snapshots_shows_none() -> None:
+    totals = ProcessTotals(10)
+    totals.absorb_partition("partition-0", described(), 0)
+    statistics = totals.statistics()
+    assert SNAPSHOT_AGE not in statistics.gauges
+    assert SNAPSHOT_FAILURES not in statistics.counters
