@@ -26,7 +26,6 @@ from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.store import JournalStore
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
-from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.net.guarded_client import TargetPolicy
@@ -56,7 +55,7 @@ from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
-from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors
+from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, counter_store
 from tollgate.serve.settings import Settings
 
 # A shard that takes longer is asked again, with the same operation ids.
@@ -190,7 +189,7 @@ def _limits(
     rules = load_limits(settings.payments.tables / "limits.yaml")
     if settings.payments.replicas == 1:
         return engine_limits(rules, LocalCounters(), clock, None, tallies)
-    counters = PartitionedCounters(actors.partitions, settings.counting.deadline_s, clock)
+    counters = counter_store(settings, actors.partitions, clock)
     return engine_limits(rules, counters, clock, ThreadPoolExecutor(1, "limits"), tallies)
 
 

@@ -10,8 +10,8 @@ nothing here can do without it.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock, Thread
+from typing import Protocol
 
-from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
@@ -22,10 +22,29 @@ from tollgate.serve.ratelimit.json_door.server import JsonDoor
 UPKEEP_EVERY_S = 0.25
 FIRST_RULES_WITHIN_S = 10.0
 LOCAL_CACHE = "ratelimit.localcache."
+EVICTED = "ratelimit.counters.evicted"
 
 
 class EndedThreads(Exception):  # noqa: N818 (it reads as what is reported)
     """Threads have ended that this process cannot do without; the text names them."""
+
+
+class FrontCounters(Protocol):
+    """What a front process has to do with its counters, beside counting."""
+
+    @property
+    def down(self) -> frozenset[int]:
+        """The partitions that are not answering."""
+
+    @property
+    def evicted(self) -> int:
+        """The live counters that this process has given up because a table was full."""
+
+    def probe(self) -> None:
+        """See whether all is well; called several times a second."""
+
+    def close(self) -> None:
+        """Give back what this process has of them: it is about to end."""
 
 
 class FrontProcess:
@@ -39,7 +58,7 @@ class FrontProcess:
         json_door: JsonDoor,
         service: Service,
         decider: Decider,
-        store: PartitionedCounters,
+        store: FrontCounters,
         tallies: Tallies,
         follow: Callable[[Event], Iterator[RuleSet]],
         reporter: StatisticsReporter | None,
@@ -59,6 +78,7 @@ class FrontProcess:
         self._draining = Lock()
         self._is_drained = False
         self._threads: list[Thread] = []
+        self._evicted = 0
 
     def start(self, *, waits_for_rules: bool) -> None:
         """Serves, once there are rules or FIRST_RULES_WITHIN_S has passed. Raises as `Front`."""
@@ -81,13 +101,15 @@ class FrontProcess:
             raise EndedThreads(f"threads have ended: {', '.join(ended)}")
 
     def drain(self, grace_s: float) -> None:
-        """Reports unhealthy, finishes the calls in flight, closes both doors: once."""
+        """Reports unhealthy, finishes the calls in flight, closes both doors, gives back what is
+        lent: once."""
         with self._draining:
             if not self._is_drained:
                 with ThreadPoolExecutor(1) as beside:
                     ended = beside.submit(self.json_door.drain, grace_s)
                     self.front.drain(grace_s)
                     ended.result()
+                self._store.close()
                 self._is_drained = True
 
     def stop(self) -> None:
@@ -105,11 +127,18 @@ class FrontProcess:
         while not is_last:
             is_last = self._is_stopped.wait(UPKEEP_EVERY_S)
             self._store.probe()
+            self._count_evicted()
             if self._checks_backend:
                 self.service.health.set(Component.BACKEND, is_healthy=not self._store.down)
             self._show_local_cache()
             if self._reporter is not None:
                 self._reporter.report()
+
+    def _count_evicted(self) -> None:
+        evicted = self._store.evicted
+        if evicted != self._evicted:
+            self._tallies.count(EVICTED, evicted - self._evicted)
+            self._evicted = evicted
 
     def _show_local_cache(self) -> None:
         cache = self._decider.cache

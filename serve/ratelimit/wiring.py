@@ -2,18 +2,23 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from secrets import token_hex
+from typing import Any, Protocol
 
 from tollgate.actors.kernel.clock import Clock, SystemClock
 from tollgate.actors.operations.actor import Operations, start_operations
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
+from tollgate.actors.ratelimit.counting.counters import CounterStore
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
+from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.lent_counting.actor import RayChannel, start_lent_partitions
+from tollgate.actors.ratelimit.lent_counting.store import BorrowedCounters
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
 from tollgate.actors.ratelimit.statistics.tallies import (
@@ -28,7 +33,7 @@ from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.socket_folder import private_folder, socket_folder
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.debug.port import DebugPort
-from tollgate.serve.ratelimit.front_process import FrontProcess
+from tollgate.serve.ratelimit.front_process import FrontCounters, FrontProcess
 from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls, Service
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
@@ -39,7 +44,13 @@ from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, 
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.choices import ErrorStatusCodes, GrpcFront, Transport
+from tollgate.serve.settings.choices import (
+    Counting,
+    ErrorStatusCodes,
+    GrpcFront,
+    Transport,
+    WhenFull,
+)
 
 LOG = logging.getLogger("tollgate.ratelimit")
 NAMESPACE = "tollgate"
@@ -88,12 +99,7 @@ def request_bounds(settings: Settings) -> RequestBounds:
 
 def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
     """The actors of this run: created if they are not there yet. `run` names one deployment."""
-    count = settings.counting.partitions
-    partitions = start_partitions(
-        [f"counters-{STATE_VERSION}-{number}-of-{count}" for number in range(count)],
-        NAMESPACE,
-        settings.bounds.counters_per_partition_max,
-    )
+    partitions = _partitions(settings)
     watcher = start_watcher(
         f"watcher-{STATE_VERSION}",
         NAMESPACE,
@@ -110,6 +116,42 @@ def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
         settings.bounds.dynamic_series_max,
     )
     return RateLimitActors(partitions, watcher, operations)
+
+
+def _partitions(settings: Settings) -> list[Any]:
+    """The counter partitions: what lends and what does not have names of their own."""
+    count = settings.counting.partitions
+    numbers = [f"{STATE_VERSION}-{number}-of-{count}" for number in range(count)]
+    if settings.counting.place is Counting.LENT:
+        names = [f"lent-counters-{number}" for number in numbers]
+        return start_lent_partitions(names, NAMESPACE, lending_terms(settings), SystemClock())
+    names = [f"counters-{number}" for number in numbers]
+    return start_partitions(names, NAMESPACE, settings.bounds.counters_per_partition_max)
+
+
+def lending_terms(settings: Settings) -> Terms:
+    """The terms that fronts and partitions lend by."""
+    return Terms(
+        counters_max=settings.bounds.counters_per_partition_max,
+        refuses_when_full=settings.counting.when_full is WhenFull.REFUSE,
+    )
+
+
+class Counters(CounterStore, FrontCounters, Protocol):
+    """The counters of a front process, wherever they are counted."""
+
+
+def counter_store(settings: Settings, partitions: Sequence[Any], clock: Clock) -> Counters:
+    """The way of this process to the partitions."""
+    deadline_s = settings.counting.deadline_s
+    if settings.counting.place is Counting.DIRECT:
+        return PartitionedCounters(partitions, deadline_s, clock)
+    # Another process may get the same pid, also on another machine.
+    front = f"{os.getpid()}-{token_hex(8)}"
+    channels = [RayChannel(handle) for handle in partitions]
+    store = BorrowedCounters(channels, lending_terms(settings), front, deadline_s, clock)
+    store.start()
+    return store
 
 
 def _watcher(settings: Settings, run: str) -> Watcher:
@@ -158,7 +200,7 @@ def front_process(
     configure_logs(settings)
     clock: Clock = SystemClock()
     tallies = Tallies(f"front-{os.getpid()}")
-    store = PartitionedCounters(actors.partitions, settings.counting.deadline_s, clock)
+    store = counter_store(settings, actors.partitions, clock)
     decider = Decider(
         policy=decision_policy(settings),
         store=store,

@@ -55,6 +55,20 @@ class Backend(Enum):
     ALTCACHE = "altcache"
 
 
+class Counting(Enum):
+    """The place where a hit is counted ("Where hits are counted" in docs/ratelimit.md)."""
+
+    LENT = "lent"
+    DIRECT = "direct"
+
+
+class WhenFull(Enum):
+    """The fate of a new counter when there is no room for it (part A, "Bounds")."""
+
+    EVICT = "evict"
+    REFUSE = "refuse"
+
+
 class Transport(Enum):
     """The destination of statistics (B19); only DISABLED hides them from the debug port."""
 
@@ -86,4 +100,6 @@ backend = one_of(
     {kind.value: kind for kind in Backend}
     | {"redis": Backend.KVSTORE, "memcache": Backend.ALTCACHE}
 )
+counting = one_of({place.value: place for place in Counting})
+when_full = one_of({fate.value: fate for fate in WhenFull})
 smtp_tls = one_of({mode.value: mode for mode in SmtpTls})

@@ -91,6 +91,14 @@ class PartitionedCounters:
         """The partitions that are not answering."""
         return frozenset(self._probes)
 
+    @property
+    def evicted(self) -> int:
+        """Nothing: the partitions count what they give up."""
+        return 0
+
+    def close(self) -> None:
+        """Nothing is lent, so nothing goes back."""
+
     def hit(self, batches: Mapping[int, Sequence[LimitedHits]], now_s: int) -> PartitionAnswers:
         # Counted here, a hit needs no limit.
         calls = {partition: [hits[:3] for hits in batch] for partition, batch in batches.items()}

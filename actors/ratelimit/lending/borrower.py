@@ -81,6 +81,11 @@ class Borrower:
         """The live counters that were given up because the table was full."""
         return self._home.evicted
 
+    @property
+    def is_said(self) -> bool:
+        """Whether the partition has taken all that was to be said."""
+        return not len(self._stream)
+
     def sizes(self) -> dict[str, tuple[int, int]]:
         """(how many, at most) of everything that is kept, by the name of the bound."""
         terms = self._terms
@@ -98,7 +103,8 @@ class Borrower:
     def hit(
         self, batch: Sequence[LimitedHits], wall_s: float, now_s: float, patience_s: float
     ) -> PendingCall:
-        """Count a batch. Whoever waits for what is not done gives up after `patience_s`."""
+        """Count a batch. Whoever waits for what is not done gives up after `patience_s`; without
+        patience, nothing is asked for."""
         partition_s = now_s + self._offset_s
         if self._may_decide(wall_s, now_s):
             counts = [self._home.hit(hits, hits[0] - partition_s, now_s) for hits in batch]
@@ -155,6 +161,9 @@ class Borrower:
 
     def _ask(self, call: PendingCall, now_s: float, patience_s: float) -> None:
         """Ask for all that a call waits for; what was lent of it, and is not enough, goes along."""
+        if patience_s <= 0:
+            call.fail(NO_ANSWER)
+            return
         if len(self._calls) >= self._terms.calls_max or self._stream.is_full:
             call.fail(TOO_MUCH_WAITS)
             return

@@ -29,6 +29,12 @@ class Counters:
     def __init__(self) -> None:
         self.is_broken = False
 
+    evicted = 0
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
     def probe(self) -> None:
         assert not self.is_broken, "an error that nobody foresaw"
 

@@ -25,6 +25,7 @@ SHARED = [
     "tests.support.ledger.actors",
     "tollgate.actors.operations.actor",
     "tollgate.actors.ratelimit.counting.actor",
+    "tollgate.actors.ratelimit.lent_counting.actor",
     "tollgate.actors.ratelimit.watching.actor",
     "tollgate.serve.ratelimit.rule_sources.files",
     "tollgate.serve.ratelimit.wiring",

@@ -77,6 +77,8 @@ class TollgateProcess:
             "SERVE_REPLICA_PORT_MIN": str(replica_port),
             "SERVE_REPLICA_PORT_MAX": str(replica_port + REPLICA_PORTS - 1),
             "TOLLGATE_DATA": str(self.data),
+            # A busy machine is not what tests are about.
+            "COUNTER_DEADLINE": "10s",
             **settings,
         }
         self._processes: list[psutil.Process] = []

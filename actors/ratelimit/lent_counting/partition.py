@@ -1,0 +1,105 @@
+"""A partition's lending machine with what it needs in a process: a lock, clocks, and mail.
+
+    receive(message) -> the mail of the front that sent it        the others' mail waits for them
+    wait_for_mail    -> the standing call of a front, which comes back when there is mail
+
+What calls a loan back, or answers late, is for a front that has not asked just now: it finds it
+with its standing call, or in the answer to its next message. Mail that is lost is sent again by the
+machines, so a box that is full drops the oldest.
+"""
+
+import pickle
+from collections import deque
+from collections.abc import Mapping
+from functools import partial
+from threading import Condition, Lock
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.lending.lender import Lender
+from tollgate.actors.ratelimit.lending.messages import ToFront, ToPartition
+from tollgate.actors.ratelimit.lending.terms import Terms
+
+MAIL_MAX = 16
+
+
+class MailBox:
+    """The mail of one front. `lock`: the partition's."""
+
+    def __init__(self, lock: Lock) -> None:
+        self.has_come = Condition(lock)
+        self.mail: deque[ToFront] = deque(maxlen=MAIL_MAX)
+
+    def take(self) -> list[ToFront]:
+        mail = list(self.mail)
+        self.mail.clear()
+        return mail
+
+
+class LendingPartition:
+    """One incarnation of a partition, see `Lender`. Thread-safe; what goes in and out is pickled.
+
+    The machine begins with the first message, for it gives fronts so much time, and no more, to
+    tell what they have: and it may take them a while to find a partition that has started again.
+
+    An error of the machine leaves it in a state that nobody knows: its process has to end.
+    """
+
+    def __init__(self, terms: Terms, incarnation: int, clock: Clock, *, is_new: bool) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._boxes: dict[str, MailBox] = {}
+        self._lender: Lender | None = None
+        self._begin = partial(Lender, terms, incarnation, is_new=is_new)
+
+    def receive(self, call: bytes) -> bytes:
+        """Take a front's message; what there is for it."""
+        message: ToPartition = pickle.loads(call)
+        with self._lock:
+            wall_s, now_s = self._clock.now_s(), self._clock.monotonic_s()
+            if self._lender is None:
+                self._lender = self._begin(now_s)
+            self._post(self._lender.receive(message, wall_s, now_s))
+            mail = self._box(message.front).take()
+        return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
+
+    def wait_for_mail(self, front: str, patience_s: float) -> bytes:
+        """What there is for a front, as soon as there is something, or nothing in the end."""
+        with self._lock:
+            box = self._box(front)
+            if not box.mail:
+                box.has_come.wait(patience_s)
+            mail = box.take()
+        return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
+
+    def tick(self) -> None:
+        """Let time pass. Fronts that are not there any more lose their boxes."""
+        with self._lock:
+            if self._lender is None:
+                return
+            self._post(self._lender.tick(self._clock.now_s(), self._clock.monotonic_s()))
+            for front in self._boxes.keys() - self._lender.leases.keys():
+                del self._boxes[front]
+
+    def describe(self) -> dict[str, int]:
+        """The size of the table, and of what it has given up."""
+        with self._lock:
+            if self._lender is None:
+                return {"counters": 0, "evicted": 0, "fronts": 0}
+            counters, _ = self._lender.sizes()["counters_max"]
+            return {
+                "counters": counters,
+                "evicted": self._lender.evicted,
+                "fronts": len(self._lender.leases),
+            }
+
+    def _box(self, front: str) -> MailBox:
+        box = self._boxes.get(front)
+        if box is None:
+            box = self._boxes[front] = MailBox(self._lock)
+        return box
+
+    def _post(self, envelopes: Mapping[str, ToFront]) -> None:
+        for front, envelope in envelopes.items():
+            box = self._box(front)
+            box.mail.append(envelope)
+            box.has_come.notify_all()
