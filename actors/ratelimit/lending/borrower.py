@@ -161,11 +161,9 @@ class Borrower:
 
     def _ask(self, call: PendingCall, now_s: float, patience_s: float) -> None:
         """Ask for all that a call waits for; what was lent of it, and is not enough, goes along."""
-        if patience_s <= 0:
-            call.fail(NO_ANSWER)
-            return
-        if len(self._calls) >= self._terms.calls_max or self._stream.is_full:
-            call.fail(TOO_MUCH_WAITS)
+        is_too_much = len(self._calls) >= self._terms.calls_max or self._stream.is_full
+        if is_too_much or patience_s <= 0:
+            call.fail(NO_ANSWER if patience_s <= 0 else TOO_MUCH_WAITS)
             return
         self._call_last += 1
         call.number = self._call_last

@@ -24,7 +24,7 @@ class Terms:
     """Times in seconds of a monotonic clock, but for `skew_max_s`, and the maxima of all that is
     kept.
 
-    The defaults are meant for a node, which does not lend yet; tests make them smaller.
+    The defaults are a node's; tests make them smaller.
     """
 
     term_s: float = 2.0
