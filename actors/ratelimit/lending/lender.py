@@ -9,7 +9,7 @@ back. Nobody is refused while quota that could admit them is out on loan, and no
 again before it has come back or its term has run out.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -18,6 +18,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     Answer,
     Ask,
     Claim,
+    CounterColumns,
     FrontItem,
     Outcome,
     PartitionItem,
@@ -31,7 +32,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToPartition,
 )
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
-from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
+from tollgate.actors.ratelimit.lending.partition.recovery import Recovery, Told
 from tollgate.actors.ratelimit.lending.partition.tasks import Task, TaskQueue
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
@@ -58,6 +59,7 @@ class Lender:
 
     `incarnation` rises with every start. `is_new`: there has been none before, so nothing can be
     out on loan; otherwise `expected` are all fronts that may hold something, if that is known.
+    `keeps_changes`: somebody writes down what `changed` hands out.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Lender:
         *,
         is_new: bool,
         expected: Collection[str] | None = None,
+        keeps_changes: bool = False,
     ) -> None:
         self._terms = terms
         self._incarnation = incarnation
@@ -79,7 +82,7 @@ class Lender:
         self._touched: set[str] = set()
         self._claims: set[str] = set()
         self._has_come_back = False
-        self.counters = LentCounters(terms, self._send)
+        self.counters = LentCounters(terms, self._send, keeps_changes=keeps_changes)
         until_s = now_s + terms.term_s + terms.margin_s
         self._recovery = None if is_new else Recovery(until_s, expected)
 
@@ -102,6 +105,16 @@ class Lender:
     def offsets_s(self) -> dict[str, float]:
         """How far ahead each front's wall clock is."""
         return {front: lease.offset_s for front, lease in self._leases.items()}
+
+    def columns(self, slot: int) -> list[CounterColumns]:
+        """All counters of a slot, as far as is known."""
+        at_least = {} if self._recovery is None else self._recovery.restored(slot)
+        return self.counters.columns(slot, at_least)
+
+    def changed(self, counters_max: int) -> list[CounterColumns]:
+        """Up to so many counters that have changed since they were handed out here: absolute. None
+        while the partition recovers and knows less than was restored."""
+        return [] if self._recovery is not None else self.counters.changed(counters_max)
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """(how many, at most) of everything that is kept, by the name of the bound."""
@@ -337,33 +350,31 @@ class Lender:
 
     # Starting again
 
+    def restore(self, counters: Iterable[CounterColumns], wall_s: float, now_s: float) -> None:
+        """Take counters that an earlier incarnation has left behind: before the first message, and
+        as often as there are any; what comes later of a counter holds."""
+        for end_s, keys, counts in counters:
+            if end_s <= wall_s:
+                continue
+            self.counters.table.open_window(end_s, wall_s, now_s)
+            for key, count in zip(keys, counts, strict=True):
+                if self._recovery is None:
+                    self.counters.raise_to((end_s, key), count)
+                else:
+                    self._recovery.restore((end_s, key), count)
+
     def _be_told(
-        self,
-        recovery: Recovery,
-        front: str,
-        item: ToldSlots | ToldNotes | ToldAll,
-        wall_s: float,
-        now_s: float,
+        self, recovery: Recovery, front: str, item: Told, wall_s: float, now_s: float
     ) -> None:
         match item:
             case ToldSlots():
-                for slot, epoch, counters in item.slots:
-                    self._open_windows(counters, wall_s, now_s)
-                    if recovery.tell_slot(front, slot, epoch):
-                        self.counters.adopt_slot(front, slot, epoch, counters)
+                for slot in item.slots:
+                    self._open_windows(slot.counters, wall_s, now_s)
             case ToldNotes():
                 self._open_windows([note.counter for note in item.notes], wall_s, now_s)
-                recovery.tell_notes(item.notes)
-                for note in item.notes:
-                    self.counters.slots[slot_of(note.counter[1])].users[front] = self._moved_s
-                    if note.quota is not None:
-                        self.counters.adopt_loan(
-                            front, note.counter, note.quota, note.limit, note.spent
-                        )
-            case ToldAll():
-                recovery.tell_all(front)
-                if recovery.is_over(now_s):
-                    self._end_recovery(recovery)
+        recovery.be_told(front, item, self.counters, now_s)
+        if recovery.is_over(now_s):
+            self._end_recovery(recovery)
 
     def _open_windows(
         self, counters: Sequence[tuple[int, *tuple[object, ...]]], wall_s: float, now_s: float
@@ -374,10 +385,6 @@ class Lender:
                 self.counters.table.open_window(end_s, wall_s, now_s)
 
     def _end_recovery(self, recovery: Recovery) -> None:
-        for number, epoch in recovery.epochs():
-            slot = self.counters.slots[number]
-            slot.epoch = max(slot.epoch, epoch)
-        for number, (end_s, key), part in recovery.parts():
-            self.counters.table.add(number, end_s, key, part)
+        recovery.end(self.counters)
         self._recovery = None
         self._has_come_back = True

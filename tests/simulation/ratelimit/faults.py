@@ -22,6 +22,7 @@ class Faults:
     partition_freeze: float = 0.0
     clock_jump: float = 0.0
     rule_change: float = 0.0
+    blackout: float = 0.0
 
 
 NONE = Faults()
@@ -36,6 +37,7 @@ _HIGHEST = Faults(
     partition_freeze=0.1,
     clock_jump=0.2,
     rule_change=2.0,
+    blackout=0.2,
 )
 
 

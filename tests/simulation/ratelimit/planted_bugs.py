@@ -26,6 +26,7 @@ from tollgate.actors.ratelimit.lending.partition import lent_counters
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.loans import Slot, counted_and_reserved
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
+from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.partition.tasks import TaskQueue
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -299,6 +300,31 @@ def claim_granted_in_recovery(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Lender, "_settle", settle_at_once)
 
 
+def snapshot_not_read(patch: pytest.MonkeyPatch) -> None:
+    """A partition that starts again believes nobody but fronts."""
+    patch.setattr(Lender, "restore", lambda *_: None)
+
+
+def snapshot_added_to_what_is_told(patch: pytest.MonkeyPatch) -> None:
+    """What was restored and what fronts tell is counted, both."""
+
+    def add(self: LentCounters, counter: CounterName, count: int) -> None:
+        end_s, key = counter
+        self.table.add(lent_counters.slot_of(key), end_s, key, count)
+
+    patch.setattr(LentCounters, "raise_to", add)
+
+
+def changes_not_kept(patch: pytest.MonkeyPatch) -> None:
+    """What has changed is handed out but for the last of it."""
+    take_changes = SlotTable.take_changes
+
+    def take_most(self: SlotTable, counters_max: int) -> list[tuple[int, list[bytes]]]:
+        return [(end_s, keys[:-1]) for end_s, keys in take_changes(self, counters_max)]
+
+    patch.setattr(SlotTable, "take_changes", take_most)
+
+
 # Each with a seed that finds it.
 BUGS: list[tuple[Plant, int]] = [
     (slot_returned_and_kept, 0),
@@ -325,4 +351,7 @@ BUGS: list[tuple[Plant, int]] = [
     (claim_of_held_slots, 0),
     (claim_answered_twice, 56),
     (claim_granted_in_recovery, 19),
+    (snapshot_not_read, 69),
+    (snapshot_added_to_what_is_told, 0),
+    (changes_not_kept, 78),
 ]

@@ -91,7 +91,13 @@ class PartitionProcess(Process):
         self.number = number
         self.terms = terms
         self.incarnation = incarnation
-        self.machine = Lender(terms, incarnation, self.now_s, is_new=incarnation == 1)
+        self.machine = Lender(
+            terms, incarnation, self.now_s, is_new=incarnation == 1, keeps_changes=True
+        )
+
+    @property
+    def has_evicted(self) -> bool:
+        return self.machine.evicted > 0
 
 
 class FrontProcess(Process):
@@ -115,6 +121,10 @@ class FrontProcess(Process):
         self.admitted: list[HitRecord] = []
         self.refundable: list[HitRecord] = []
         self._waiting: dict[tuple[int, int], tuple[PendingCall, list[list[HitRecord]]]] = {}
+
+    @property
+    def has_evicted(self) -> bool:
+        return any(machine.evicted for machine in self.machines)
 
     def hit(self, partition: int, hits: list[HitRecord], patience_s: float) -> None:
         batch: dict[int, LimitedHits] = {}

@@ -13,6 +13,7 @@ from functools import partial
 from random import Random
 
 from tests.simulation.ratelimit.auditor import Fate, HitRecord, Testimony, check
+from tests.simulation.ratelimit.disks import Disk, excused_of
 from tests.simulation.ratelimit.faults import (
     DAY_S,
     NONE,
@@ -44,6 +45,7 @@ from tollgate.actors.ratelimit.lending.terms import Terms
 TICK_S = 0.05
 FAULTS_EVERY_S = 0.1
 RESTART_S = 0.4
+SAVED_PER_TICK = 0.2
 FREEZE_S = 3.0
 CALM_S = 3.5
 LIMITS = (1, 3, 10, 50, 1_000)
@@ -73,6 +75,9 @@ class World:
         self._lines: dict[tuple[str, int, tuple[int, int]], Line] = {}
         self._all_fronts: list[FrontProcess] = []
         self._is_over = False
+        # (what was given back after a snapshot would be taken for counted)
+        self._has_disks = not self._has_refunds and chance.random() < 0.5
+        self._disks = [Disk() for _ in range(self.scale.partitions)]
         self.partitions = [self._partition(number, 1) for number in range(self.scale.partitions)]
         self.fronts = [self._front(number, 1) for number in range(self.scale.fronts)]
         for number in range(self.scale.fronts):
@@ -88,7 +93,9 @@ class World:
         self._agenda.run_until(self.scale.storm_s + CALM_S)
         self._ask_for_all()
         self._agenda.run_until(self.scale.storm_s + CALM_S + 1.5)
-        self.testimony.has_evicted |= any(map(_has_evicted, (*self.fronts, *self.partitions)))
+        self.testimony.has_evicted |= any(
+            each.has_evicted for each in (*self.fronts, *self.partitions)
+        )
         self.testimony.events["messages"] = self._network.messages
         return self.testimony
 
@@ -102,6 +109,7 @@ class World:
             number=number,
             incarnation=incarnation,
         )
+        self._disks[number].restore(process)
         self._tick(process, lambda: self._tick_partition(process))
         return process
 
@@ -180,6 +188,15 @@ class World:
         answers = self._watched(process, lambda: machine.tick(process.wall_s, process.now_s), "")
         self._to_fronts(process, answers)
         _check_sizes(machine.sizes())
+        if self._has_disks and self._chance.random() < SAVED_PER_TICK:
+            self._save(process)
+
+    def _save(self, process: PartitionProcess) -> None:
+        known_s = {
+            front: self._line(front, process.number, (process.incarnation, lease)).reported_s
+            for front, lease in process.machine.leases.items()
+        }
+        self._disks[process.number].save(process, known_s, self._agenda.now_s)
 
     def _watched(
         self, process: PartitionProcess, do: Callable[[], dict[str, ToFront]], too_late: str
@@ -212,11 +229,8 @@ class World:
 
     def _excuse_untold(self, process: PartitionProcess, told: frozenset[str]) -> None:
         """A partition was lost, and these fronts could not tell the next one what they had."""
-        for front in self._all_fronts:
-            if front.name not in told:
-                for hit in front.admitted:
-                    if hit.partition == process.number:
-                        self.testimony.excused[hit.counter] += max(0, hit.addend)
+        disk = self._disks[process.number]
+        self.testimony.excused += excused_of(self._all_fronts, process.number, told, disk)
 
     def _to_fronts(self, process: PartitionProcess, answers: dict[str, ToFront]) -> None:
         for front in self.fronts:
@@ -236,8 +250,9 @@ class World:
     def _fault(self) -> None:
         """A tenth of a second of accidents."""
         faults, happens = self.faults, self._happens
+        is_dark = happens(faults.blackout)
         for number, front in enumerate(self.fronts):
-            if happens(faults.crash) and front.is_alive:
+            if (is_dark or happens(faults.crash)) and front.is_alive:
                 self._replace(front, partial(self._start_front, number))
             if happens(faults.freeze):
                 self.testimony.events["freezes"] += 1
@@ -247,7 +262,7 @@ class World:
             if happens(faults.clock_jump):
                 front.clock_error_s = self._error_s()
         for number, partition in enumerate(self.partitions):
-            if happens(faults.partition_crash) and partition.is_alive:
+            if (is_dark or happens(faults.partition_crash)) and partition.is_alive:
                 self._replace(partition, partial(self._start_partition, number))
             if happens(faults.partition_freeze):
                 partition.freeze(self._chance.random() * FREEZE_S)
@@ -270,7 +285,7 @@ class World:
     def _replace(self, process: FrontProcess | PartitionProcess, start: Callable[[], None]) -> None:
         process.is_alive = False
         self.testimony.events["crashes"] += 1
-        self.testimony.has_evicted |= _has_evicted(process)
+        self.testimony.has_evicted |= process.has_evicted
         self._agenda.after(self._chance.random() * RESTART_S, start)
 
     def _start_front(self, number: int) -> None:
@@ -343,9 +358,10 @@ class World:
     def _ask_for_all(self) -> None:
         """Everybody asks for more than there is of some counters that nobody knows yet."""
         self._is_over = True
-        if self.terms.counters_max < 1_000 or self.terms.calls_max < 1_000:
+        terms = self.terms
+        if min(terms.counters_max, terms.calls_max) < 1_000:
             return
-        if self.terms.deferred_max < 1_000 or self.terms.unacknowledged_max < 1_000:
+        if min(terms.deferred_max, terms.unacknowledged_max) < 1_000:
             return
         end_s = window_at(Unit.DAY, int(EPOCH_S + self._agenda.now_s)).end_s
         for number, limit in enumerate(FINAL_LIMITS):
@@ -367,12 +383,6 @@ class World:
             self._send(front, partition)
 
         return ask
-
-
-def _has_evicted(process: FrontProcess | PartitionProcess) -> bool:
-    if isinstance(process, FrontProcess):
-        return any(machine.evicted for machine in process.machines)
-    return process.machine.evicted > 0
 
 
 def _check_sizes(sizes: dict[str, tuple[int, int]]) -> None:

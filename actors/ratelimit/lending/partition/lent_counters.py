@@ -5,7 +5,7 @@ here, and what they spend fast is lent to them by the counter (see `loans.py`).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
@@ -36,6 +36,16 @@ TABLE_FULL = "the counter table is full, and takes no new counters"
 Send = Callable[[str, FrontItem], object]
 
 
+def side_by_side(counts: Mapping[CounterName, int]) -> list[CounterColumns]:
+    """Counters by window."""
+    columns: dict[int, CounterColumns] = {}
+    for (end_s, key), count in counts.items():
+        _, keys, numbers = columns.setdefault(end_s, (end_s, [], []))
+        keys.append(key)
+        numbers.append(count)
+    return list(columns.values())
+
+
 @dataclass(slots=True)
 class Held:
     """What a front has: slots whole, and loans of quota in the order in which they were made."""
@@ -47,10 +57,10 @@ class Held:
 class LentCounters:
     """Counters, slots and loans of one partition. `send` puts an item on its way to a front."""
 
-    def __init__(self, terms: Terms, send: Send) -> None:
+    def __init__(self, terms: Terms, send: Send, *, keeps_changes: bool = False) -> None:
         self._terms = terms
         self._send = send
-        self.table = SlotTable(terms)
+        self.table = SlotTable(terms, keeps_changes=keeps_changes)
         self.slots = [Slot() for _ in range(SLOTS)]
         self.held: dict[str, Held] = defaultdict(Held)
 
@@ -240,6 +250,7 @@ class LentCounters:
             slot = self.held[front].loans.get(counter)
             if slot is not None:
                 slot.loans[counter][front].spent = spent
+                self.table.note_change(*counter)
 
     def end_loan(self, front: str, counter: CounterName, spent: int | None = None) -> None:
         """End a loan of quota: what was spent of it (None: what was reported) is counted here."""
@@ -272,7 +283,43 @@ class LentCounters:
             slot.users.pop(front, None)
         del self.held[front]
 
+    # What is known
+
+    def known(self, end_s: int, key: bytes) -> int:
+        """The hits of a counter, with all that is reported to be spent of its loans."""
+        number = slot_of(key)
+        own = self.table.count(number, end_s, key)
+        loans = self.slots[number].loans.get((end_s, key))
+        return own if loans is None else counted_and_reserved(own, loans)[0]
+
+    def columns(self, number: int, at_least: Mapping[CounterName, int]) -> list[CounterColumns]:
+        """All counters of a slot, as far as is known; `at_least`: so much is, from elsewhere."""
+        lent = self.slots[number].loans
+        columns = self.table.columns(number)
+        if not (lent or at_least):
+            return columns
+        counts = {(end_s, key): n for end_s, *each in columns for key, n in zip(*each, strict=True)}
+        for end_s, key in lent:
+            counts[end_s, key] = self.known(end_s, key)
+        for counter, count in at_least.items():
+            counts[counter] = max(count, counts.get(counter, 0))
+        return side_by_side(counts)
+
+    def changed(self, counters_max: int) -> list[CounterColumns]:
+        """Up to so many counters that have changed since they were handed out here."""
+        return [
+            (end_s, keys, [self.known(end_s, key) for key in keys])
+            for end_s, keys in self.table.take_changes(counters_max)
+        ]
+
     # Starting again
+
+    def raise_to(self, counter: CounterName, count: int) -> None:
+        """Believe that so much was counted at least."""
+        end_s, key = counter
+        missing = count - self.known(end_s, key)
+        if missing > 0:
+            self.table.add(slot_of(key), end_s, key, missing)
 
     def adopt_slot(
         self, front: str, number: int, epoch: int, counters: list[CounterColumns]

@@ -1,9 +1,13 @@
 """The first seconds of a partition that has started again: it asks, and counts nothing it may not.
 
-Its counters are gone; what fronts hold is not. Each tells the slots that it has whole, its loans of
+Its memory is gone; what fronts hold is not. Each tells the slots that it has whole, its loans of
 quota, and its own part of every shared counter. The parts of all fronts add up to the count, but
 for a slot that was lent whole meanwhile: who had it last tells everybody's hits until then, and
 older parts of the others are in there.
+
+What was restored from an earlier incarnation's snapshot is put together with that in the end. Of a
+slot that a front has whole, the front knows better. Of any other counter the larger number is true:
+the snapshot lacks what came after it, and the fronts what those had who are lost.
 
 It ends when all fronts that are known to be there have told, or when every loan that nobody told of
 has run out: after that nothing is out that the partition does not know of.
@@ -12,8 +16,17 @@ has run out: after that nothing is out that the partition does not know of.
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
-from tollgate.actors.ratelimit.lending.messages import CounterName, ToldNote
+from tollgate.actors.ratelimit.lending.messages import (
+    CounterName,
+    ToldAll,
+    ToldNote,
+    ToldNotes,
+    ToldSlots,
+)
+from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.terms import slot_of
+
+Told = ToldSlots | ToldNotes | ToldAll
 
 
 class Recovery:
@@ -25,6 +38,7 @@ class Recovery:
         self._told: set[str] = set()
         self._notes: dict[int, list[ToldNote]] = defaultdict(list)
         self._whole: dict[int, tuple[int, str]] = {}
+        self._restored: dict[int, dict[CounterName, int]] = defaultdict(dict)
 
     def is_over(self, now_s: float) -> bool:
         return now_s >= self._until_s or (
@@ -35,6 +49,30 @@ class Recovery:
     def told(self) -> frozenset[str]:
         """The fronts that have told everything."""
         return frozenset(self._told)
+
+    def restore(self, counter: CounterName, count: int) -> None:
+        """A counter as an earlier incarnation knew it."""
+        self._restored[slot_of(counter[1])][counter] = count
+
+    def restored(self, slot: int) -> dict[CounterName, int]:
+        """What an earlier incarnation knew of a slot, unless somebody has told it whole."""
+        return {} if slot in self._whole else self._restored.get(slot, {})
+
+    def be_told(self, front: str, item: Told, counters: LentCounters, now_s: float) -> None:
+        """Take a part of what a front tells; windows that have not ended are open."""
+        match item:
+            case ToldSlots():
+                for slot, epoch, columns in item.slots:
+                    if self.tell_slot(front, slot, epoch):
+                        counters.adopt_slot(front, slot, epoch, columns)
+            case ToldNotes():
+                self.tell_notes(item.notes)
+                for note in item.notes:
+                    counters.slots[slot_of(note.counter[1])].users[front] = now_s
+                    if note.quota is not None:
+                        counters.adopt_loan(front, note.counter, note.quota, note.limit, note.spent)
+            case ToldAll():
+                self.tell_all(front)
 
     def tell_all(self, front: str) -> None:
         self._told.add(front)
@@ -50,6 +88,17 @@ class Recovery:
     def tell_notes(self, notes: list[ToldNote]) -> None:
         for note in notes:
             self._notes[slot_of(note.counter[1])].append(note)
+
+    def end(self, counters: LentCounters) -> None:
+        """Put the counters together that nobody has told whole."""
+        for number, epoch in self.epochs():
+            slot = counters.slots[number]
+            slot.epoch = max(slot.epoch, epoch)
+        for number, (end_s, key), part in self.parts():
+            counters.table.add(number, end_s, key, part)
+        for number in list(self._restored):
+            for counter, count in self.restored(number).items():
+                counters.raise_to(counter, count)
 
     def epochs(self) -> Iterator[tuple[int, int]]:
         """(slot, the highest epoch that was told of it)."""

@@ -21,13 +21,15 @@ EVICTED_AT_ONCE = 1_024
 class SlotTable:
     """Counts by slot, window end and key. A count may be below zero while loans make up for it."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, *, keeps_changes: bool = False) -> None:
         self._terms = terms
         self._slots: list[dict[int, dict[bytes, int]]] = [{} for _ in range(SLOTS)]
         self._ends_at_s: dict[int, float] = {}
         # In the order of use, the oldest first.
         self._used: dict[CounterName, int] = {}
         self._ended: list[tuple[int, dict[bytes, int]]] = []
+        # By window; at most as many as there are counters.
+        self._changed: dict[int, set[bytes]] | None = {} if keeps_changes else None
         self._size = 0
         self.evicted = 0
 
@@ -65,6 +67,31 @@ class SlotTable:
         counter = (end_s, key)
         self._used.pop(counter, None)
         self._used[counter] = slot
+        if self._changed is not None:
+            self.note_change(end_s, key)
+
+    def note_change(self, end_s: int, key: bytes) -> None:
+        """Remember a counter for `take_changes`, if the table keeps changes."""
+        if self._changed is not None and end_s in self._ends_at_s:
+            changed = self._changed.get(end_s)
+            if changed is None:
+                changed = self._changed[end_s] = set()
+            changed.add(key)
+
+    def take_changes(self, counters_max: int) -> list[tuple[int, list[bytes]]]:
+        """(window, keys) of up to so many counters that have changed since they were taken."""
+        taken = []
+        for end_s in list(self._changed or ()):
+            assert self._changed is not None, "there are none to go through"
+            changed = self._changed[end_s]
+            keys = list(islice(changed, max(0, counters_max)))
+            counters_max -= len(keys)
+            changed.difference_update(keys)
+            if not changed:
+                del self._changed[end_s]
+            if keys:
+                taken.append((end_s, keys))
+        return taken
 
     def has_room_for(self, slot: int, end_s: int, key: bytes) -> bool:
         """Whether the counter is there, or can come to be."""
@@ -89,6 +116,8 @@ class SlotTable:
         ended = [end_s for end_s, at_s in self._ends_at_s.items() if at_s <= now_s]
         for end_s in ended:
             del self._ends_at_s[end_s]
+            if self._changed is not None:
+                self._changed.pop(end_s, None)
             for windows in self._slots:
                 if window := windows.pop(end_s, None):
                     self._ended.append((end_s, window))
@@ -117,5 +146,7 @@ class SlotTable:
         slot = self._used.pop((end_s, key))
         assert slot == slot_of(key), "a counter is in its key's slot"
         del self._slots[slot][end_s][key]
+        if self._changed is not None:
+            self._changed.get(end_s, set()).discard(key)
         self._size -= 1
         self.evicted += 1

@@ -1,0 +1,140 @@
+"""What a partition hands out to be written down, and takes back when it starts again."""
+
+from tests.support.ratelimit.lending_pair import START_S, Pair
+from tollgate.actors.ratelimit.counting.counters import Unreachable
+from tollgate.actors.ratelimit.lending.lender import Lender
+from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
+from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
+
+END_S = START_S + 60
+TERMS = Terms()
+
+
+def table_of(columns: list[CounterColumns]) -> dict[tuple[int, bytes], int]:
+    return {
+        (end_s, key): count
+        for end_s, keys, counts in columns
+        for key, count in zip(keys, counts, strict=True)
+    }
+
+
+def everything(lender: Lender) -> dict[tuple[int, bytes], int]:
+    return table_of([each for slot in range(SLOTS) for each in lender.columns(slot)])
+
+
+def start_again(pair: Pair, restored: list[CounterColumns], *, is_new: bool = False) -> None:
+    pair.partition = Lender(TERMS, 2, pair.now_s, is_new=is_new, keeps_changes=True)
+    pair.partition.restore(restored, START_S + pair.now_s, pair.now_s)
+
+
+def recover(pair: Pair) -> None:
+    for _ in range(6):
+        pair.rest(0.5)
+    assert pair.partition.told is None
+
+
+def test_what_has_changed_is_handed_out_once() -> None:
+    pair = Pair(TERMS)
+    pair.partition = Lender(TERMS, 1, 0.0, is_new=True, keeps_changes=True)
+    for number in range(5):
+        pair.hit_one(b"key %d" % number, 10)
+    pair.hit_one(b"key 0", 10)
+    pair.rest(0.2)  # (a report)
+    parts = [pair.partition.changed(2) for _ in range(4)]
+    assert [len(table_of(part)) for part in parts] == [2, 2, 1, 0]
+    assert table_of([each for part in parts for each in part]) == everything(pair.partition)
+    assert everything(pair.partition)[END_S, b"key 0"] == 2
+    pair.hit_one(b"key 3", 10)
+    pair.rest(0.2)
+    assert table_of(pair.partition.changed(100)) == {(END_S, b"key 3"): 2}
+
+
+def test_what_is_spent_of_loans_is_in_it() -> None:
+    pair = Pair(TERMS, fronts=2)
+    pair.partition = Lender(TERMS, 1, 0.0, is_new=True, keeps_changes=True)
+    for front in (0, 1, 0, 1, 0, 1):
+        pair.hit_one(b"k", 100, front)
+    pair.partition.changed(100)
+    pair.hit_one(b"k", 100, 1)
+    pair.hit_one(b"k", 100, 0)
+    pair.rest(0.2)
+    assert pair.partition.counters.slots[slot_of(b"k")].loans
+    assert table_of(pair.partition.changed(100)) == {(END_S, b"k"): 8} == everything(pair.partition)
+
+
+def test_nothing_is_kept_that_nobody_asks_for() -> None:
+    pair = Pair(TERMS)
+    pair.hit_one(b"k", 10)
+    pair.rest(0.2)
+    assert pair.partition.changed(10) == []
+
+
+def test_changes_end_with_their_windows_and_with_what_is_evicted() -> None:
+    table = SlotTable(Terms(counters_max=2), keeps_changes=True)
+    for end_s in (END_S, END_S + 3_600):
+        table.open_window(end_s, START_S, 0.0)
+    table.add(slot_of(b"a"), END_S, b"a", 1)
+    table.add(slot_of(b"b"), END_S + 3_600, b"b", 1)
+    table.add(slot_of(b"c"), END_S + 3_600, b"c", 1)
+    assert [(end_s, sorted(keys)) for end_s, keys in table.take_changes(10)] == [
+        (END_S + 3_600, [b"b", b"c"])
+    ]
+    table.add(slot_of(b"c"), END_S + 3_600, b"c", 1)
+    table.end_windows(10_000.0)
+    assert table.take_changes(10) == []
+
+
+def test_a_first_incarnation_goes_on_where_another_was() -> None:
+    pair = Pair(TERMS)
+    start_again(pair, [(END_S, [b"a", b"b"], [3, 4]), (START_S, [b"ended"], [1])], is_new=True)
+    pair.partition.restore([(END_S, [b"b"], [5])], START_S, 0.0)
+    assert [pair.hit_one(key, 10) for key in (b"a", b"b", b"ended")] == [4, 6, 1]
+
+
+def test_when_nobody_has_told_of_a_counter_it_is_what_was_restored() -> None:
+    pair = Pair(TERMS)
+    start_again(pair, [(END_S, [b"k"], [3])])
+    assert isinstance(pair.hit_one(b"k", 10), Unreachable)
+    assert everything(pair.partition) == {(END_S, b"k"): 3}
+    assert pair.partition.changed(10) == []
+    recover(pair)
+    assert pair.hit_one(b"k", 10) == 4
+
+
+def test_who_has_a_slot_whole_knows_better() -> None:
+    pair = Pair(TERMS)
+    pair.hit_one(b"k", 10, by=5)
+    pair.hit_one(b"k", 10, by=-3)
+    pair.rest(0.2)
+    start_again(pair, [(END_S, [b"k"], [5])])
+    recover(pair)
+    assert everything(pair.partition) == {(END_S, b"k"): 2}
+    assert pair.hit_one(b"k", 10) == 3
+
+
+def test_of_a_shared_counter_the_larger_number_is_true() -> None:
+    for restored, expected in ((3, 8), (20, 20)):
+        pair = Pair(TERMS, fronts=2)
+        for front in (0, 1, 0, 1, 0, 1, 0, 1):
+            pair.hit_one(b"k", 100, front)
+        assert pair.partition.counters.slots[slot_of(b"k")].loans
+        start_again(pair, [(END_S, [b"k"], [restored])])
+        recover(pair)
+        assert everything(pair.partition) == {(END_S, b"k"): expected}
+
+
+def test_it_need_not_recover_when_nobody_can_hold_anything() -> None:
+    pair = Pair(TERMS)
+    pair.partition = Lender(TERMS, 2, 0.0, is_new=False, expected=())
+    pair.partition.restore([(END_S, [b"k"], [3])], START_S, 0.0)
+    assert pair.hit_one(b"k", 10) == 4
+
+
+def test_what_was_raised_is_written_down_again() -> None:
+    counters = LentCounters(TERMS, lambda *_: None, keeps_changes=True)
+    counters.table.open_window(END_S, START_S, 0.0)
+    counters.raise_to((END_S, b"k"), 3)
+    counters.raise_to((END_S, b"k"), 2)
+    assert table_of(counters.changed(10)) == {(END_S, b"k"): 3}
