@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from tests.simulation.ratelimit.auditor import Fate, HitRecord, Testimony, check
+from tests.simulation.ratelimit.auditor import Fate, Testimony, check
+from tests.simulation.ratelimit.callers import Callers
 from tests.simulation.ratelimit.disks import Disk, excused_of
 from tests.simulation.ratelimit.faults import (
     DAY_S,
@@ -25,14 +26,12 @@ from tests.simulation.ratelimit.faults import (
 )
 from tests.simulation.ratelimit.network import Agenda, Network
 from tests.simulation.ratelimit.processes import (
-    EPOCH_S,
     FrontProcess,
     Line,
     PartitionProcess,
     complete_reports,
 )
-from tollgate.actors.kernel.hashing import stable_hash
-from tollgate.actors.ratelimit.counting.windows import Unit, window_at
+from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.lending.messages import (
     ToFront,
     ToldAll,
@@ -49,7 +48,6 @@ SAVED_PER_TICK = 0.2
 FREEZE_S = 3.0
 CALM_S = 3.5
 LIMITS = (1, 3, 10, 50, 1_000)
-FINAL_LIMITS = (1, 7, 40)
 UNITS = (Unit.SECOND, Unit.MINUTE, Unit.MINUTE, Unit.DAY)
 
 
@@ -62,8 +60,8 @@ class World:
         self.scale: Scale = scale_of(chance)
         self.faults: Faults = faults_of(chance)
         self.terms: Terms = terms_of(chance)
-        self._is_conditional = chance.random() < 0.2
-        self._has_refunds = chance.random() < 0.4
+        is_conditional = chance.random() < 0.2
+        has_refunds = chance.random() < 0.4
         self._agenda = Agenda()
         self._network = Network(self._agenda, chance)
         self._skewed = 0
@@ -74,14 +72,22 @@ class World:
         ]
         self._lines: dict[tuple[str, int, tuple[int, int]], Line] = {}
         self._all_fronts: list[FrontProcess] = []
-        self._is_over = False
         # (what was given back after a snapshot would be taken for counted)
-        self._has_disks = not self._has_refunds and chance.random() < 0.5
+        self._has_disks = not has_refunds and chance.random() < 0.5
         self._disks = [Disk() for _ in range(self.scale.partitions)]
         self.partitions = [self._partition(number, 1) for number in range(self.scale.partitions)]
         self.fronts = [self._front(number, 1) for number in range(self.scale.fronts)]
-        for number in range(self.scale.fronts):
-            self._think(number)
+        self._callers = Callers(
+            self._agenda,
+            chance,
+            self.scale,
+            self._keys,
+            self.testimony,
+            self.fronts,
+            self._send,
+            is_conditional=is_conditional,
+            has_refunds=has_refunds,
+        )
 
     def run(self) -> Testimony:
         self._agenda.run_until(0.5)
@@ -91,7 +97,7 @@ class World:
         self.faults = NONE
         self._heal()
         self._agenda.run_until(self.scale.storm_s + CALM_S)
-        self._ask_for_all()
+        self._callers.ask_for_all(self.terms)
         self._agenda.run_until(self.scale.storm_s + CALM_S + 1.5)
         self.testimony.has_evicted |= any(
             each.has_evicted for each in (*self.fronts, *self.partitions)
@@ -311,78 +317,6 @@ class World:
         for process in (*self.fronts, *self.partitions):
             process.wake()
             process.clock_error_s = 0.0
-
-    # Requests
-
-    def _think(self, number: int) -> None:
-        def ask() -> None:
-            front = self.fronts[number]
-            front.run(lambda: self._ask(front))
-            if not self._is_over:
-                self._think(number)
-
-        self._agenda.after(self._chance.expovariate(1 / self.scale.rests_s), ask)
-
-    def _ask(self, front: FrontProcess) -> None:
-        chance = self._chance
-        patience_s = chance.choice((0.015, 0.1, 0.4))
-        is_whole = self._is_conditional and chance.random() < 0.5
-        by_partition: dict[int, list[HitRecord]] = {}
-        for key, _ in chance.choices(self._keys[: chance.randint(1, len(self._keys))], k=3):
-            hit = self._hit(front, key)
-            hits = by_partition.setdefault(hit.partition, [])
-            if not is_whole or all(hit.counter != each.counter for each in hits):
-                hits.append(hit)
-        for partition, hits in by_partition.items():
-            self.testimony.hits += hits
-            if is_whole:
-                front.hit_conditionally(partition, hits, patience_s)
-            else:
-                front.hit(partition, hits, patience_s)
-            self._send(front, partition)
-
-    def _hit(self, front: FrontProcess, key: bytes) -> HitRecord:
-        chance = self._chance
-        end_s = window_at(Unit(key[0]), int(front.wall_s)).end_s
-        partition = stable_hash(key) % self.scale.partitions
-        addend = chance.choice((1, 1, 1, 1, 1, 1, 1, 2, 5, 0))
-        if self._has_refunds and front.refundable and chance.random() < 0.2:
-            # Only what the front was given, and each of it once.
-            given = chance.choice(front.refundable)
-            if given.counter == (end_s, key):
-                front.refundable.remove(given)
-                addend = -given.addend
-        limit = front.limits.get(key, 0)
-        return HitRecord(front.name, partition, (end_s, key), addend, limit, self._agenda.now_s)
-
-    def _ask_for_all(self) -> None:
-        """Everybody asks for more than there is of some counters that nobody knows yet."""
-        self._is_over = True
-        terms = self.terms
-        if min(terms.counters_max, terms.calls_max) < 1_000:
-            return
-        if min(terms.deferred_max, terms.unacknowledged_max) < 1_000:
-            return
-        end_s = window_at(Unit.DAY, int(EPOCH_S + self._agenda.now_s)).end_s
-        for number, limit in enumerate(FINAL_LIMITS):
-            key = bytes((Unit.DAY,)) + b"final %d" % number
-            self.testimony.finals[end_s, key] = limit
-            for front in self.fronts:
-                for _ in range(limit // len(self.fronts) + 3):
-                    ask = self._final_ask(front, (end_s, key), limit)
-                    self._agenda.after(self._chance.random(), ask)
-
-    def _final_ask(
-        self, front: FrontProcess, counter: tuple[int, bytes], limit: int
-    ) -> Callable[[], None]:
-        def ask() -> None:
-            partition = stable_hash(counter[1]) % self.scale.partitions
-            hit = HitRecord(front.name, partition, counter, 1, limit, self._agenda.now_s)
-            self.testimony.hits.append(hit)
-            front.hit(partition, [hit], 0.4)
-            self._send(front, partition)
-
-        return ask
 
 
 def _check_sizes(sizes: dict[str, tuple[int, int]]) -> None:
