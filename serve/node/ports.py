@@ -4,9 +4,11 @@ import errno
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tollgate.serve.net.shared_ports import claim
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import Transport
 
@@ -58,6 +60,21 @@ def port_conflicts(settings: Settings) -> Iterator[str]:
     path = settings.grpc.uds
     if path and (reason := _unix_socket_conflict(path)):
         yield f"{settings.spelled('GRPC_UDS')}: cannot listen on {path}: {reason}; set another path"
+
+
+@contextmanager
+def claimed_ports(settings: Settings) -> Iterator[None]:
+    """Keeps the ports that several fronts share for those of this node. OSError, with a line for
+    the operator, when somebody has one of them."""
+    shared = ("GRPC_PORT", "JSON_PORT") if settings.grpc.has_peers else ()
+    with ExitStack() as claims:
+        for use in port_uses(settings):
+            if use.setting in shared:
+                try:
+                    claims.enter_context(claim(use.host, use.port))
+                except OSError as error:
+                    raise OSError(error.errno, _conflict(use, error, settings)) from None
+        yield
 
 
 def free_port() -> int:

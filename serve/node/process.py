@@ -30,6 +30,7 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.node.announcements import Announcements, addresses_of
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.parenthood import end_with_parent
+from tollgate.serve.node.ports import claimed_ports
 from tollgate.serve.node.ray_start import (
     keep_dashboard,
     only_what_serves,
@@ -65,12 +66,13 @@ class Node:
         """Serves until a signal comes; the exit status."""
         self._take_signals()
         try:
-            self._start_ray()
-            self._take_signals()  # again, for Ray put its own handlers in their place
-            actors, door = self._deploy()
-            self._watch(actors)
-            click.echo("Stopping: finishing the calls in flight.")
-            self._drain(door)
+            with claimed_ports(self._settings):
+                self._start_ray()
+                self._take_signals()  # again, for Ray put its own handlers in their place
+                actors, door = self._deploy()
+                self._watch(actors)
+                click.echo("Stopping: finishing the calls in flight.")
+                self._drain(door)
         except (OSError, NotOpenedError, RayError, RuntimeError) as error:
             LOG.debug("did not start", exc_info=error)
             click.echo(f"tollgate: {_line_of(error)}", err=True)

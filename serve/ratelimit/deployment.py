@@ -1,4 +1,5 @@
-"""The rate-limit service as a Ray Serve deployment: one replica is one front process.
+"""The rate-limit service as a Ray Serve deployment: every replica is a front process, and all of
+them listen at the same ports.
 
 HTTP reaches it through Serve. For gRPC it listens itself, because calls must reach Python in
 batches.
@@ -39,6 +40,7 @@ class RateLimit:
 
     def __init__(self, settings: Settings, run: str) -> None:
         self._grace_s = settings.process.drain_grace_s
+        self._has_peers = settings.grpc.has_peers
         actors = rate_limit_actors(settings, run)
         send = partial(
             send_statistics, actors.operations, os.getpid(), get_runtime_context().current_actor
@@ -73,7 +75,8 @@ class RateLimit:
 
     async def __del__(self) -> None:
         """Serve awaits this when it stops a replica: at a new deployment, or with fewer of them."""
-        await self.drain(self._grace_s)
+        drain = partial(self._process.drain, self._grace_s, hands_over=self._has_peers)
+        await asyncio.to_thread(drain)
         self._process.stop()
 
 
@@ -86,7 +89,8 @@ def _elsewhere(settings: Settings) -> tuple[str, ...]:
 def application(settings: Settings, run: str) -> ray_serve.Application:
     """The application of one run."""
     deployment = RateLimit.options(  # type: ignore[attr-defined]
-        graceful_shutdown_timeout_s=settings.process.drain_grace_s + SHUTDOWN_MARGIN_S
+        num_replicas=settings.grpc.processes,
+        graceful_shutdown_timeout_s=settings.process.drain_grace_s + SHUTDOWN_MARGIN_S,
     )
     bound: ray_serve.Application = deployment.bind(settings, run)
     return bound

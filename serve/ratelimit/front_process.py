@@ -100,14 +100,14 @@ class FrontProcess:
         if ended and not self._is_stopped.is_set():
             raise EndedThreads(f"threads have ended: {', '.join(ended)}")
 
-    def drain(self, grace_s: float) -> None:
+    def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
         """Reports unhealthy, finishes the calls in flight, closes both doors, gives back what is
-        lent: once."""
+        lent: once. `hands_over`: as a front's drain."""
         with self._draining:
             if not self._is_drained:
                 with ThreadPoolExecutor(1) as beside:
                     ended = beside.submit(self.json_door.drain, grace_s)
-                    self.front.drain(grace_s)
+                    self.front.drain(grace_s, hands_over=hands_over)
                     ended.result()
                 self._store.close()
                 self._is_drained = True

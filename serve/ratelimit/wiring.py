@@ -244,7 +244,8 @@ def json_exchange(
 
 
 def _json_door(settings: Settings, service: Service) -> JsonDoor:
-    listen = ListenAddress(host=settings.json.host, port=settings.json.port)
+    address, is_shared = settings.json, settings.grpc.has_peers
+    listen = ListenAddress(host=address.host, port=address.port, is_port_shared=is_shared)
     return JsonDoor(listen, service, json_exchange(settings, service.health))
 
 
@@ -266,6 +267,7 @@ def grpc_front(settings: Settings, service: Service) -> Front:
         # 0 is none (B22).
         connection_age_s=grpc.connection_age_max_s or None,
         connection_age_grace_s=grpc.connection_age_grace_s or None,
+        is_port_shared=grpc.has_peers,
     )
     if settings.reasons_for_grpcio and grpc.front is GrpcFront.AUTO:
         names = " and ".join(map(settings.spelled, settings.reasons_for_grpcio))

@@ -14,6 +14,7 @@ def problems(settings: Groups) -> Iterator[SettingProblem]:
     """Lists everything that is wrong together; nothing stops at the first."""
     yield from _grpc_tls(settings)
     yield from _grpc_front(settings)
+    yield from _several_fronts(settings)
     yield from _transports(settings)
     yield from _counting(settings)
     yield from _ports(settings)
@@ -59,6 +60,21 @@ def _grpc_front(settings: Groups) -> Iterator[SettingProblem]:
     for name in needs_of_grpcio(settings):
         line = f"GRPC_FRONT: the native front cannot honour {name}: set GRPC_FRONT=auto"
         yield SettingProblem(("GRPC_FRONT", name), line)
+
+
+def _several_fronts(settings: Groups) -> Iterator[SettingProblem]:
+    """Several front processes need ports that they can share."""
+    grpc, count = settings.grpc, settings.grpc.processes
+    if not grpc.has_peers:
+        return
+    fronts = settings.spelled("GRPC_FRONTS")
+    if grpc.uds:
+        line = f"{settings.spelled('GRPC_UDS')}: {count} fronts cannot share a unix socket: unset"
+        yield SettingProblem(("GRPC_UDS", "GRPC_FRONTS"), f"{line} it, or set {fronts}=1")
+    for name, port in (("GRPC_PORT", grpc.port), ("JSON_PORT", settings.json.port)):
+        if not port and not (name == "GRPC_PORT" and grpc.uds):
+            line = f"{settings.spelled(name)}: {count} fronts cannot share a port that is found at"
+            yield SettingProblem((name, "GRPC_FRONTS"), f"{line} the start: name one")
 
 
 def _transports(settings: Groups) -> Iterator[SettingProblem]:

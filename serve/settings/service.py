@@ -5,6 +5,7 @@ reference's (B22) unless part A decides otherwise.
 """
 # ruff: noqa: RUF009  (`setting` makes a dataclass field, not a default that is computed once)
 
+import os
 from dataclasses import dataclass
 
 from tollgate.actors.ratelimit.decision.policy import FailureMode
@@ -38,6 +39,12 @@ fixed_port = whole_number(1, PORT_MAX)
 any_size = whole_number(0, 2**31 - 1)
 size = whole_number(1, 2**31 - 1)
 any_duration = duration()
+FRONTS_MAX = 64
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +97,22 @@ class GrpcSettings:
     front: choices.GrpcFront = setting(
         "GRPC_FRONT", choices.grpc_front, "auto", "implementation that listens for gRPC"
     )
+    fronts: int = setting(
+        "GRPC_FRONTS", whole_number(0, FRONTS_MAX), "1", "front processes; 0: one per core"
+    )
     io_threads: int = setting(
         "GRPC_IO_THREADS", whole_number(1, 256), "1", "I/O threads of the native gRPC front"
     )
+
+    @property
+    def processes(self) -> int:
+        """The front processes, which share the ports of gRPC and JSON."""
+        return self.fronts or cores()
+
+    @property
+    def has_peers(self) -> bool:
+        """True when a front process is not the only one."""
+        return self.processes > 1
 
 
 @dataclass(frozen=True, slots=True)

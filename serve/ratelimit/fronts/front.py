@@ -136,8 +136,12 @@ class Front(Protocol):
     def has_ended_threads(self) -> bool:
         """True when a thread that it needs has ended though it serves."""
 
-    def drain(self, grace_s: float) -> None:
-        """Reports unhealthy, lets the calls in flight finish within the grace, then closes."""
+    def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
+        """Reports unhealthy, lets the calls in flight finish within the grace, then closes.
+
+        `hands_over`: others go on at the shared port. Then it stays healthy, for who asks for
+        health means all of them, and moves its connections over to the others.
+        """
 
 
 _REPLY_TYPES = {bytes, ErrorStatus}

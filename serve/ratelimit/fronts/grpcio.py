@@ -1,5 +1,6 @@
 """The front on grpcio: slower than the native one, with TLS, unix sockets and connection ages."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,12 +17,14 @@ from tollgate.serve.ratelimit.fronts.front import (
     WireReply,
     unfailing,
 )
+from tollgate.serve.ratelimit.fronts.hand_over import hand_over
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
 from tollgate.serve.ratelimit.fronts.tls import RequireSan, server_credentials
 from tollgate.serve.ratelimit.health import Component
 
 # gRPC counts in milliseconds, in an int of C, and takes its largest value for "never".
 DURATION_MS_MAX = 2**31 - 2
+NOTICE_S = 1.0
 
 _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -32,6 +35,7 @@ class GrpcioFront:
     def __init__(self, listen: ListenAddress, service: Service) -> None:
         self._listen = listen
         self._health = service.health
+        self._clock = service.clock
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decide")
         tls = listen.tls
         self._server = AioServer(
@@ -58,10 +62,21 @@ class GrpcioFront:
     def has_ended_threads(self) -> bool:
         return not self._server.is_running
 
-    def drain(self, grace_s: float) -> None:
-        self._health.set(Component.SIGTERM, is_healthy=False)
+    def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
+        if hands_over:
+            grace_s = self._hand_over(grace_s)
+        else:
+            self._health.set(Component.SIGTERM, is_healthy=False)
         self._server.stop(grace_s)
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _hand_over(self, grace_s: float) -> float:
+        is_plain = self._listen.tls is None
+        left_s = hand_over(self._address, grace_s, self._clock, says_goaway=is_plain)
+        # What was on its way when its caller heard of it comes within this time.
+        notice_s = min(left_s, NOTICE_S)
+        time.sleep(notice_s)
+        return left_s - notice_s
 
 
 def connection_age_arguments(listen: ListenAddress) -> list[tuple[str, int]]:

@@ -11,12 +11,12 @@ many that wait, the oldest are refused (see `call_queue`).
 The library has no graceful end: `close` says GOAWAY and cuts whatever is in flight. So a drain
 reports unhealthy and goes on answering until no call came for QUIET_S, or the grace is over; then
 new calls are refused as UNAVAILABLE until the last decision is answered, and only then it closes.
+Where others go on at its port, it sends its callers there first (`hand_over`).
 It has no bound on the size of a message either: a request is in memory, decompressed, before anyone
 can refuse it. So it is for callers one trusts; the grpcio front bounds what it reads.
 """
 
 import shutil
-import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -43,7 +43,9 @@ from tollgate.serve.ratelimit.fronts.front import (
     host_port,
     unfailing,
 )
+from tollgate.serve.ratelimit.fronts.hand_over import hand_over
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
+from tollgate.serve.ratelimit.fronts.inner_socket import SOCKET_NAME, inner_socket_folder
 from tollgate.serve.ratelimit.health import Component
 
 QUIET_S = 1.0  # callers that ask for health once a second have heard by then
@@ -94,10 +96,9 @@ class NativeFront:
 
     def start(self) -> None:
         with ExitStack() as to_close:
-            # mkdtemp makes it for this user alone (0700).
-            inner_dir = Path(tempfile.mkdtemp(prefix="grpc-", dir=self._tuning.socket_dir))
+            inner_dir = inner_socket_folder(self._tuning.socket_dir)
             to_close.callback(shutil.rmtree, inner_dir)
-            inner_socket = str(inner_dir / "inner.sock")
+            inner_socket = str(inner_dir / SOCKET_NAME)
             inner = AioServer((HealthService(self._service), ReflectionService()))
             inner.start(ListenAddress(unix_socket=inner_socket))
             to_close.callback(inner.stop, INNER_GRACE_S)
@@ -115,8 +116,11 @@ class NativeFront:
     def has_ended_threads(self) -> bool:
         return not all(pump.is_alive() for pump in self._pumps)
 
-    def drain(self, grace_s: float) -> None:
-        self._service.health.set(Component.SIGTERM, is_healthy=False)
+    def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
+        if hands_over and self._pumps:
+            grace_s = hand_over(self._address, grace_s, self._service.clock)
+        else:
+            self._service.health.set(Component.SIGTERM, is_healthy=False)
         self._wait_until_quiet(grace_s)
         self._end_decisions()
         self._to_close.close()

@@ -16,6 +16,11 @@ from threading import Thread
 import uvloop
 
 from tollgate.serve.net.public_addresses import network_of
+from tollgate.serve.net.shared_ports import (
+    HANDSHAKES_WITHIN_S,
+    callers_waiting,
+    turn_callers_away,
+)
 from tollgate.serve.ratelimit.fronts.call_queue import QUEUE_MAX
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
@@ -55,6 +60,7 @@ class JsonDoor:
         self._turns = Turns(self._loop, service, exchange)
         self._thread = Thread(target=self._loop.run_forever, name="json-door", daemon=True)
         self._server: asyncio.AbstractServer | None = None
+        self._listening: socket.socket | None = None
         self.address = ""
 
     def start(self) -> None:
@@ -87,7 +93,7 @@ class JsonDoor:
 
     async def _open(self) -> None:
         listen = self._listen
-        listening = _listening(listen)
+        listening = self._listening = _listening(listen)
         self._server = await self._loop.create_server(
             lambda: HttpConnection(self._turns), sock=listening, backlog=BACKLOG
         )
@@ -99,9 +105,19 @@ class JsonDoor:
         give_up_s = self._loop.time() + grace_s
         self._turns.is_draining = True
         await asyncio.sleep(min(grace_s, NOTICE_S))
+        if self._listen.is_port_shared:
+            await self._leave(give_up_s)
         self._server.close()
         await self._turns.drain(give_up_s - self._loop.time())
         self._turns.end()
+
+    async def _leave(self, give_up_s: float) -> None:
+        """Has the kernel give new callers to others, and accepts those that came before."""
+        assert self._listening is not None, "only a door that listens is drained"
+        turn_callers_away(self._listening)
+        await asyncio.sleep(HANDSHAKES_WITHIN_S)
+        while callers_waiting(self._listening) and self._loop.time() < give_up_s:
+            await asyncio.sleep(DRAIN_LOOK_S)
 
 
 class Turns:

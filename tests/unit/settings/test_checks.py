@@ -2,7 +2,7 @@
 
 import pytest
 
-from tollgate.serve.settings import Settings, SettingsError
+from tollgate.serve.settings import Settings, SettingsError, service
 from tollgate.serve.settings.mogrifiers import Mogrifier
 from tollgate.serve.settings.table import TABLE
 from tollgate.serve.settings.unbuilt_features import UNBUILT
@@ -50,6 +50,17 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             (
                 "GRPC_FRONT: the native front cannot honour GRPC_SERVER_USE_TLS: "
                 "set GRPC_FRONT=auto",
+            ),
+        ),
+        (
+            {"GRPC_FRONTS": "2", "GRPC_UDS": "/door.sock"},
+            ("GRPC_UDS: 2 fronts cannot share a unix socket: unset it, or set GRPC_FRONTS=1",),
+        ),
+        (
+            {"GRPC_FRONTS": "3", "GRPC_PORT": "0", "JSON_PORT": "0"},
+            (
+                "GRPC_PORT: 3 fronts cannot share a port that is found at the start: name one",
+                "JSON_PORT: 3 fronts cannot share a port that is found at the start: name one",
             ),
         ),
         (
@@ -264,3 +275,22 @@ def test_both_spellings_of_a_mogrifier_differ() -> None:
 def test_mogrifiers_of_another_transport_are_left_alone() -> None:
     environ = MOGRIFIER | {"USE_DOG_STATSD": "false", "DOG_STATSD_MOGRIFIER_FOO_PATTERN": "("}
     assert Settings.from_environment(environ).mogrifiers == ()
+
+
+@pytest.mark.parametrize(("asked", "cores", "processes"), [("1", 8, 1), ("3", 2, 3), ("0", 8, 8)])
+def test_fronts_are_as_many_as_asked_or_as_there_are_cores(
+    asked: str, cores: int, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "cores", lambda: cores)
+    grpc = Settings.from_environment({"GRPC_FRONTS": asked}).grpc
+    assert (grpc.processes, grpc.has_peers) == (processes, processes > 1)
+
+
+@pytest.mark.parametrize("name", ["GRPC_UDS", "GRPC_PORT", "JSON_PORT"])
+def test_one_front_takes_any_socket_and_any_port(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "cores", lambda: 1)
+    value = "/door.sock" if name == "GRPC_UDS" else "0"
+    for fronts in ("0", "1"):
+        Settings.from_environment({"GRPC_FRONTS": fronts, name: value})

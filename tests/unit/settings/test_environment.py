@@ -160,6 +160,7 @@ def test_an_error_prints_one_line_for_each() -> None:
         ("COUNTER_PARTITIONS", "0"),
         ("COUNTER_DEADLINE", "0s"),
         ("GRPC_IO_THREADS", "0"),
+        ("GRPC_FRONTS", "65"),
         ("HAPROXY_STATS_PORT", "0"),
         ("REDIS_CLUSTER_PIPELINE_PARALLELISM", "-1"),
         ("KVSTORE_PERSECOND_CLUSTER_PIPELINE_PARALLELISM", "-1"),

@@ -1,0 +1,52 @@
+"""The claim of a node to the ports that its fronts share."""
+
+import socket
+
+import pytest
+
+from tollgate.serve.node.environment import node_environment
+from tollgate.serve.node.ports import claimed_ports, free_port, port_conflicts
+from tollgate.serve.settings import Settings
+
+
+def settings_with(fronts: int, grpc_port: int, json_port: int) -> Settings:
+    ports = {"GRPC_PORT": str(grpc_port), "JSON_PORT": str(json_port)}
+    return Settings.from_environment({"GRPC_FRONTS": str(fronts), **ports})
+
+
+def is_taken(port: int) -> bool:
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            return False
+    except OSError:
+        return True
+
+
+def test_shared_ports_are_kept_for_the_fronts_of_one_node() -> None:
+    ports = (free_port(), free_port())
+    settings = settings_with(2, *ports)
+    with claimed_ports(settings):
+        assert all(map(is_taken, ports))
+        for name in ("GRPC_PORT", "JSON_PORT"):
+            assert [line for line in port_conflicts(settings) if line.startswith(f"{name}: ")]
+        line = rf"JSON_PORT: cannot listen on 127.0.0.1:{ports[1]}: Address already in use; free it"
+        with pytest.raises(OSError, match=line) as refused, claimed_ports(settings):
+            pass
+        assert str(refused.value.strerror).startswith("JSON_PORT: "), "the operator reads this"
+    assert not any(map(is_taken, ports))
+
+
+def test_one_front_claims_nothing() -> None:
+    ports = (free_port(), free_port())
+    with claimed_ports(settings_with(1, *ports)):
+        assert not any(map(is_taken, ports))
+
+
+@pytest.mark.parametrize(("fronts", "period_s"), [("1", "0"), ("2", "1")])
+def test_a_replica_with_peers_stays_until_haproxy_has_heard(
+    fronts: str, period_s: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = str(tmp_path_factory.mktemp("data"))
+    settings = Settings.from_environment({"GRPC_FRONTS": fronts, "TOLLGATE_DATA": folder})
+    name = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
+    assert node_environment(settings)[name] == period_s
