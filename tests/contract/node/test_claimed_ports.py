@@ -6,6 +6,7 @@ import pytest
 
 from tollgate.serve.node.environment import node_environment
 from tollgate.serve.node.ports import claimed_ports, free_port, port_conflicts
+from tollgate.serve.node.socket_folder import remove_socket_folder
 from tollgate.serve.settings import Settings
 
 
@@ -49,4 +50,7 @@ def test_a_replica_with_peers_stays_until_haproxy_has_heard(
     folder = str(tmp_path_factory.mktemp("data"))
     settings = Settings.from_environment({"GRPC_FRONTS": fronts, "TOLLGATE_DATA": folder})
     name = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
-    assert node_environment(settings)[name] == period_s
+    try:
+        assert node_environment(settings)[name] == period_s
+    finally:
+        remove_socket_folder(folder)
