@@ -59,7 +59,8 @@ def main() -> None:
     front.start()
     exchange = JsonExchange(world.health, is_precise=True)
     JsonDoor(shared(int(json_port)), a_service(refusing, world.health), exchange).start()
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     sys.stdin.read()
 
 
