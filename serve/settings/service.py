@@ -259,13 +259,13 @@ class CountingSettings:
 
     backend: choices.Backend = setting("BACKEND_TYPE", choices.backend, "actors", "who counts")
     place: choices.Counting = setting(
-        "COUNTING", choices.counting, "direct", "fronts count what they borrow, or ask for each hit"
+        "COUNTING", choices.counting, "lent", "fronts count what they borrow, or ask for each hit"
     )
     partitions: int = setting(
         "COUNTER_PARTITIONS", whole_number(1, 1_024), "2", "actors that share the counters"
     )
     deadline_s: float = setting(
-        "COUNTER_DEADLINE", duration("1ms", "1m"), "100ms", "longest wait for the counters"
+        "COUNTER_DEADLINE", duration("1ms", "1m"), "15ms", "longest wait for the counters"
     )
     when_full: choices.WhenFull = setting(
         "COUNTERS_WHEN_FULL", choices.when_full, "evict", "new counters when a partition is full"

@@ -126,8 +126,6 @@ def tollgate(
         "RUNTIME_APPDIRECTORY": rules.name,
         "RUNTIME_WATCH_ROOT": "false",
         "USE_PULLMETRICS": "true",
-        # Enough for a busy machine; a partition that is gone is noticed without it.
-        "COUNTER_DEADLINE": "1s",
         "DRAIN_GRACE": "1s",
         "CATALOG_TRUSTED_ORIGINS": f"http://trusted.localhost:{page_port}",
     }

@@ -1,7 +1,7 @@
 """Processes that are killed while traffic flows: what callers see, and that all of it comes back.
 
-The service runs with FAILURE_MODE=error, the default: a call whose counter is out of reach ends
-with an error.
+The service runs with FAILURE_MODE=error, the default: a call whose counter can be counted by nobody
+ends with an error.
 """
 
 import os
@@ -15,8 +15,10 @@ import httpx
 from tests.e2e.callers import Call, grpc_traffic
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.waiting import until
+from tollgate.actors.ratelimit.lending.borrower import LOST, NO_ANSWER
+from tollgate.actors.ratelimit.lending.lender import RECOVERING
 
-# COUNTER_DEADLINE of these tests is 1 s; the rest is for a busy machine.
+# For a busy machine.
 ENDS_WITHIN_S = 5.0
 TENANTS = [f"tenant={number}" for number in range(6)]
 
@@ -48,40 +50,31 @@ def is_about(subject: str) -> Callable[[Call], bool]:
     return lambda call: call.about == subject and not call.error
 
 
-def test_a_killed_partition_fails_its_own_calls_quickly_and_comes_back(
+def test_a_killed_partition_takes_no_count_with_it_and_comes_back(
     tollgate: TollgateProcess, http: httpx.Client, debug: httpx.Client
 ) -> None:
     with grpc_traffic(tollgate.grpc_address, "e2e", TENANTS) as traffic:
         for tenant in TENANTS:
             traffic.next_call(is_about(tenant), "calls succeed before")
         pid = kill(debug, "partition-0")
-        lost = traffic.next_call(lambda call: bool(call.error), "a call meets the lost partition")
         assert http.get("/healthcheck").status_code == 200
-        traffic.next_call(is_about(lost.about), "calls succeed again")
+        wait_for_another(debug, "partition-0", pid)
         for tenant in TENANTS:
             traffic.next_call(is_about(tenant), "calls succeed afterwards")
-    wait_for_another(debug, "partition-0", pid)
 
-    calls = traffic.calls
-    failed = [call for call in calls if call.error]
+    # The front counts on by itself, but not for ever: a busy machine may take longer to start the
+    # partition again.
+    failed = [call for call in traffic.calls if call.error]
     assert {call.error for call in failed} <= {
-        "UNKNOWN: counter partition 0 is not answering",
-        "UNKNOWN: counter partition 0 did not answer within 1000 ms",
+        f"UNKNOWN: {reason}" for reason in (NO_ANSWER, LOST, RECOVERING)
     }
-    assert max(call.took_s for call in calls) < ENDS_WITHIN_S
-    subjects = {call.about for call in failed}
-    assert 0 < len(subjects) < len(TENANTS), "only what the partition counts is lost"
     for tenant in TENANTS:
-        used = [c.limit - c.remaining for c in calls if c.about == tenant and not c.error]
-        anew = [i for i in range(1, len(used)) if used[i] < used[i - 1]]
-        assert len(anew) == (tenant in subjects), "the lost counters begin anew, once"
-        begins = anew[0] if anew else len(used)
-        assert used[:begins] == list(range(used[0], used[0] + begins))
-        # A call that ended with an error may still have been counted in the new process.
-        unseen = sum(call.about == tenant for call in failed)
-        first = used[begins] if anew else 1
-        assert 1 <= first <= 1 + unseen
-        assert used[begins:] == list(range(first, first + len(used) - begins))
+        about = [call for call in traffic.calls if call.about == tenant]
+        used = [call.limit - call.remaining for call in about if not call.error]
+        assert used == sorted(set(used)), "no count begins anew"
+        # A call that ended with an error may have been counted.
+        unseen = len(about) - len(used)
+        assert used[-1] - used[0] + 1 <= len(used) + unseen
 
 
 def test_a_killed_watcher_changes_nothing_and_comes_back(

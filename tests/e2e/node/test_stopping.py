@@ -59,8 +59,7 @@ class Stop:
 @pytest.fixture(scope="module")
 def stop(start_tollgate: StartTollgate, start_envoy: StartEnvoy) -> Iterator[Stop]:
     """A Tollgate of its own, stopped while gRPC clients, JSON clients and Envoy call it."""
-    # A partition that a busy machine slows down is not what this is about.
-    settings = {"DRAIN_GRACE": f"{GRACE_S:g}s", "COUNTER_DEADLINE": "5s"}
+    settings = {"DRAIN_GRACE": f"{GRACE_S:g}s"}
     with (
         start_tollgate(settings) as tollgate,
         start_envoy(tollgate) as envoy,

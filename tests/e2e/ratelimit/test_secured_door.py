@@ -131,7 +131,6 @@ def secured(
         "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED": "true",
         "ERROR_STATUS_CODES": "precise",
         "LIMIT_RESPONSE_HEADERS_ENABLED": "true",
-        "COUNTER_DEADLINE": "1s",
         "DRAIN_GRACE": "1s",
     }
     authority = trustme.CA()
