@@ -5,6 +5,7 @@ import click
 from scripts.benchmarks.catalog import catalog
 from scripts.benchmarks.ledger_machine import ledger_machine
 from scripts.benchmarks.payments import payments
+from scripts.benchmarks.planning import planning
 from scripts.benchmarks.ratelimit import ratelimit
 from scripts.benchmarks.recovery import recovery
 
@@ -15,6 +16,7 @@ def main() -> None:
 
 
 main.add_command(ratelimit)
+main.add_command(planning)
 main.add_command(payments)
 main.add_command(ledger_machine)
 main.add_command(catalog)

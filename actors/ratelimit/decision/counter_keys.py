@@ -6,6 +6,7 @@ No two rules can share a name (part A). The window is not part of it: a partitio
 of each window apart.
 """
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from tollgate.actors.ratelimit.counting.windows import Unit
@@ -15,15 +16,40 @@ KEY_BYTES_MAX = 128
 UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
 
 
-def counter_key(prefix: str, domain: str, entries: Entries, unit: Unit) -> bytes:
-    """The name of these entries' counter; a shared rule's pattern stands in the place of the value.
+class KeyForm:
+    """The keys of all counters of one limit: what is the same in them, and blanks for values.
 
-    A key longer than KEY_BYTES_MAX is replaced by its digest (behind `#`), so that a counter costs
-    a bounded amount of memory.
+    `entries` name the counter, with None for a value that each request brings along; the pattern of
+    a shared rule stands in the place of the value. A key longer than KEY_BYTES_MAX is replaced by
+    its digest (behind `#`), so that a counter costs a bounded amount of memory.
     """
-    parts = [f"{len(key)}:{key}{len(value)}:{value}" for key, value in entries]
-    text = f"{unit:d}|{len(prefix)}:{prefix}{len(domain)}:{domain}{''.join(parts)}"
-    key = text.encode("utf-8", "surrogatepass")
-    if len(key) <= KEY_BYTES_MAX:
-        return key
-    return b"%d#" % unit + blake2b(key, digest_size=32).digest()
+
+    __slots__ = ("_after", "_blanks", "_literals", "_unit")
+
+    def __init__(
+        self, prefix: str, domain: str, entries: Sequence[tuple[str, str | None]], unit: Unit
+    ) -> None:
+        self._unit = unit
+        self._blanks: list[int] = []
+        self._literals: list[str] = []
+        literal = f"{unit:d}|{len(prefix)}:{prefix}{len(domain)}:{domain}"
+        for position, (key, value) in enumerate(entries):
+            literal = f"{literal}{len(key)}:{key}"
+            if value is None:
+                self._literals.append(literal)
+                self._blanks.append(position)
+                literal = ""
+            else:
+                literal = f"{literal}{len(value)}:{value}"
+        self._after = literal
+
+    def key(self, entries: Entries) -> bytes:
+        """The key of the counter of these entries, whose values fill the blanks."""
+        text = ""
+        for literal, position in zip(self._literals, self._blanks, strict=True):
+            value = entries[position][1]
+            text = f"{text}{literal}{len(value)}:{value}"
+        key = (text + self._after).encode("utf-8", "surrogatepass")
+        if len(key) <= KEY_BYTES_MAX:
+            return key
+        return b"%d#" % self._unit + blake2b(key, digest_size=32).digest()

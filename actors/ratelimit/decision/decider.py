@@ -91,8 +91,10 @@ class Decider:
             int(self._clock.now_s()), has_calendar_months=self._policy.has_calendar_months
         )
         with self._lock:
-            plan = self._plan_without_rules if self._planner is None else self._planner.plan
-            plans = [plan(payload) for payload in payloads]
+            if self._planner is None:
+                plans = list(map(self._plan_without_rules, payloads))
+            else:
+                plans = self._planner.plan_all(payloads)
             if not self._policy.stops_when_over:
                 places = self._place(plans, round_)
         if self._policy.stops_when_over:

@@ -55,7 +55,9 @@ class Unmet(Enum):
     UNLIMITED = "a rule without limit"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Every new request makes these two, and frozen they would take four times as long to make. Nobody
+# edits them.
+@dataclass(slots=True, eq=False)
 class PlannedHit:
     """A descriptor that meets a limit. `limit` and `near` in hits; `addend` is what to count."""
 
@@ -85,7 +87,7 @@ class PlannedHit:
 PlannedDescriptor = PlannedHit | Unmet
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class RequestPlan:
     """One step per descriptor, in order. `request` is kept only where the reply will quote it."""
 

@@ -1,19 +1,19 @@
 """Plans requests: from their bytes to the counters to hit.
 
-Decode, match every descriptor (B2), drop replaced rules (B12), compose counter keys, choose
-partitions. All of it depends on the rules alone, so the memo that keeps plans by request bytes is
-thrown away with the rules it was made from.
+    known bytes -> the plan that was made for them
+    new bytes   -> decode -> the terms of every descriptor's limit (B2) -> without those that
+                   others replace (B12) -> counter keys and partitions, filled in by the values
+
+All of it depends on the rules alone, so what is remembered is thrown away with the rules that it
+was made from. Threads may share a planner: what it remembers has locks where it needs any.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.accounting import near_threshold
-from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS, counter_key
+from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
 from tollgate.actors.ratelimit.decision.plan import (
-    METADATA_DEPTH_MAX,
     UNENCODABLE_METADATA,
     UNKNOWN_OVERRIDE_UNIT,
     PlannedDescriptor,
@@ -23,15 +23,24 @@ from tollgate.actors.ratelimit.decision.plan import (
     Unmet,
     refused_outright,
 )
+from tollgate.actors.ratelimit.decision.plan_memo import PlanMemo
 from tollgate.actors.ratelimit.decision.policy import Policy
-from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
-from tollgate.actors.ratelimit.rules.rule_match import Match, NoMatch, match
+from tollgate.actors.ratelimit.decision.rule_paths import DomainPaths, RulePath
+from tollgate.actors.ratelimit.decision.terms import Terms, TermsWriter
+from tollgate.actors.ratelimit.rules.descriptors import (
+    Entries,
+    RateLimitDescriptor,
+    RateLimitRequest,
+)
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 
 MEMO_REQUEST_BYTES_MAX = 2 * 1024
 # Descriptors and entries of a request that is remembered: a plan can be fifty times its request.
 MEMO_REQUEST_PARTS_MAX = 64
+PART_BYTES_MIN = 2  # that a descriptor or an entry takes on the wire: its tag and its length
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class RequestPlanner:
@@ -48,16 +57,23 @@ class RequestPlanner:
         render_limit: Callable[[int, Unit, str], bytes],
     ) -> None:
         assert partitions > 0, "counters need at least one partition"
-        self._rules = rules
         self._policy = policy
         self._partitions = partitions
-        self._tallies = tallies
         self._decode = decode
-        self._render_limit = render_limit
-        self._memo: OrderedDict[bytes, RequestPlan] = OrderedDict()
+        self._terms = TermsWriter(policy, tallies, render_limit)
+        self._roots: dict[str, RulePath] = {
+            domain: DomainPaths(domain, level, self._terms.of_rules).root
+            for domain, level in rules.domains.items()
+        }
+        self._memo = PlanMemo(policy.plan_memo_entries_max)
+
+    def plan_all(self, payloads: Sequence[bytes]) -> list[RequestPlan | Refusal]:
+        """The plans of serialised requests; a refusal for what is malformed or out of bounds."""
+        known = self._memo.recent.get
+        return [known(payload) or self.plan(payload) for payload in payloads]
 
     def plan(self, payload: bytes) -> RequestPlan | Refusal:
-        """The plan of a serialised request; a refusal when it is malformed or out of bounds."""
+        """The plan of one of them."""
         known = self._memo.get(payload)
         if known is not None:
             return known
@@ -65,94 +81,105 @@ class RequestPlanner:
         if isinstance(request, Refusal):
             return request
         plan = self.plan_request(request)
-        if isinstance(plan, RequestPlan) and self._is_worth_keeping(payload, request):
-            if len(self._memo) >= self._policy.plan_memo_entries_max:
-                self._memo.popitem(last=False)
-            self._memo[payload] = plan
+        if isinstance(plan, RequestPlan) and _is_worth_keeping(payload, request):
+            self._memo.put(payload, plan)
         return plan
-
-    def _is_worth_keeping(self, payload: bytes, request: RateLimitRequest) -> bool:
-        descriptors = request.descriptors
-        return (
-            self._policy.plan_memo_entries_max > 0
-            and len(payload) <= MEMO_REQUEST_BYTES_MAX
-            and sum([1 + len(each.entries) for each in descriptors]) <= MEMO_REQUEST_PARTS_MAX
-        )
 
     def plan_request(self, request: RateLimitRequest) -> RequestPlan | Refusal:
         """The plan of a decoded request."""
         refusal = refused_outright(request)
         if refusal is not None:
             return refusal
-        matches = [match(self._rules, request.domain, each) for each in request.descriptors]
-        if NoMatch.OVERRIDE_UNIT_UNKNOWN in matches:
-            return UNKNOWN_OVERRIDE_UNIT
-        if self._policy.has_dynamic_metadata and any(map(_is_too_deep, matches)):
+        kept = request if self._policy.has_dynamic_metadata else None
+        descriptors = request.descriptors
+        root = self._roots.get(request.domain)
+        if root is None:
+            return self._plan_of_unknown_domain(request)
+        met: list[Terms | None] = []
+        replaced = _NO_NAMES
+        for descriptor in descriptors:
+            if descriptor.override is None:
+                terms = _terms_met(root, descriptor.entries)
+            else:
+                terms = self._terms.of_override(
+                    request.domain, descriptor.entries, descriptor.override
+                )
+                if terms is None:
+                    return UNKNOWN_OVERRIDE_UNIT
+            if terms is not None and terms.replaces:
+                replaced = replaced.union(terms.replaces)
+            met.append(terms)
+        if kept is not None and any(terms and terms.is_metadata_too_deep for terms in met):
             return UNENCODABLE_METADATA
-        replaced = {
-            name for each in matches if isinstance(each, Match) for name in each.limit.replaces
-        }
-        steps = tuple(
-            self._step(request, descriptor, outcome, replaced)
-            for descriptor, outcome in zip(request.descriptors, matches, strict=True)
-        )
-        hits = tuple(step for step in steps if isinstance(step, PlannedHit))
-        unknown = sum(outcome is NoMatch.UNKNOWN_DOMAIN for outcome in matches)
+        steps: list[PlannedDescriptor] = []
+        hits: list[PlannedHit] = []
+        for terms, descriptor in zip(met, descriptors, strict=True):
+            if terms is None or (terms.name and terms.name in replaced):
+                steps.append(Unmet.NO_RULE)
+            elif terms.unit is None:
+                steps.append(Unmet.UNLIMITED)
+            else:
+                hit = self._hit(request, descriptor, terms)
+                steps.append(hit)
+                hits.append(hit)
         passing = steps.count(Unmet.NO_RULE) if self._policy.is_quota_mode else 0
+        return RequestPlan(tuple(steps), tuple(hits), passing, "", 0, kept)
+
+    def _plan_of_unknown_domain(self, request: RateLimitRequest) -> RequestPlan:
+        count = len(request.descriptors)
         return RequestPlan(
-            steps=steps,
-            hits=hits,
-            passing_quotas=passing,
-            unknown_domain=request.domain if unknown else "",
-            unknown_domain_hits=unknown,
+            steps=(Unmet.NO_RULE,) * count,
+            hits=(),
+            passing_quotas=count if self._policy.is_quota_mode else 0,
+            unknown_domain=request.domain,
+            unknown_domain_hits=count,
             request=request if self._policy.has_dynamic_metadata else None,
         )
 
-    def _step(
-        self,
-        request: RateLimitRequest,
-        descriptor: RateLimitDescriptor,
-        outcome: Match | NoMatch,
-        replaced: set[str],
-    ) -> PlannedDescriptor:
-        if not isinstance(outcome, Match):
-            return Unmet.NO_RULE
-        limit = outcome.limit
-        if limit.name and limit.name in replaced:
-            return Unmet.NO_RULE
-        if limit.unit is None:
-            return Unmet.UNLIMITED
+    def _hit(
+        self, request: RateLimitRequest, descriptor: RateLimitDescriptor, terms: Terms
+    ) -> PlannedHit:
+        unit, form = terms.unit, terms.key_form
+        assert unit is not None, "only what is counted is hit"
+        assert form is not None, "what is counted has a key"
         addend = descriptor.hits_addend
         if addend is None:
             addend = request.hits_addend or 1
-        entries = outcome.counter_entries
-        key = counter_key(self._policy.counter_key_prefix, request.domain, entries, limit.unit)
-        partition = stable_hash(key) % self._partitions
+        key = form.key(descriptor.entries)
+        tally = terms.tally
+        if tally is None:
+            tally = self._terms.tally(request.domain, terms, descriptor.entries)
+        # By position, as it costs less: one of the few calls that each descriptor makes.
         return PlannedHit(
-            key=key,
-            bucket=partition * UNIT_SLOTS + limit.unit,
-            unit=limit.unit,
-            limit=limit.requests_per_unit,
-            near=near_threshold(limit.requests_per_unit, self._policy.near_limit_ratio),
-            addend=addend,
-            is_refund=descriptor.is_negative_hits,
-            is_shadow=outcome.is_shadow,
-            is_quota=self._policy.is_quota_mode or outcome.is_quota,
-            tally=self._tallies.rule(outcome.metric_key, outcome.is_dynamic_series),
-            limit_wire=self._render_limit(limit.requests_per_unit, limit.unit, limit.name),
-            metadata=outcome.metadata,
+            key,
+            stable_hash(key) % self._partitions * UNIT_SLOTS + unit,
+            unit,
+            terms.limit,
+            terms.near,
+            addend,
+            descriptor.is_negative_hits,
+            terms.is_shadow,
+            terms.is_quota,
+            tally,
+            terms.limit_wire,
+            terms.metadata,
         )
 
 
-def _is_too_deep(outcome: Match | NoMatch) -> bool:
-    """True for metadata that no response can carry: known before its hits are counted."""
-    return isinstance(outcome, Match) and _depth(outcome.metadata) > METADATA_DEPTH_MAX
+def _terms_met(path: RulePath, entries: Entries) -> Terms | None:
+    """The terms of the limit that these entries lead to, from the root of their domain."""
+    for key, value in entries:
+        after = path.after(key, value)
+        if after is None:
+            return None
+        path = after
+    return path.terms
 
 
-def _depth(value: object) -> int:
-    """The levels of mappings and lists in a JSON-like value."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if not isinstance(value, list | tuple):
-        return 0
-    return 1 + max(map(_depth, value), default=0)
+def _is_worth_keeping(payload: bytes, request: RateLimitRequest) -> bool:
+    size = len(payload)
+    if size <= MEMO_REQUEST_PARTS_MAX * PART_BYTES_MIN:
+        return True
+    if size > MEMO_REQUEST_BYTES_MAX:
+        return False
+    return sum(1 + len(each.entries) for each in request.descriptors) <= MEMO_REQUEST_PARTS_MAX

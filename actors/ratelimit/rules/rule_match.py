@@ -71,6 +71,11 @@ class MetRule:
         """True when all values of the rule's wildcard share one counter here."""
         return self.choice is Choice.WILDCARD and self.rule.shares_threshold
 
+    @property
+    def counter_entry(self) -> tuple[str, str]:
+        """This entry as it names a counter."""
+        return (self.rule.key, self.rule.value) if self.is_shared else (self.key, self.value)
+
 
 def match(rules: RuleSet, domain: str, descriptor: RateLimitDescriptor) -> Match | NoMatch:
     """The limit that applies to a descriptor, or why none does."""
@@ -78,24 +83,36 @@ def match(rules: RuleSet, domain: str, descriptor: RateLimitDescriptor) -> Match
     if level is None:
         return NoMatch.UNKNOWN_DOMAIN
     if descriptor.override is not None:
-        return _override(domain, descriptor.entries, descriptor.override)
+        return override_match(domain, descriptor.entries, descriptor.override)
     steps = tuple(walk(level, descriptor.entries))
     if not steps or len(steps) < len(descriptor.entries):
         return NoMatch.NO_RULE
+    return match_at_end(domain, steps)
+
+
+def match_at_end(domain: str, steps: tuple[MetRule, ...]) -> Match | NoMatch:
+    """The limit of the rule that the last entry met."""
     rule = steps[-1].rule
     if rule.limit is None:
         return NoMatch.NO_RULE
-    segments = _detailed_segments(steps) if rule.has_detailed_metric else _segments(steps)
+    metric_key, is_dynamic_series = metric_name(domain, steps)
     return Match(
         limit=rule.limit,
-        metric_key=".".join((domain, *segments)),
-        counter_entries=tuple(map(_counter_entry, steps)),
+        metric_key=metric_key,
+        counter_entries=tuple([step.counter_entry for step in steps]),
         is_shadow=rule.is_shadow,
         is_quota=rule.is_quota,
         metadata=rule.metadata,
-        is_dynamic_series=segments != [step.rule.id for step in steps],
+        is_dynamic_series=is_dynamic_series,
         rule=rule,
     )
+
+
+def metric_name(domain: str, steps: tuple[MetRule, ...]) -> tuple[str, bool]:
+    """The metric key, and whether it holds text from the request (B3)."""
+    is_detailed = steps[-1].rule.has_detailed_metric
+    segments = _detailed_segments(steps) if is_detailed else _segments(steps)
+    return ".".join((domain, *segments)), segments != [step.rule.id for step in steps]
 
 
 def walk(level: Level, entries: Entries) -> Iterator[MetRule]:
@@ -122,7 +139,7 @@ def choose(level: Level, key: str, value: str) -> MetRule | None:
     return None if rule is None else MetRule(key, value, rule, Choice.DEFAULT)
 
 
-def _override(domain: str, entries: Entries, override: Override) -> Match | NoMatch:
+def override_match(domain: str, entries: Entries, override: Override) -> Match | NoMatch:
     """A limit from the request is taken as it is, without any flag (B4)."""
     if override.unit is None:
         return NoMatch.OVERRIDE_UNIT_UNKNOWN
@@ -157,7 +174,3 @@ def _detailed_segments(steps: tuple[MetRule, ...]) -> list[str]:
         else (step.key if is_any_shared and not step.value else f"{step.key}_{step.value}")
         for step in steps
     ]
-
-
-def _counter_entry(step: MetRule) -> tuple[str, str]:
-    return (step.rule.key, step.rule.value) if step.is_shared else (step.key, step.value)

@@ -4,7 +4,8 @@ import pytest
 
 from tests.support.ratelimit.engine import entries
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.counter_keys import KEY_BYTES_MAX, counter_key
+from tollgate.actors.ratelimit.decision.counter_keys import KEY_BYTES_MAX, KeyForm
+from tollgate.actors.ratelimit.rules.descriptors import Entries
 
 # Every pair would be one counter if keys were joined as text.
 DIFFERENT = [
@@ -34,6 +35,16 @@ DIFFERENT = [
     ("", "d", (("a", "\U00010000"),)),
     ("", "d", (("a", "é"),)),
 ]
+
+
+def counter_key(prefix: str, domain: str, pairs: Entries, unit: Unit) -> bytes:
+    """The key of these entries' counter: the same whether values are known before or filled in."""
+    filled_in = KeyForm(prefix, domain, [(key, None) for key, _ in pairs], unit).key(pairs)
+    assert KeyForm(prefix, domain, pairs, unit).key(()) == filled_in
+    for known in range(len(pairs)):
+        mixed = [(k, v if i == known else None) for i, (k, v) in enumerate(pairs)]
+        assert KeyForm(prefix, domain, mixed, unit).key(pairs) == filled_in
+    return filled_in
 
 
 def test_no_two_counters_share_a_key() -> None:
