@@ -1,8 +1,8 @@
 """Plans requests: from their bytes to the counters to hit.
 
     known bytes -> the plan that was made for them
-    new bytes   -> decode -> the terms of every descriptor's limit (B2) -> without those that
-                   others replace (B12) -> counter keys and partitions, filled in by the values
+    new bytes   -> decode -> a template for every descriptor (B2) -> none for those that others
+                   replace (B12) -> counter keys and partitions, by the values
 
 All of it depends on the rules alone, so what is remembered is thrown away with the rules that it
 was made from. Threads may share a planner: what it remembers has locks where it needs any.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
+from tollgate.actors.ratelimit.decision.hit_templates import HitTemplate, TemplateWriter
 from tollgate.actors.ratelimit.decision.plan import (
     UNENCODABLE_METADATA,
     UNKNOWN_OVERRIDE_UNIT,
@@ -26,7 +27,6 @@ from tollgate.actors.ratelimit.decision.plan import (
 from tollgate.actors.ratelimit.decision.plan_memo import PlanMemo
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.decision.rule_paths import DomainPaths, RulePath
-from tollgate.actors.ratelimit.decision.terms import Terms, TermsWriter
 from tollgate.actors.ratelimit.rules.descriptors import (
     Entries,
     RateLimitDescriptor,
@@ -60,9 +60,9 @@ class RequestPlanner:
         self._policy = policy
         self._partitions = partitions
         self._decode = decode
-        self._terms = TermsWriter(policy, tallies, render_limit)
+        self._templates = TemplateWriter(policy, tallies, render_limit)
         self._roots: dict[str, RulePath] = {
-            domain: DomainPaths(domain, level, self._terms.of_rules).root
+            domain: DomainPaths(domain, level, self._templates.of_rules).root
             for domain, level in rules.domains.items()
         }
         self._memo = PlanMemo(policy.plan_memo_entries_max)
@@ -95,31 +95,31 @@ class RequestPlanner:
         root = self._roots.get(request.domain)
         if root is None:
             return self._plan_of_unknown_domain(request)
-        met: list[Terms | None] = []
+        met: list[HitTemplate | None] = []
         replaced = _NO_NAMES
         for descriptor in descriptors:
             if descriptor.override is None:
-                terms = _terms_met(root, descriptor.entries)
+                template = _template_met(root, descriptor.entries)
             else:
-                terms = self._terms.of_override(
+                template = self._templates.of_override(
                     request.domain, descriptor.entries, descriptor.override
                 )
-                if terms is None:
+                if template is None:
                     return UNKNOWN_OVERRIDE_UNIT
-            if terms is not None and terms.replaces:
-                replaced = replaced.union(terms.replaces)
-            met.append(terms)
-        if kept is not None and any(terms and terms.is_metadata_too_deep for terms in met):
+            if template is not None and template.replaces:
+                replaced = replaced.union(template.replaces)
+            met.append(template)
+        if kept is not None and any(each and each.is_metadata_too_deep for each in met):
             return UNENCODABLE_METADATA
         steps: list[PlannedDescriptor] = []
         hits: list[PlannedHit] = []
-        for terms, descriptor in zip(met, descriptors, strict=True):
-            if terms is None or (terms.name and terms.name in replaced):
+        for template, descriptor in zip(met, descriptors, strict=True):
+            if template is None or (template.name and template.name in replaced):
                 steps.append(Unmet.NO_RULE)
-            elif terms.unit is None:
+            elif template.unit is None:
                 steps.append(Unmet.UNLIMITED)
             else:
-                hit = self._hit(request, descriptor, terms)
+                hit = self._hit(request, descriptor, template)
                 steps.append(hit)
                 hits.append(hit)
         passing = steps.count(Unmet.NO_RULE) if self._policy.is_quota_mode else 0
@@ -137,43 +137,43 @@ class RequestPlanner:
         )
 
     def _hit(
-        self, request: RateLimitRequest, descriptor: RateLimitDescriptor, terms: Terms
+        self, request: RateLimitRequest, descriptor: RateLimitDescriptor, template: HitTemplate
     ) -> PlannedHit:
-        unit, form = terms.unit, terms.key_form
+        unit, form = template.unit, template.key_form
         assert unit is not None, "only what is counted is hit"
         assert form is not None, "what is counted has a key"
         addend = descriptor.hits_addend
         if addend is None:
             addend = request.hits_addend or 1
         key = form.key(descriptor.entries)
-        tally = terms.tally
+        tally = template.tally
         if tally is None:
-            tally = self._terms.tally(request.domain, terms, descriptor.entries)
+            tally = self._templates.tally(request.domain, template, descriptor.entries)
         # By position, as it costs less: one of the few calls that each descriptor makes.
         return PlannedHit(
             key,
             stable_hash(key) % self._partitions * UNIT_SLOTS + unit,
             unit,
-            terms.limit,
-            terms.near,
+            template.limit,
+            template.near,
             addend,
             descriptor.is_negative_hits,
-            terms.is_shadow,
-            terms.is_quota,
+            template.is_shadow,
+            template.is_quota,
             tally,
-            terms.limit_wire,
-            terms.metadata,
+            template.limit_wire,
+            template.metadata,
         )
 
 
-def _terms_met(path: RulePath, entries: Entries) -> Terms | None:
-    """The terms of the limit that these entries lead to, from the root of their domain."""
+def _template_met(path: RulePath, entries: Entries) -> HitTemplate | None:
+    """The template of the limit that these entries lead to, from the root of their domain."""
     for key, value in entries:
         after = path.after(key, value)
         if after is None:
             return None
         path = after
-    return path.terms
+    return path.template
 
 
 def _is_worth_keeping(payload: bytes, request: RateLimitRequest) -> bool:

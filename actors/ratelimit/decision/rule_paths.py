@@ -2,9 +2,9 @@
 
 Rules are met by keys, and by values only where rules name values or patterns. So requests of one
 shape, the same keys with ever new values, go the same few ways, and all that the rules say stands
-at the end of a way as its terms: what is left to do for a request is to fill in its values.
+at the end of a way as a template: what is left to do for a request is to fill in its values.
 
-        root --(key, met by its value or pattern)--> path --(key, any value)--> path with terms
+        root --(key, met by its value or pattern)--> path --(key, any value)--> path, template
 
 Ways are kept by text of the rules alone, so requests cannot make them many: a key that only a
 pattern's `*` reaches into is looked up anew each time.
@@ -12,46 +12,52 @@ pattern's `*` reaches into is looked up anew each time.
 
 from collections.abc import Callable
 
-from tollgate.actors.ratelimit.decision.terms import Terms
+from tollgate.actors.ratelimit.decision.hit_templates import HitTemplate
 from tollgate.actors.ratelimit.rules.rule_match import Choice, MetRule, choose
 from tollgate.actors.ratelimit.rules.rule_set import Level
 
 PATHS_MAX = 65_536  # that one domain's rules keep; beyond it ways are looked up anew
 
-WriteTerms = Callable[[str, tuple[MetRule, ...]], Terms | None]
+WriteTemplate = Callable[[str, tuple[MetRule, ...]], HitTemplate | None]
 
 
 class DomainPaths:
     """The ways through one domain's rules. Threads may share it: at worst two write the same."""
 
-    __slots__ = ("_write_terms", "domain", "kept", "root")
+    __slots__ = ("_write_template", "domain", "kept", "root")
 
-    def __init__(self, domain: str, level: Level, write_terms: WriteTerms) -> None:
+    def __init__(self, domain: str, level: Level, write_template: WriteTemplate) -> None:
         self.domain = domain
         self.kept = 0
-        self._write_terms = write_terms
+        self._write_template = write_template
         self.root = RulePath(self, level, (), None)
 
     def path(self, steps: tuple[MetRule, ...]) -> "RulePath":
         """The path of these steps, made anew."""
-        return RulePath(self, steps[-1].rule.children, steps, self._write_terms(self.domain, steps))
+        return RulePath(
+            self, steps[-1].rule.children, steps, self._write_template(self.domain, steps)
+        )
 
 
 class RulePath:
     """The rules that the entries of a descriptor met so far.
 
-    `terms`: those of its limit, if the descriptor ends here; None when there is no limit then.
+    `template`: that of its hits, if the descriptor ends here; None when there is no limit then.
     """
 
-    __slots__ = ("_by_key", "_by_value", "_level", "_paths", "_steps", "terms")
+    __slots__ = ("_by_key", "_by_value", "_level", "_paths", "_steps", "template")
 
     def __init__(
-        self, paths: DomainPaths, level: Level, steps: tuple[MetRule, ...], terms: Terms | None
+        self,
+        paths: DomainPaths,
+        level: Level,
+        steps: tuple[MetRule, ...],
+        template: HitTemplate | None,
     ) -> None:
         self._paths = paths
         self._level = level
         self._steps = steps
-        self.terms = terms
+        self.template = template
         self._by_key: dict[str, RulePath] = {}
         # By the key, and the rule's id or the pattern's position: a text is cut into key and value
         # in more ways than one, and names show how.

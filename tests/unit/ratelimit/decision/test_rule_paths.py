@@ -4,9 +4,9 @@ import pytest
 
 from tests.support.ratelimit.engine import rendered_limit, rules_from
 from tollgate.actors.ratelimit.decision import rule_paths
+from tollgate.actors.ratelimit.decision.hit_templates import TemplateWriter
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.decision.rule_paths import DomainPaths
-from tollgate.actors.ratelimit.decision.terms import TermsWriter
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 
 RULES = rules_from("""
@@ -20,13 +20,13 @@ descriptors:
 
 
 def domain_paths() -> DomainPaths:
-    writer = TermsWriter(Policy(), Tallies("test"), rendered_limit)
+    writer = TemplateWriter(Policy(), Tallies("test"), rendered_limit)
     return DomainPaths("d", RULES.domains["d"], writer.of_rules)
 
 
 def limit(paths: DomainPaths, key: str, value: str) -> int | None:
     path = paths.root.after(key, value)
-    return None if path is None or path.terms is None else path.terms.limit
+    return None if path is None or path.template is None else path.template.limit
 
 
 def test_a_path_is_made_once_for_all_values_of_a_key() -> None:

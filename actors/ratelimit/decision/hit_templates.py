@@ -1,4 +1,4 @@
-"""The terms of a limit: all that its hits have in common, whatever the values of their entries."""
+"""Templates of hits: all that the hits on one limit have in common, and blanks for the values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from tollgate.actors.ratelimit.statistics.tallies import RuleTally, Tallies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Terms:
-    """A limit's terms. `limit` and `near` in hits; `unit` None: unlimited, and nothing is counted.
+class HitTemplate:
+    """The hits of one limit. `limit` and `near` in hits; `unit` None: unlimited, nothing is counted.
 
     `name` and `replaces` as in the rule (B12). `tally` None: the metric is named by the request, as
     the rules in `named_by` say.
@@ -44,8 +44,8 @@ class Terms:
     named_by: tuple[MetRule, ...]
 
 
-class TermsWriter:
-    """Writes the terms of rules, and of limits that requests bring along, under one policy."""
+class TemplateWriter:
+    """Writes templates for rules, and for limits that requests bring along, under one policy."""
 
     def __init__(
         self, policy: Policy, tallies: Tallies, render_limit: Callable[[int, Unit, str], bytes]
@@ -54,23 +54,23 @@ class TermsWriter:
         self._tallies = tallies
         self._render_limit = render_limit
 
-    def of_rules(self, domain: str, steps: tuple[MetRule, ...]) -> Terms | None:
-        """The terms of the limit that these rules lead to; None where that has no limit."""
+    def of_rules(self, domain: str, steps: tuple[MetRule, ...]) -> HitTemplate | None:
+        """The template of the limit that these rules lead to; None where that has no limit."""
         met = match_at_end(domain, steps)
         if isinstance(met, NoMatch):
             return None
         return self._written(domain, met, [_blank(step) for step in steps], steps)
 
-    def of_override(self, domain: str, entries: Entries, override: Override) -> Terms | None:
-        """The terms of a limit from the request; None for one without a known unit."""
+    def of_override(self, domain: str, entries: Entries, override: Override) -> HitTemplate | None:
+        """The template of a limit from the request; None for one without a known unit."""
         met = override_match(domain, entries, override)
         return None if isinstance(met, NoMatch) else self._written(domain, met, entries, ())
 
-    def tally(self, domain: str, terms: Terms, entries: Entries) -> RuleTally:
-        """The tally of a request's hits under terms that it names the metric of."""
+    def tally(self, domain: str, template: HitTemplate, entries: Entries) -> RuleTally:
+        """The tally of a hit whose metric is named by the request."""
         steps = tuple(
             MetRule(key, value, step.rule, step.choice)
-            for (key, value), step in zip(entries, terms.named_by, strict=True)
+            for (key, value), step in zip(entries, template.named_by, strict=True)
         )
         return self._tallies.rule(*metric_name(domain, steps))
 
@@ -80,7 +80,7 @@ class TermsWriter:
         met: Match,
         entries: Sequence[tuple[str, str | None]],
         steps: tuple[MetRule, ...],
-    ) -> Terms:
+    ) -> HitTemplate:
         limit, unit = met.limit, met.limit.unit
         is_counted = unit is not None
         is_named_by_request = any(map(_shows_values, steps)) or (
@@ -88,7 +88,7 @@ class TermsWriter:
         )
         prefix, ratio = self._policy.counter_key_prefix, self._policy.near_limit_ratio
         has_tally = is_counted and not is_named_by_request
-        return Terms(
+        return HitTemplate(
             unit=unit,
             limit=limit.requests_per_unit,
             near=near_threshold(limit.requests_per_unit, ratio),
