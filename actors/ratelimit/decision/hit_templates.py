@@ -23,7 +23,7 @@ from tollgate.actors.ratelimit.statistics.tallies import RuleTally, Tallies
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HitTemplate:
-    """The hits of one limit. `limit` and `near` in hits; `unit` None: unlimited, nothing is counted.
+    """The hits of one limit. `limit` and `near` in hits; `unit` None: unlimited, not counted.
 
     `name` and `replaces` as in the rule (B12). `tally` None: the metric is named by the request, as
     the rules in `named_by` say.
