@@ -21,6 +21,8 @@ from tollgate.actors.ratelimit.lent_counting.actor import RayChannel, start_lent
 from tollgate.actors.ratelimit.lent_counting.store import BorrowedCounters
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
+from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
+from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
 from tollgate.actors.ratelimit.statistics.tallies import (
     StatisticsDelta,
     StatisticsReporter,
@@ -124,9 +126,24 @@ def _partitions(settings: Settings) -> list[Any]:
     numbers = [f"{STATE_VERSION}-{number}-of-{count}" for number in range(count)]
     if settings.counting.place is Counting.LENT:
         names = [f"lent-counters-{number}" for number in numbers]
-        return start_lent_partitions(names, NAMESPACE, lending_terms(settings), SystemClock())
+        terms, clock = lending_terms(settings), SystemClock()
+        return start_lent_partitions(names, NAMESPACE, terms, clock, counter_keepers(settings))
     names = [f"counters-{number}" for number in numbers]
     return start_partitions(names, NAMESPACE, settings.bounds.counters_per_partition_max)
+
+
+def counter_keepers(settings: Settings) -> list[Callable[[], SnapshotKeeper]] | None:
+    """Makers of the partitions' keepers; None when nothing is kept."""
+    count = settings.counting.partitions
+    if not settings.counting.snapshot_interval_s:
+        return None
+    return [partial(_keeper, settings, JournalName(number, count)) for number in range(count)]
+
+
+def _keeper(settings: Settings, name: JournalName) -> SnapshotKeeper:
+    configure_logs(settings)
+    folder = JournalFolder(Path(settings.process.data) / "ratelimit" / "counters")
+    return SnapshotKeeper(folder, name, settings.counting.snapshot_interval_s, SystemClock())
 
 
 def lending_terms(settings: Settings) -> Terms:

@@ -24,6 +24,7 @@ from tollgate.serve.settings.values import (
     address,
     boolean,
     duration,
+    duration_or_zero,
     folder,
     header_name,
     pairs,
@@ -269,6 +270,12 @@ class CountingSettings:
     )
     when_full: choices.WhenFull = setting(
         "COUNTERS_WHEN_FULL", choices.when_full, "evict", "new counters when a partition is full"
+    )
+    snapshot_interval_s: float = setting(
+        "COUNTERS_SNAPSHOT_INTERVAL",
+        duration_or_zero("50ms", "1h"),
+        "1s",
+        "time between writes of counters to disk; 0s: they end with their process",
     )
     cache_key_prefix: str = setting("CACHE_KEY_PREFIX", text, "", "prefix of counter keys")
     local_cache_bytes: int = setting(

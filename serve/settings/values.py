@@ -128,6 +128,19 @@ def duration(lowest: str = "0s", highest: str = "876000h") -> Parser[float]:
     return parse
 
 
+def duration_or_zero(lowest: str, highest: str) -> Parser[float]:
+    """A duration as above, or 0, which means never."""
+    between, lowest_s = duration("0s", highest), duration_ns(lowest) / 10**9
+
+    def parse(value: str) -> float:
+        seconds = between(value)
+        if 0 < seconds < lowest_s:
+            raise BadValueError(f"is neither 0s nor a duration between {lowest} and {highest}")
+        return seconds
+
+    return parse
+
+
 def duration_ns(value: str) -> int:
     """A duration in nanoseconds, truncated to whole ones; a sign may precede it."""
     sign = -1 if value.startswith("-") else 1

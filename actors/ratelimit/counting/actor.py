@@ -59,6 +59,9 @@ class CounterPartition:
         """The process and the size of its table; also what a probe calls."""
         return {"pid": os.getpid(), "counters": len(self._table), "evicted": self._table.evicted}
 
+    def finish(self) -> None:
+        """Answers before the process ends; its counters end with it."""
+
 
 def start_partitions(names: Sequence[str], namespace: str, counters_max: int) -> list[Any]:
     """Create the named partitions, or find them; their handles, once every one has answered."""

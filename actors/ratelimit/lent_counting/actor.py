@@ -23,6 +23,8 @@ from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.channel import OnReply
 from tollgate.actors.ratelimit.lent_counting.partition import LendingPartition
+from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
+from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 
 LOG = logging.getLogger("tollgate.counters")
 STANDING_CALLS_MAX = 64  # fronts beyond them get their mail with the answers to their messages
@@ -31,13 +33,28 @@ TICK_S = 0.1
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 60.0
 
+MakeKeeper = Callable[[], SnapshotKeeper]
+"""Makes the keeper of a partition, in the partition's process."""
+
 
 class LentCounterPartition:
-    """The shell around one partition. `name`: the actor's own."""
+    """The shell around one partition. `name`: the actor's own. `make_keeper`: of its counters on
+    disk; None: they end with the process."""
 
-    def __init__(self, name: str, terms: Terms, clock: Clock) -> None:
+    def __init__(
+        self, name: str, terms: Terms, clock: Clock, make_keeper: MakeKeeper | None = None
+    ) -> None:
         incarnation = next_incarnation(name)
-        self._partition = LendingPartition(terms, incarnation, clock, is_new=incarnation == 1)
+        self._partition = LendingPartition(
+            terms,
+            incarnation,
+            clock,
+            is_new=incarnation == 1,
+            keeps_changes=make_keeper is not None,
+        )
+        self._snapshots: SnapshotThread | None = None
+        if make_keeper is not None:
+            self._snapshots = SnapshotThread.begin(make_keeper(), self._partition)
         spare_what_is_there()
         Thread(target=self._tick, name="tick", daemon=True).start()
 
@@ -53,8 +70,15 @@ class LentCounterPartition:
 
     @ray.method(concurrency_group="describing")
     def describe(self) -> dict[str, int]:
-        """The process and the size of its table."""
-        return {"pid": os.getpid(), **self._partition.describe()}
+        """The process, the size of its table, and how its counters are kept."""
+        kept = {} if self._snapshots is None else self._snapshots.describe()
+        return {"pid": os.getpid(), **self._partition.describe(), **kept}
+
+    @ray.method(concurrency_group="describing")
+    def finish(self) -> None:
+        """Answers when all that was counted is on disk: the process is about to end."""
+        if self._snapshots is not None:
+            self._snapshots.finish()
 
     def _tick(self) -> None:
         pause = Event()
@@ -92,17 +116,24 @@ def next_incarnation(name: str) -> int:
 
 
 def start_lent_partitions(
-    names: Sequence[str], namespace: str, terms: Terms, clock: Clock
+    names: Sequence[str],
+    namespace: str,
+    terms: Terms,
+    clock: Clock,
+    make_keepers: Sequence[MakeKeeper | None] | None = None,
 ) -> list[Any]:
-    """Create the named partitions, or find them; their handles, once every one has answered."""
+    """Create the named partitions, or find them; their handles, once every one has answered.
+    `make_keepers`: for each of them; None: nothing is kept."""
     options = {
         "max_task_retries": 0,
         "max_pending_calls": PENDING_CALLS_MAX,
         "concurrency_groups": {"standing": STANDING_CALLS_MAX, "describing": 1},
     }
     handles: list[Any] = [
-        named_actor(LentCounterPartition, name, namespace, **options).remote(name, terms, clock)
-        for name in names
+        named_actor(LentCounterPartition, name, namespace, **options).remote(
+            name, terms, clock, make_keeper
+        )
+        for name, make_keeper in zip(names, make_keepers or [None] * len(names), strict=True)
     ]
     ray.get([handle.describe.remote() for handle in handles], timeout=START_WITHIN_S)
     return handles

@@ -10,14 +10,14 @@ machines, so a box that is full drops the oldest.
 
 import pickle
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from threading import Condition, Lock
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.lending.lender import Lender
-from tollgate.actors.ratelimit.lending.messages import ToFront, ToPartition
-from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, ToFront, ToPartition
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 
 MAIL_MAX = 16
 
@@ -41,24 +41,36 @@ class LendingPartition:
     The machine begins with the first message, for it gives fronts so much time, and no more, to
     tell what they have: and it may take them a while to find a partition that has started again.
 
+    What an earlier process has left behind is given to a machine when it begins; a machine that is
+    the first one of all waits for nobody, and begins with that.
+
     An error of the machine leaves it in a state that nobody knows: its process has to end.
     """
 
-    def __init__(self, terms: Terms, incarnation: int, clock: Clock, *, is_new: bool) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        incarnation: int,
+        clock: Clock,
+        *,
+        is_new: bool,
+        keeps_changes: bool = False,
+    ) -> None:
         self._clock = clock
+        self._is_new = is_new
+        self._restored: list[CounterColumns] = []
         self._lock = Lock()
         self._boxes: dict[str, MailBox] = {}
         self._lender: Lender | None = None
-        self._begin = partial(Lender, terms, incarnation, is_new=is_new)
+        self._make = partial(Lender, terms, incarnation, is_new=is_new, keeps_changes=keeps_changes)
 
     def receive(self, call: bytes) -> bytes:
         """Take a front's message; what there is for it."""
         message: ToPartition = pickle.loads(call)
         with self._lock:
             wall_s, now_s = self._clock.now_s(), self._clock.monotonic_s()
-            if self._lender is None:
-                self._lender = self._begin(now_s)
-            self._post(self._lender.receive(message, wall_s, now_s))
+            lender = self._lender or self._begin()
+            self._post(lender.receive(message, wall_s, now_s))
             mail = self._box(message.front).take()
         return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
 
@@ -91,6 +103,40 @@ class LendingPartition:
                 "evicted": self._lender.evicted,
                 "fronts": len(self._lender.leases),
             }
+
+    # What outlives the process
+
+    def restore(self, counters: Iterable[CounterColumns]) -> None:
+        """Take what an earlier process has left behind, in the order in which it was written."""
+        for columns in counters:
+            with self._lock:
+                self._restored.append(columns)
+                if self._is_new:
+                    self._begin()
+
+    def changed(self, counters_max: int) -> list[CounterColumns]:
+        """Up to so many counters that have changed since they were handed out here."""
+        with self._lock:
+            return [] if self._lender is None else self._lender.changed(counters_max)
+
+    def everything(self) -> Iterator[list[CounterColumns]]:
+        """All counters, some at a time."""
+        with self._lock:
+            waiting = [[columns] for columns in self._restored]
+        yield from waiting
+        for slot in range(SLOTS):
+            with self._lock:
+                some = [] if self._lender is None else self._lender.columns(slot)
+            yield some
+
+    def _begin(self) -> Lender:
+        """The machine, with all that was left behind until now."""
+        now_s = self._clock.monotonic_s()
+        if self._lender is None:
+            self._lender = self._make(now_s)
+        self._lender.restore(self._restored, self._clock.now_s(), now_s)
+        self._restored = []
+        return self._lender
 
     def _box(self, front: str) -> MailBox:
         box = self._boxes.get(front)

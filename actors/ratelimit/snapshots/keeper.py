@@ -68,7 +68,7 @@ class SnapshotKeeper:
     ) -> None:
         self._folder = folder
         self._name = name
-        self._interval_s = interval_s
+        self.interval_s = interval_s
         self._clock = clock
         self._header: JournalHeader | None = None
         self._journal: JournalFile | None = None
@@ -174,12 +174,12 @@ class SnapshotKeeper:
         """Write all counters into a draft; the journal before it goes on meanwhile."""
         # What has changed until now is in what is read next, too.
         self._write_delta(source, self._in_force, life_left_min_s)
-        delta_at_s = self._clock.monotonic_s() + self._interval_s
+        delta_at_s = self._clock.monotonic_s() + self.interval_s
         for some in source.everything():
             draft.append(counter_frames(self._lasting(some, life_left_min_s)))
             if self._clock.monotonic_s() >= delta_at_s:
                 self._write_delta(source, [draft, *self._in_force], life_left_min_s)
-                delta_at_s = self._clock.monotonic_s() + self._interval_s
+                delta_at_s = self._clock.monotonic_s() + self.interval_s
         self._write_delta(source, [draft], life_left_min_s)
 
     def _write_delta(

@@ -1,35 +1,53 @@
 """The thread that writes a partition's journal, beside the one that answers fronts."""
 
+from collections.abc import Iterable
 from threading import Event, Thread
+from typing import Protocol
 
-from tollgate.actors.ratelimit.snapshots.keeper import CounterSource, SnapshotKeeper, SnapshotState
+from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.snapshots.keeper import CounterSource, SnapshotKeeper
+
+
+class KeptPartition(CounterSource, Protocol):
+    """A partition whose counters are kept. Thread-safe."""
+
+    def restore(self, counters: Iterable[CounterColumns]) -> None:
+        """Take what an earlier process has left behind, in the order in which it was written."""
 
 
 class SnapshotThread:
-    """Has a keeper write every `interval_s`, and everything at the end. `source` is thread-safe."""
+    """Has a keeper write, again and again, and everything at the end."""
 
-    def __init__(self, keeper: SnapshotKeeper, source: CounterSource, interval_s: float) -> None:
+    def __init__(self, keeper: SnapshotKeeper, source: CounterSource) -> None:
         self._keeper = keeper
         self._source = source
-        self._interval_s = interval_s
         self._is_ending = Event()
         self._thread = Thread(target=self._keep, name="snapshots", daemon=True)
 
-    @property
-    def state(self) -> SnapshotState:
-        return self._keeper.state
-
-    def start(self) -> None:
-        """Begin to write, the first time at once."""
-        self._thread.start()
+    @classmethod
+    def begin(cls, keeper: SnapshotKeeper, partition: KeptPartition) -> "SnapshotThread":
+        """Give a partition what is on disk, and begin to write, the first time at once."""
+        partition.restore(keeper.restored())
+        thread = cls(keeper, partition)
+        thread._thread.start()
+        return thread
 
     def finish(self) -> None:
         """Write what has changed, and end; returns when it is on disk, or could not be written."""
         self._is_ending.set()
         self._thread.join()
 
+    def describe(self) -> dict[str, int]:
+        """How the keeping goes, in the words of a partition that describes itself."""
+        state = self._keeper.state
+        return {
+            "snapshot_age_s": int(state.age_s),
+            "snapshot_bytes": state.bytes,
+            "snapshot_failures": state.failures,
+        }
+
     def _keep(self) -> None:
         self._keeper.write(self._source)
-        while not self._is_ending.wait(self._interval_s):
+        while not self._is_ending.wait(self._keeper.interval_s):
             self._keeper.write(self._source)
         self._keeper.finish(self._source)

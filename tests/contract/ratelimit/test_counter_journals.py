@@ -16,16 +16,20 @@ from tests.support.ratelimit.journal_keeping import (
     starter,
     with_counts,
 )
-from tests.support.ratelimit.journals import Counts, columns
+from tests.support.ratelimit.journals import Counts, DictSource, columns, counts_of
 from tests.support.waiting import until
+from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.snapshots import keeper as keeping
 from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
+from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
 from tollgate.actors.ratelimit.snapshots.keeper import (
     DELTAS_BYTES_MIN,
     LIFE_LEFT_MIN_S,
     RETRY_EVERY_S,
+    SnapshotKeeper,
 )
+from tollgate.actors.ratelimit.snapshots.restoration import Restoration
 from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 
 
@@ -274,26 +278,36 @@ def test_a_process_that_was_replaced_writes_no_more(
 # The thread
 
 
-def test_the_thread_writes_again_and_again_and_everything_at_its_end(start: Start) -> None:
-    first = start()
-    thread = SnapshotThread(first.keeper, first.source, 0.01)
-    first.count(1)
-    thread.start()
-    until(lambda: start().restored == of_month({b"a": 1}), "the first write")
-    first.count(2)
-    until(lambda: start().restored == of_month({b"a": 2}), "another one")
-    thread.finish()
-    assert thread.state.failures == 0
+def keep(folder: Path, interval_s: float) -> tuple[DictSource, SnapshotThread]:
+    """A partition with a keeper's thread, by the machine's clock."""
+    source = DictSource()
+    keeper = SnapshotKeeper(JournalFolder(folder), JournalName(0, 1), interval_s, SystemClock())
+    return source, SnapshotThread.begin(keeper, source)
 
 
-def test_the_end_waits_for_no_interval(start: Start) -> None:
-    first = start()
-    thread = SnapshotThread(first.keeper, first.source, 3_600)
-    thread.start()
-    first.count(3)
+FAR_S = 2**40
+
+
+def test_the_thread_writes_again_and_again_and_everything_at_its_end(folder: Path) -> None:
+    source, thread = keep(folder, 0.01)
+    for count in (1, 2):
+        source.set(FAR_S, b"a", count)
+        until(lambda: read_all(folder) == {(FAR_S, b"a"): count}, "it is on disk")  # noqa: B023
+    source.set(FAR_S, b"a", 3)
+    thread.finish()
+    assert read_all(folder) == {(FAR_S, b"a"): 3}
+    assert thread.describe()["snapshot_failures"] == 0
+    assert thread.describe()["snapshot_bytes"] == 0, "it has let go"
+
+
+def test_the_end_waits_for_no_interval(folder: Path) -> None:
+    source, thread = keep(folder, 3_600)
+    source.set(FAR_S, b"a", 3)
     thread.finish()
     thread.finish()
-    assert start().restored == of_month({b"a": 3})
+    again, thread = keep(folder, 3_600)
+    assert again.counts == {(FAR_S, b"a"): 3}
+    thread.finish()
 
 
 def test_a_process_that_counts_from_the_start_writes_everything_once(start: Start) -> None:
@@ -301,3 +315,7 @@ def test_a_process_that_counts_from_the_start_writes_everything_once(start: Star
     first.count(1, b"k" * 1_000)
     first.write()
     assert first.keeper.state.bytes < 2_000
+
+
+def read_all(folder: Path) -> Counts:
+    return counts_of(Restoration(JournalFolder(folder), JournalName(0, 1)).counters())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.manual_clock import ManualClock
-from tests.support.ratelimit.journals import Counts, DictSource, counts_of
+from tests.support.ratelimit.journals import Counts, DictSource, columns, counts_of
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
 from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
 
@@ -22,8 +22,7 @@ class Partition:
         self.source = DictSource()
         self.keeper = SnapshotKeeper(JournalFolder(folder), name, 1.0, clock)
         self.restored = counts_of(self.keeper.restored())
-        # As the partition does: what it has read is there, and is not changed by that.
-        self.source.counts.update(self.restored)
+        self.source.restore(columns(self.restored))
 
     def count(self, count: int, key: bytes = b"a", end_s: int = MONTH_END_S) -> None:
         self.source.set(end_s, key, count)

@@ -65,6 +65,10 @@ class DictSource:
             self.counts[end_s, key] = count
             self._changed[end_s, key] = None
 
+    def restore(self, counters: Iterable[CounterColumns]) -> None:
+        """Take what is there already; that changes nothing."""
+        self.counts.update(counts_of(counters))
+
     def changed(self, counters_max: int) -> list[CounterColumns]:
         with self._lock:
             found = list(islice(self._changed, counters_max))

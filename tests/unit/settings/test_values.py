@@ -18,6 +18,7 @@ from tollgate.serve.settings.values import (
     boolean,
     duration,
     duration_ns,
+    duration_or_zero,
     header_name,
     mail_sender,
     number,
@@ -104,6 +105,14 @@ def test_other_texts_are_no_duration(text: str) -> None:
 def test_duration_beyond_the_largest(text: str) -> None:
     with pytest.raises(BadValueError, match="more than 292 years"):
         duration_ns(text)
+
+
+def test_a_duration_may_be_zero_or_within_its_range() -> None:
+    parse = duration_or_zero("50ms", "1h")
+    assert [parse(text) for text in ("0", "0s", "50ms", "1h")] == [0, 0, 0.05, 3_600]
+    for text in ("49ms", "1ns", "61m", "-1s"):
+        with pytest.raises(BadValueError, match="between"):
+            parse(text)
 
 
 def test_duration_is_in_seconds_and_within_its_range() -> None:
