@@ -359,7 +359,7 @@ class Lender:
             self.counters.table.open_window(end_s, wall_s, now_s)
             for key, count in zip(keys, counts, strict=True):
                 if self._recovery is None:
-                    self.counters.raise_to((end_s, key), count)
+                    self.counters.table.put(slot_of(key), end_s, key, count)
                 else:
                     self._recovery.restore((end_s, key), count)
 

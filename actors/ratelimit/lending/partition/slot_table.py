@@ -84,9 +84,9 @@ class SlotTable:
         for end_s in list(self._changed or ()):
             assert self._changed is not None, "there are none to go through"
             changed = self._changed[end_s]
-            keys = list(islice(changed, max(0, counters_max)))
+            # (Not from the set's beginning: what was taken before leaves empty places there.)
+            keys = [changed.pop() for _ in range(min(len(changed), counters_max))]
             counters_max -= len(keys)
-            changed.difference_update(keys)
             if not changed:
                 del self._changed[end_s]
             if keys:

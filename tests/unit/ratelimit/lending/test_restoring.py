@@ -138,3 +138,9 @@ def test_what_was_raised_is_written_down_again() -> None:
     counters.raise_to((END_S, b"k"), 3)
     counters.raise_to((END_S, b"k"), 2)
     assert table_of(counters.changed(10)) == {(END_S, b"k"): 3}
+
+
+def test_the_last_count_that_was_written_holds() -> None:
+    lender = Lender(TERMS, 1, 0.0, is_new=True, keeps_changes=True)
+    lender.restore([(END_S, [b"k", b"other"], [7, 1]), (END_S, [b"k"], [6])], START_S, 0.0)
+    assert everything(lender) == {(END_S, b"k"): 6, (END_S, b"other"): 1}
