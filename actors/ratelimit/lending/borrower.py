@@ -21,6 +21,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     Ask,
     Claim,
     CounterName,
+    Forgotten,
     FrontItem,
     LimitedHit,
     LimitedHits,
@@ -263,11 +264,10 @@ class Borrower:
                 case Answer():
                     self._take_answer(item, now_s)
                 case SlotLoan():
-                    self._take_slot(item, now_s)
+                    self._take_slots([item], now_s)
                 case SlotLoans():
-                    is_taken = [self._take_slot(loan, now_s) for loan in item.loans]
-                    if item.has_more and all(is_taken):
-                        self._claim_at_s = now_s
+                    if self._take_slots(item.loans, now_s) and item.has_more:
+                        self._claim_at_s = -inf
                 case QuotaLoan():
                     self._open_window(item.counter[0], now_s)
                     self._notes.lend(item)
@@ -275,16 +275,17 @@ class Borrower:
                     self._give_slot(item.slot)
                 case QuotaRecall():
                     self._give_quotas(item.counters)
+                case Forgotten():
+                    self._notes.forget(item.counter)
 
-    def _take_slot(self, loan: SlotLoan, now_s: float) -> bool:
-        """Take a slot, or give it back at once: False."""
+    def _take_slots(self, loans: Sequence[SlotLoan], now_s: float) -> bool:
+        """Take slots, or give those back at once that cannot be taken: False."""
         partition_s = now_s + self._offset_s
-        is_taken = not self._is_ending and self._home.take_slot(
-            loan.slot, loan.epoch, loan.counters, partition_s, now_s
-        )
-        if not is_taken:
-            self._stream.put(Return(loan.slot, []))
-        return is_taken
+        before = self._stream.put_last
+        for loan in loans:
+            if self._is_ending or not self._home.take_slot(*loan, partition_s, now_s):
+                self._stream.put(Return(loan.slot, []))
+        return self._stream.put_last == before
 
     def _open_window(self, end_s: int, now_s: float) -> None:
         """Make sure that the window's notes go with it."""
@@ -362,9 +363,8 @@ class Borrower:
         return changed
 
     def _give_quotas(self, counters: list[CounterName]) -> None:
-        spent = [(counter, self._notes.end_loan(counter)) for counter in counters]
-        quotas = [(counter, hits) for counter, hits in spent if hits is not None]
-        if quotas:
+        ended = ((counter, self._notes.end_loan(counter)) for counter in counters)
+        if quotas := [(counter, spent) for counter, spent in ended if spent is not None]:
             self._stream.put(Surrender(quotas))
 
     # Leases

@@ -9,8 +9,7 @@ back. Nobody is refused while quota that could admit them is out on loan, and no
 again before it has come back or its term has run out.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from math import inf
 
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
@@ -19,9 +18,11 @@ from tollgate.actors.ratelimit.lending.messages import (
     Ask,
     Claim,
     CounterColumns,
+    CounterName,
+    Forgotten,
     FrontItem,
+    LimitedHit,
     Outcome,
-    PartitionItem,
     Return,
     Spent,
     Surrender,
@@ -31,27 +32,17 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToldSlots,
     ToPartition,
 )
+from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
-from tollgate.actors.ratelimit.lending.partition.recovery import Recovery, Told
-from tollgate.actors.ratelimit.lending.partition.tasks import Task, TaskQueue
+from tollgate.actors.ratelimit.lending.partition.listing import CounterPage, Place, page_of
+from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
+from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset, Task, TaskQueue
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 RECOVERING = "the counter partition has started again and is asking what is out on loan"
 TOO_MANY_WAIT = "too many requests wait in the counter partition for loans to come back"
 NOT_IN_TIME = "what is out on loan did not come back to the counter partition in time"
 WINDOW_ENDED = "the window has ended in the counter partition"
-
-
-@dataclass(slots=True)
-class Lease:
-    """A front, as long as it is heard of. `until_s`: when all that it has falls back."""
-
-    number: int
-    stream: ItemStream[FrontItem, PartitionItem]
-    before: tuple[int, int] = (0, 0)
-    heard_s: float = -inf
-    until_s: float = 0.0
-    offset_s: float = 0.0
 
 
 class Lender:
@@ -74,8 +65,7 @@ class Lender:
     ) -> None:
         self._terms = terms
         self._incarnation = incarnation
-        self._leases: dict[str, Lease] = {}
-        self._lease_last = 0
+        self._leases = Leases(terms)
         self._moved_s = now_s
         self._tasks = TaskQueue(terms.deferred_max)
         self._answers: dict[tuple[str, int], list[Outcome]] = {}
@@ -94,7 +84,7 @@ class Lender:
     @property
     def leases(self) -> dict[str, int]:
         """The lease of each front that is heard of."""
-        return {front: lease.number for front, lease in self._leases.items()}
+        return {front: lease.number for front, lease in self._leases.by_front.items()}
 
     @property
     def evicted(self) -> int:
@@ -104,7 +94,7 @@ class Lender:
     @property
     def offsets_s(self) -> dict[str, float]:
         """How far ahead each front's wall clock is."""
-        return {front: lease.offset_s for front, lease in self._leases.items()}
+        return {front: lease.offset_s for front, lease in self._leases.by_front.items()}
 
     def columns(self, slot: int) -> list[CounterColumns]:
         """All counters of a slot, as far as is known."""
@@ -120,10 +110,10 @@ class Lender:
         """(how many, at most) of everything that is kept, by the name of the bound."""
         terms, held = self._terms, self.counters.held.values()
         streams_max = ItemStream.length_max(terms)
-        streams = [len(lease.stream) for lease in self._leases.values()]
+        streams = [len(lease.stream) for lease in self._leases.by_front.values()]
         return {
             "counters_max": (len(self.counters.table), terms.counters_max),
-            "fronts_max": (len(self._leases), terms.fronts_max),
+            "fronts_max": (len(self._leases.by_front), terms.fronts_max),
             "loans_max": (max((len(each.loans) for each in held), default=0), terms.loans_max),
             "deferred_max": (len(self._tasks), terms.deferred_max),
             "unacknowledged_max": (max(streams, default=0), streams_max),
@@ -132,7 +122,7 @@ class Lender:
     def receive(self, message: ToPartition, wall_s: float, now_s: float) -> dict[str, ToFront]:
         """Take a message; those that go out now, by front. `wall_s`: seconds of the epoch."""
         self._move(now_s)
-        lease = self._lease_of(message.front, now_s)
+        lease = self._leases.of(message.front, now_s)
         if lease is not None:
             self._touched.add(message.front)
             if (message.incarnation, message.lease) == (self._incarnation, lease.number):
@@ -145,39 +135,53 @@ class Lender:
         / 2, and every `resend_s`."""
         self._move(now_s)
         self._settle(now_s)
-        for front, lease in self._leases.items():
+        for front, lease in self._leases.by_front.items():
             if lease.stream.is_due(now_s):
                 self._touched.add(front)
         return self._envelopes(wall_s, now_s)
 
+    # For operators
+
+    def counters_page(
+        self, after: Place | None, rows_max: int, wall_s: float, *, prefix: bytes = b""
+    ) -> CounterPage:
+        """Up to so many live counters after a place (None: from the first)."""
+        slots = self.counters.slots
+        return page_of(slots, self.columns, after, rows_max, wall_s=wall_s, prefix=prefix)
+
+    def reset(self, counter: CounterName, patience_s: float, now_s: float) -> PendingReset:
+        """Set a counter to 0 once it has come back from whoever has it. Call `tick` afterwards: it
+        says what is called back."""
+        pending = PendingReset(counter)
+        hit = LimitedHit(*counter, 0, None)
+        task = Task("", 0, 0, [hit], False, 0, now_s + patience_s, pending)
+        if self._tasks.is_full:
+            self._answer(task, TOO_MANY_WAIT)
+        elif not (task.counters.isdisjoint(self._tasks.counters) and self._reset(pending)):
+            self._tasks.put(task)
+        return pending
+
+    def _reset(self, pending: PendingReset) -> bool:
+        if self._recovery is not None or not self.counters.reset(pending.counter):
+            return False
+        for front, lease in self._leases.by_front.items():
+            if not lease.stream.is_full:
+                self._put(front, Forgotten(pending.counter))
+        pending.is_done = True
+        return True
+
     # Leases
-
-    def _lease_of(self, front: str, now_s: float) -> Lease | None:
-        lease = self._leases.get(front)
-        if lease is None and len(self._leases) < self._terms.fronts_max:
-            lease = self._new_lease(front, (0, 0), now_s)
-        return lease
-
-    def _new_lease(self, front: str, before: tuple[int, int], now_s: float) -> Lease:
-        self._lease_last += 1
-        until_s = now_s + self._terms.term_s + self._terms.margin_s
-        lease = Lease(self._lease_last, ItemStream(self._terms), before, until_s=until_s)
-        self._leases[front] = lease
-        return lease
 
     def _move(self, now_s: float) -> None:
         """Let the time pass since the last call: windows end, loans run out, patience ends."""
         slept_s = now_s - self._moved_s - self._terms.margin_s
         if slept_s > 0:
-            # It stood still: what fronts sent meanwhile is waiting to be read.
-            for lease in self._leases.values():
-                lease.until_s += slept_s
+            self._leases.prolong(slept_s)
         self._moved_s = now_s
         if self._recovery is not None and self._recovery.is_over(now_s):
             self._end_recovery(self._recovery)
-        for front, lease in [(f, lease) for f, lease in self._leases.items()]:
-            if lease.until_s <= now_s:
-                self._lapse(front, lease, now_s)
+        for front, lease in self._leases.ended(now_s):
+            self._lapse(front, lease, now_s)
         ended = self.counters.end_windows(now_s)
         for task in self._tasks.drop(lambda task: task.until_s <= now_s):
             self._answer(task, NOT_IN_TIME)
@@ -191,10 +195,10 @@ class Lender:
         self.counters.lapse(front)
         self._tasks.drop(lambda task: task.front == front)
         self._claims.discard(front)
-        del self._leases[front]
+        del self._leases.by_front[front]
         if lease.heard_s > -inf:
             # Should it come back, it learns what was taken of its last items, and that no more was.
-            self._new_lease(front, (lease.number, lease.stream.taken), now_s)
+            self._leases.begin(front, (lease.number, lease.stream.taken), now_s)
         self._has_come_back = True
 
     # What fronts say
@@ -202,7 +206,7 @@ class Lender:
     def _take(self, message: ToPartition, lease: Lease, wall_s: float, now_s: float) -> None:
         if message.stamp_s > lease.heard_s:
             lease.heard_s = message.stamp_s
-            lease.until_s = now_s + self._terms.term_s + self._terms.margin_s
+            self._leases.renew(lease, now_s)
         lease.offset_s = message.wall_s - wall_s
         lease.stream.take(message.acknowledged, [])
         if lease.stream.is_full:
@@ -214,14 +218,14 @@ class Lender:
                 case Claim():
                     self._claims.add(message.front)
                 case Spent():
-                    self._open_windows(item.counters, wall_s, now_s)
+                    self.counters.table.open_windows(item.counters, wall_s, now_s)
                     self.counters.report(message.front, item.counters, item.quotas)
                 case Surrender():
                     for counter, spent in item.quotas:
                         self.counters.end_loan(message.front, counter, spent)
                     self._has_come_back = True
                 case Return():
-                    self._open_windows(item.counters, wall_s, now_s)
+                    self.counters.table.open_windows(item.counters, wall_s, now_s)
                     self.counters.report(message.front, item.counters, [])
                     self.counters.take_back(message.front, item.slot, now_s)
                     self._has_come_back = True
@@ -230,7 +234,9 @@ class Lender:
                         # Too late: it may have been lent to others meanwhile.
                         self._lapse(message.front, lease, now_s)
                         return
-                    self._be_told(self._recovery, message.front, item, wall_s, now_s)
+                    self._recovery.be_told(message.front, item, self.counters, wall_s, now_s)
+                    if self._recovery.is_over(now_s):
+                        self._end_recovery(self._recovery)
 
     def _ask(self, front: str, ask: Ask, lease: Lease, wall_s: float, now_s: float) -> None:
         lendable: set[int] = set()
@@ -297,18 +303,23 @@ class Lender:
     def _grant_claims(self) -> None:
         """Lend what was claimed, but to nobody who may not count anyway."""
         for front in sorted(self._claims):
-            lease = self._leases.get(front)
+            lease = self._leases.by_front.get(front)
             if lease is not None and abs(lease.offset_s) <= self._terms.skew_max_s:
                 self.counters.claim(front, self._tasks.counters)
         self._claims.clear()
 
     def _attempt(self, task: Task, now_s: float) -> bool:
+        if task.reset is not None:
+            return self._reset(task.reset)
         outcome = self.counters.attempt(task, now_s)
         if outcome is not None:
             self._answers.setdefault((task.front, task.call), []).append(outcome)
         return outcome is not None
 
     def _answer(self, task: Task, reason: str) -> None:
+        if task.reset is not None:
+            task.reset.is_done, task.reset.failure = True, reason
+            return
         outcome = Outcome(task.request, reason, [], [])
         self._answers.setdefault((task.front, task.call), []).append(outcome)
 
@@ -326,7 +337,7 @@ class Lender:
         self._put(front, item)
 
     def _put(self, front: str, item: FrontItem) -> None:
-        lease = self._leases.get(front)
+        lease = self._leases.by_front.get(front)
         if lease is not None:
             lease.stream.put(item)
             self._touched.add(front)
@@ -334,7 +345,7 @@ class Lender:
     def _envelopes(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
         envelopes = {}
         for front in sorted(self._touched):
-            lease = self._leases[front]
+            lease = self._leases.by_front[front]
             envelopes[front] = ToFront(
                 self._incarnation,
                 lease.number,
@@ -362,27 +373,6 @@ class Lender:
                     self.counters.table.put(slot_of(key), end_s, key, count)
                 else:
                     self._recovery.restore((end_s, key), count)
-
-    def _be_told(
-        self, recovery: Recovery, front: str, item: Told, wall_s: float, now_s: float
-    ) -> None:
-        match item:
-            case ToldSlots():
-                for slot in item.slots:
-                    self._open_windows(slot.counters, wall_s, now_s)
-            case ToldNotes():
-                self._open_windows([note.counter for note in item.notes], wall_s, now_s)
-        recovery.be_told(front, item, self.counters, now_s)
-        if recovery.is_over(now_s):
-            self._end_recovery(recovery)
-
-    def _open_windows(
-        self, counters: Sequence[tuple[int, *tuple[object, ...]]], wall_s: float, now_s: float
-    ) -> None:
-        """Open the windows of counters that a front tells of, but for those that have ended."""
-        for end_s, *_ in counters:
-            if end_s > wall_s - self._terms.skew_max_s:
-                self.counters.table.open_window(end_s, wall_s, now_s)
 
     def _end_recovery(self, recovery: Recovery) -> None:
         recovery.end(self.counters)

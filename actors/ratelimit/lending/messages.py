@@ -8,6 +8,7 @@ envelopes.
     Ask                      Answer
     Claim                    SlotLoans
     Spent, Surrender, Return QuotaLoan, SlotLoan, QuotaRecall, SlotRecall
+                             Forgotten
     ToldSlots, ToldNotes, ToldAll   (after a partition has started again)
 
 `end_s` is the end of a window in whole seconds of the epoch; counts and quotas are hits.
@@ -165,8 +166,14 @@ class QuotaRecall(NamedTuple):
     counters: list[CounterName]
 
 
+class Forgotten(NamedTuple):
+    """A counter was set to 0: what the front knows of it does not count any more."""
+
+    counter: CounterName
+
+
 PartitionItem = Ask | Claim | Spent | Surrender | Return | ToldSlots | ToldNotes | ToldAll
-FrontItem = Answer | SlotLoan | SlotLoans | QuotaLoan | SlotRecall | QuotaRecall
+FrontItem = Answer | SlotLoan | SlotLoans | QuotaLoan | SlotRecall | QuotaRecall | Forgotten
 
 
 class ToPartition(NamedTuple):

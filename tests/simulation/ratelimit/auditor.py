@@ -8,6 +8,7 @@ It shares no code with the machines. For every counter and window:
 2. No false refusal. Whoever was refused had no room, even if everything was counted that was asked
    before they were told, once; less what had been given back before they asked.
 3. In the calm after the storm everybody asks for more than there is: all of it is given away.
+   A reset begins anew: neither law counts what was there before, and both what came after.
 4. Nothing is larger than its bound (the world looks at it all the time).
 """
 
@@ -16,6 +17,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import accumulate
+from math import inf
 
 CounterName = tuple[int, bytes]
 
@@ -44,11 +46,24 @@ class HitRecord:
 
 
 @dataclass(slots=True)
+class ResetRecord:
+    """A reset of a counter. `told_s`: when it was done; infinite if it never was. `is_lasting`: the
+    partition that did it was not lost afterwards."""
+
+    partition: int
+    counter: CounterName
+    asked_s: float
+    told_s: float = inf
+    is_lasting: bool = True
+
+
+@dataclass(slots=True)
 class Testimony:
     """All that the auditor gets. `has_evicted`: some table gave up live counters."""
 
     hits: list[HitRecord] = field(default_factory=list)
     excused: Counter[CounterName] = field(default_factory=Counter)
+    resets: list[ResetRecord] = field(default_factory=list)
     finals: dict[CounterName, int] = field(default_factory=dict)
     has_evicted: bool = False
     events: Counter[str] = field(default_factory=Counter)
@@ -59,7 +74,14 @@ def check(testimony: Testimony) -> None:
     by_counter: dict[CounterName, list[HitRecord]] = defaultdict(list)
     for hit in testimony.hits:
         by_counter[hit.counter].append(hit)
+    resets: dict[CounterName, list[ResetRecord]] = defaultdict(list)
+    for reset in testimony.resets:
+        if reset.told_s < inf:
+            resets[reset.counter].append(reset)
     for counter, hits in by_counter.items():
+        if counter in resets:
+            _check_resets(testimony, resets[counter], hits)
+            continue
         if not testimony.has_evicted:
             _check_conservation(counter, hits, testimony.excused[counter])
         _check_refusals(counter, hits)
@@ -102,6 +124,39 @@ def _check_refusals(counter: CounterName, hits: list[HitRecord]) -> None:
             counted = asked.until(hit.told_s) - back.before(hit.asked_s)
             assert counted > hit.limit, (
                 f"law 2: {hit} was refused, and no more than {counted} can have been counted"
+            )
+
+
+def _check_resets(testimony: Testimony, resets: list[ResetRecord], hits: list[HitRecord]) -> None:
+    """Both laws for a counter that was set to 0 in between."""
+    counter = hits[0].counter
+    admitted = [hit for hit in hits if hit.fate is Fate.ADMITTED and hit.addend > 0]
+    slack = testimony.excused[counter] - sum(hit.addend for hit in hits if hit.addend < 0)
+    for hit in [] if testimony.has_evicted else admitted:
+        since_s = max((r.told_s for r in resets if r.asked_s <= hit.told_s), default=-inf)
+        before = sum(
+            each.addend for each in admitted if since_s < each.asked_s and each.told_s < hit.asked_s
+        )
+        assert before + hit.addend <= hit.limit + slack, (
+            f"law 1: {hit} was admitted after {before} others since {since_s}"
+        )
+    for hit in hits:
+        if hit.fate is Fate.REFUSED:
+            since_s = max(
+                (r.asked_s for r in resets if r.is_lasting and r.told_s < hit.asked_s),
+                default=-inf,
+            )
+            # (who was told nothing, or was failed, may have been counted later)
+            is_lost = (Fate.FAILED, Fate.UNKNOWN)
+            counted = sum(
+                each.addend
+                for each in hits
+                if each.addend > 0 and each.asked_s <= hit.told_s
+                if each.told_s >= since_s or each.fate in is_lost
+            )
+            assert counted > hit.limit, (
+                f"law 2: {hit} was refused, and since the reset at {since_s} no more than {counted}"
+                " can have been counted"
             )
 
 

@@ -23,6 +23,7 @@ class Faults:
     clock_jump: float = 0.0
     rule_change: float = 0.0
     blackout: float = 0.0
+    reset: float = 0.0
 
 
 NONE = Faults()
@@ -38,6 +39,7 @@ _HIGHEST = Faults(
     clock_jump=0.2,
     rule_change=2.0,
     blackout=0.2,
+    reset=1.0,
 )
 
 

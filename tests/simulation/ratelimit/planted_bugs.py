@@ -11,7 +11,7 @@ import pytest
 from tollgate.actors.ratelimit.lending.borrower import Borrower
 from tollgate.actors.ratelimit.lending.home_counters import HomeCounters
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
-from tollgate.actors.ratelimit.lending.lender import Lease, Lender
+from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import (
     CounterName,
     LimitedHit,
@@ -23,6 +23,7 @@ from tollgate.actors.ratelimit.lending.messages import (
 )
 from tollgate.actors.ratelimit.lending.notes import Note, Notes
 from tollgate.actors.ratelimit.lending.partition import lent_counters
+from tollgate.actors.ratelimit.lending.partition.leases import Lease
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.loans import Slot, counted_and_reserved
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
@@ -325,6 +326,38 @@ def changes_not_kept(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SlotTable, "take_changes", take_most)
 
 
+def reset_of_what_is_lent(patch: pytest.MonkeyPatch) -> None:
+    """A counter is set to 0 here, whatever somebody has counted of it elsewhere."""
+
+    def reset(self: LentCounters, counter: CounterName) -> bool:
+        self.table.put(lent_counters.slot_of(counter[1]), *counter, 0)
+        return True
+
+    patch.setattr(LentCounters, "reset", reset)
+
+
+def reset_done_twice(patch: pytest.MonkeyPatch) -> None:
+    """A reset that is done is done once more when something has come back."""
+    reset = Lender._reset
+
+    def reset_again(self: Lender, pending: Any) -> bool:
+        was_done = pending.is_done
+        return reset(self, pending) and was_done
+
+    patch.setattr(Lender, "_reset", reset_again)
+
+
+def reset_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    """A reset is done as soon as it has been asked for."""
+    reset = LentCounters.reset
+
+    def reset_sometime(self: LentCounters, counter: CounterName) -> bool:
+        reset(self, counter)
+        return True
+
+    patch.setattr(LentCounters, "reset", reset_sometime)
+
+
 # Each with a seed that finds it.
 BUGS: list[tuple[Plant, int]] = [
     (slot_returned_and_kept, 0),
@@ -354,4 +387,7 @@ BUGS: list[tuple[Plant, int]] = [
     (snapshot_not_read, 69),
     (snapshot_added_to_what_is_told, 0),
     (changes_not_kept, 78),
+    (reset_of_what_is_lent, 0),
+    (reset_done_twice, 0),
+    (reset_not_waited_for, 0),
 ]

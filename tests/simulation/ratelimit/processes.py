@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from random import Random
 
-from tests.simulation.ratelimit.auditor import Fate, HitRecord
+from tests.simulation.ratelimit.auditor import Fate, HitRecord, ResetRecord
 from tests.simulation.ratelimit.network import Agenda
 from tollgate.actors.ratelimit.counting.counters import Conditional, Unreachable
 from tollgate.actors.ratelimit.lending.borrower import Borrower
@@ -22,6 +22,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToldAll,
     ToPartition,
 )
+from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset
 from tollgate.actors.ratelimit.lending.pending_call import PendingCall
 from tollgate.actors.ratelimit.lending.terms import Terms
 
@@ -91,6 +92,7 @@ class PartitionProcess(Process):
         self.number = number
         self.terms = terms
         self.incarnation = incarnation
+        self.resets: list[tuple[PendingReset, ResetRecord]] = []
         self.machine = Lender(
             terms, incarnation, self.now_s, is_new=incarnation == 1, keeps_changes=True
         )

@@ -10,9 +10,10 @@ here, as is anything that outgrows its bound.
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from random import Random
 
-from tests.simulation.ratelimit.auditor import Fate, Testimony, check
+from tests.simulation.ratelimit.auditor import Fate, ResetRecord, Testimony, check
 from tests.simulation.ratelimit.callers import Callers
 from tests.simulation.ratelimit.disks import Disk, excused_of
 from tests.simulation.ratelimit.faults import (
@@ -26,12 +27,14 @@ from tests.simulation.ratelimit.faults import (
 )
 from tests.simulation.ratelimit.network import Agenda, Network
 from tests.simulation.ratelimit.processes import (
+    EPOCH_S,
     FrontProcess,
     Line,
     PartitionProcess,
     complete_reports,
 )
-from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.kernel.hashing import stable_hash
+from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 from tollgate.actors.ratelimit.lending.messages import (
     ToFront,
     ToldAll,
@@ -170,7 +173,7 @@ class World:
     def _take(self, process: PartitionProcess, message: ToPartition) -> None:
         machine = process.machine
         line = self._line(message.front, process.number, (message.incarnation, message.lease))
-        lease = machine._leases.get(message.front)
+        lease = machine._leases.by_front.get(message.front)
         early = [] if lease is None else list(lease.stream._early.values())
         is_too_late = machine.told is None and any(
             isinstance(item, ToldSlots | ToldNotes | ToldAll)
@@ -210,6 +213,10 @@ class World:
         """What a partition does, and whom it takes for lost meanwhile."""
         before, told = process.machine.leases, process.machine.told
         answers = do()
+        for pending, record in process.resets:
+            if pending.is_done and record.told_s == inf and pending.failure is None:
+                record.told_s = self._agenda.now_s
+                self.testimony.events["resets"] += 1
         after = process.machine.leases
         if told is not None and process.machine.told is None:
             self._excuse_untold(process, told)
@@ -272,12 +279,27 @@ class World:
                 self._replace(partition, partial(self._start_partition, number))
             if happens(faults.partition_freeze):
                 partition.freeze(self._chance.random() * FREEZE_S)
+            if happens(faults.reset):
+                partition.run(partial(self._reset, partition))
             if happens(faults.clock_jump / 4):
                 partition.clock_error_s = self._error_s()
         if happens(faults.rule_change):
             self._change_rule()
         if self.faults is not NONE:
             self._agenda.after(FAULTS_EVERY_S, self._fault)
+
+    def _reset(self, process: PartitionProcess) -> None:
+        key, _ = self._chance.choice(self._keys)
+        if stable_hash(key) % self.scale.partitions != process.number:
+            return
+        now_s = self._agenda.now_s
+        end_s = window_at(Unit(key[0]), int(EPOCH_S + now_s)).end_s
+        record = ResetRecord(process.number, (end_s, key), now_s)
+        self.testimony.resets.append(record)
+        patience_s = self._chance.choice((0.1, 2.0))
+        pending = process.machine.reset(record.counter, patience_s, process.now_s)
+        process.resets.append((pending, record))
+        self._tick_partition(process)
 
     def _happens(self, per_second: float) -> bool:
         return per_second > 0 and self._chance.random() < per_second * FAULTS_EVERY_S
@@ -302,6 +324,8 @@ class World:
 
     def _start_partition(self, number: int) -> None:
         incarnation = self.partitions[number].incarnation + 1
+        for record in self.testimony.resets:
+            record.is_lasting &= record.partition != number
         self.partitions[number] = self._partition(number, incarnation)
 
     def _change_rule(self) -> None:

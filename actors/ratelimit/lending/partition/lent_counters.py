@@ -234,6 +234,20 @@ class LentCounters:
 
     # Taking back
 
+    def reset(self, counter: CounterName) -> bool:
+        """Set a counter to 0, as soon as nobody has it. False: it has been called back."""
+        number = slot_of(counter[1])
+        slot = self.slots[number]
+        if slot.holder is not None:
+            self._recall_slot(number, slot)
+            return False
+        if counter in slot.loans:
+            self._recall({(counter, front) for front in slot.loans[counter]})
+            return False
+        if self.table.count(number, *counter):
+            self.table.put(number, *counter, 0)
+        return True
+
     def report(
         self,
         front: str,

@@ -58,15 +58,20 @@ class Recovery:
         """What an earlier incarnation knew of a slot, unless somebody has told it whole."""
         return {} if slot in self._whole else self._restored.get(slot, {})
 
-    def be_told(self, front: str, item: Told, counters: LentCounters, now_s: float) -> None:
-        """Take a part of what a front tells; windows that have not ended are open."""
+    def be_told(
+        self, front: str, item: Told, counters: LentCounters, wall_s: float, now_s: float
+    ) -> None:
+        """Take a part of what a front tells."""
         match item:
             case ToldSlots():
                 for slot, epoch, columns in item.slots:
+                    counters.table.open_windows(columns, wall_s, now_s)
                     if self.tell_slot(front, slot, epoch):
                         counters.adopt_slot(front, slot, epoch, columns)
             case ToldNotes():
                 self.tell_notes(item.notes)
+                names = [note.counter for note in item.notes]
+                counters.table.open_windows(names, wall_s, now_s)
                 for note in item.notes:
                     counters.slots[slot_of(note.counter[1])].users[front] = now_s
                     if note.quota is not None:

@@ -9,6 +9,7 @@ the terms say, it refuses new counters (`has_room_for`), but for those that a fr
 home already.
 """
 
+from collections.abc import Sequence
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
@@ -41,6 +42,14 @@ class SlotTable:
         if end_s not in self._ends_at_s:
             left_s = max(0.0, end_s - wall_s)
             self._ends_at_s[end_s] = now_s + left_s + self._terms.skew_max_s + self._terms.margin_s
+
+    def open_windows(
+        self, counters: Sequence[tuple[int, *tuple[object, ...]]], wall_s: float, now_s: float
+    ) -> None:
+        """Open the windows of counters that a front tells of, but for those that have ended."""
+        for end_s, *_ in counters:
+            if end_s > wall_s - self._terms.skew_max_s:
+                self.open_window(end_s, wall_s, now_s)
 
     def count(self, slot: int, end_s: int, key: bytes) -> int:
         window = self._slots[slot].get(end_s)

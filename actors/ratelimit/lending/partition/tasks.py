@@ -10,9 +10,18 @@ from dataclasses import dataclass
 from tollgate.actors.ratelimit.lending.messages import CounterName, LimitedHit
 
 
+@dataclass(slots=True)
+class PendingReset:
+    """A counter that is to be set to 0. `failure`: the reason why it was not, once `is_done`."""
+
+    counter: CounterName
+    is_done: bool = False
+    failure: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One request of an Ask: number `request` of call `call`."""
+    """One request of an Ask: number `request` of call `call`; or a reset, which no front asks."""
 
     front: str
     call: int
@@ -21,6 +30,7 @@ class Task:
     is_conditional: bool
     wanted: int
     until_s: float
+    reset: PendingReset | None = None
 
     @property
     def counters(self) -> set[CounterName]:

@@ -1,0 +1,73 @@
+"""Pages of the counters that a partition owns, in the order of their slots, for operators."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.partition.loans import Slot
+from tollgate.actors.ratelimit.lending.terms import SLOTS
+
+SCANNED_MAX = 16_384
+"""A page looks at no more counters than these, and those of one slot."""
+
+Place = tuple[int, int, bytes]
+"""(slot, end_s, key)"""
+
+
+class CounterRow(NamedTuple):
+    """`hits`: as far as fronts have reported. `limit`: the one that it was lent under, if it is.
+    `holder`: the front that has its slot whole; `loans`: fronts with a loan of it."""
+
+    end_s: int
+    key: bytes
+    hits: int
+    limit: int | None
+    holder: str | None
+    loans: int
+
+
+class CounterPage(NamedTuple):
+    """`after`: where the next page goes on; None: there is none. A page may be short, or empty, and
+    others follow."""
+
+    rows: list[CounterRow]
+    after: Place | None
+
+
+def page_of(
+    slots: list[Slot],
+    columns_of: Callable[[int], list[CounterColumns]],
+    after: Place | None,
+    rows_max: int,
+    *,
+    wall_s: float,
+    prefix: bytes,
+) -> CounterPage:
+    """Up to so many live counters after a place, whose keys begin with `prefix`."""
+    rows: list[CounterRow] = []
+    last = after
+    scanned = 0
+    for number in range(0 if after is None else after[0], SLOTS):
+        if scanned >= SCANNED_MAX:
+            return CounterPage(rows, (number, 0, b""))
+        columns = columns_of(number)
+        scanned += sum(len(keys) for _, keys, _ in columns)
+        found = sorted(
+            (number, end_s, key, count)
+            for end_s, keys, counts in columns
+            if end_s > wall_s
+            for key, count in zip(keys, counts, strict=True)
+            if key.startswith(prefix) and (after is None or (number, end_s, key) > after)
+        )
+        for _, end_s, key, count in found:
+            if len(rows) >= rows_max:
+                return CounterPage(rows, last)
+            rows.append(_row(slots[number], end_s, key, count))
+            last = (number, end_s, key)
+    return CounterPage(rows, None)
+
+
+def _row(slot: Slot, end_s: int, key: bytes, count: int) -> CounterRow:
+    loans = slot.loans.get((end_s, key), {})
+    limit = max((loan.limit for loan in loans.values()), default=None)
+    return CounterRow(end_s, key, count, limit, slot.holder, len(loans))

@@ -1,0 +1,140 @@
+"""What operators see of a partition's counters, and how they set one to 0."""
+
+import pytest
+
+from tests.support.ratelimit.lending_pair import START_S, Pair
+from tollgate.actors.ratelimit.counting.counters import Unreachable
+from tollgate.actors.ratelimit.lending.lender import NOT_IN_TIME, TOO_MANY_WAIT, Lender
+from tollgate.actors.ratelimit.lending.partition import listing
+from tollgate.actors.ratelimit.lending.partition.listing import CounterRow, Place
+from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset
+from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
+
+END_S = START_S + 60
+
+
+def rows_of(pair: Pair, rows_max: int = 10, prefix: bytes = b"") -> list[list[CounterRow]]:
+    """All pages."""
+    pages: list[list[CounterRow]] = []
+    after: Place | None = None
+    while not pages or after is not None:
+        wall_s = START_S + pair.now_s
+        rows, after = pair.partition.counters_page(after, rows_max, wall_s, prefix=prefix)
+        pages.append(rows)
+    return pages
+
+
+def reset(pair: Pair, key: bytes, patience_s: float = 5.0) -> PendingReset:
+    pending = pair.partition.reset((END_S, key), patience_s, pair.now_s)
+    pair.rest(0.01)
+    return pending
+
+
+def test_pages_hold_every_counter_once() -> None:
+    pair = Pair(Terms())
+    keys = [b"key %d" % number for number in range(25)]
+    for key in keys:
+        pair.hit_one(key, 10)
+    pair.rest(0.2)
+    pages = rows_of(pair)
+    assert [len(page) for page in pages] == [10, 10, 5]
+    rows = [row for page in pages for row in page]
+    assert sorted(row.key for row in rows) == sorted(keys)
+    assert rows == sorted(rows, key=lambda row: slot_of(row.key))
+    assert set(rows[0]._replace(key=b"")) == {END_S, b"", 1, None, "front 0", 0}
+
+
+def test_pages_of_a_prefix_look_at_so_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "SCANNED_MAX", 10)
+    pair = Pair(Terms())
+    for number in range(100):
+        pair.hit_one(b"key %d" % number, 10)
+    pair.rest(0.2)
+    pages = rows_of(pair, prefix=b"key 7")
+    assert sorted(row.key for page in pages for row in page) == sorted(
+        key for key in (b"key %d" % number for number in range(100)) if key.startswith(b"key 7")
+    )
+    assert len(pages) > 5
+
+
+def test_a_row_says_who_has_loans_and_leaves_out_what_has_ended() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1, 0, 1):
+        pair.hit_one(b"k", 100, front)
+    pair.rest(0.2)
+    assert rows_of(pair) == [[CounterRow(END_S, b"k", 4, 100, None, 2)]]
+    pair.now_s = 60.0
+    assert rows_of(pair) == [[]]
+
+
+def test_a_counter_at_home_is_called_back_and_begins_anew() -> None:
+    pair = Pair(Terms())
+    for _ in range(3):
+        pair.hit_one(b"k", 10)
+    pending = reset(pair, b"k")
+    assert (pending.is_done, pending.failure) == (True, None)
+    assert [pair.hit_one(b"k", 10) for _ in range(2)] == [1, 2]
+
+
+def test_a_shared_counter_that_is_used_up_begins_anew_for_all() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1, 0, 1):
+        pair.hit_one(b"k", 2, front)
+    assert reset(pair, b"k").is_done
+    assert [pair.hit_one(b"k", 2, front) for front in (1, 0)] == [1, 2]
+
+
+def test_what_is_not_there_is_reset_at_once() -> None:
+    pair = Pair(Terms())
+    assert reset(pair, b"unknown").is_done
+    assert pair.hit_one(b"unknown", 10) == 1
+
+
+def test_hits_that_come_meanwhile_count_after_it() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 10)
+    pair.silent = {0}
+    pending = reset(pair, b"k")
+    assert not pending.is_done
+    assert isinstance(pair.hit_one(b"k", 10, 1), Unreachable)  # (it waits behind the reset)
+    pair.silent = set()
+    pair.rest(1.0)
+    assert pending.is_done
+    assert pair.hit_one(b"k", 10, 1) == 1
+
+
+def test_whoever_has_it_may_be_lost() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 10)
+    pair.silent = {0}
+    impatient, patient = reset(pair, b"k", 1.0), reset(pair, b"k", 5.0)
+    for _ in range(6):
+        pair.rest(0.5)
+    assert impatient.failure == NOT_IN_TIME
+    assert patient.is_done
+    assert patient.failure is None
+    assert pair.hit_one(b"k", 10, 1) == 1
+
+
+def test_resets_that_wait_are_bounded() -> None:
+    pair = Pair(Terms(deferred_max=1))
+    pair.hit_one(b"k", 10)
+    pair.silent = {0}
+    assert not reset(pair, b"k").is_done
+    assert reset(pair, b"k").failure == TOO_MANY_WAIT
+
+
+def test_a_reset_waits_until_all_is_known_and_what_fronts_tell_afterwards_is_new() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1, 0, 1):
+        pair.hit_one(b"k", 100, front)
+    pair.partition = Lender(pair.terms, 2, pair.now_s, is_new=False)
+    pending = reset(pair, b"k")
+    assert not pending.is_done
+    for _ in range(6):
+        pair.rest(0.5)
+    assert pending.is_done
+    pair.partition = Lender(pair.terms, 3, pair.now_s, is_new=False)
+    for _ in range(6):
+        pair.rest(0.5)
+    assert pair.hit_one(b"k", 100) == 1
