@@ -4,6 +4,7 @@ import click
 
 from scripts.benchmarks.catalog import catalog
 from scripts.benchmarks.ledger_machine import ledger_machine
+from scripts.benchmarks.lending_machine import lending_machine
 from scripts.benchmarks.payments import payments
 from scripts.benchmarks.planning import planning
 from scripts.benchmarks.ratelimit import ratelimit
@@ -19,6 +20,7 @@ main.add_command(ratelimit)
 main.add_command(planning)
 main.add_command(payments)
 main.add_command(ledger_machine)
+main.add_command(lending_machine)
 main.add_command(catalog)
 main.add_command(recovery)
 

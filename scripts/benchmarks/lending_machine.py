@@ -1,4 +1,4 @@
-"""What a hit costs at home, beside the counter table that it does without: `-m …lending_machine`."""
+"""What a hit costs at home, and in a counter table that is asked directly."""
 
 import gc
 from collections.abc import Callable
@@ -73,11 +73,11 @@ def _seconds(count: Count, rest: Callable[[], None], batches: list[list[bytes]])
     return seconds
 
 
-@click.command()
+@click.command("lending-machine")
 @click.option("--hits", default=100_000, show_default=True, help="Hits in one round.")
 @click.option("--rounds", default=5, show_default=True, help="Rounds; the median counts.")
-def main(hits: int, rounds: int) -> None:
-    """Say what a hit costs in nanoseconds of processor time: at home, in the table, and the ratio."""
+def lending_machine(hits: int, rounds: int) -> None:
+    """Tell the nanoseconds of processor time of a hit, at home and in the table, reports aside."""
     gc.disable()
     for size in (256, 16, 1):
         for name in ("known keys", "new keys"):
@@ -97,7 +97,3 @@ def main(hits: int, rounds: int) -> None:
                 f"batches of {size:>3}, {name:>10}: {home:>6,.0f} ns at home, {table:>6,.0f} ns in "
                 f"the table, {home / table:.2f} times"
             )
-
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,7 @@ partition within the term, counted from when it *sent* what was answered, and wh
 the time of day; otherwise it asks for everything, and the partition says what holds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, Unreachable
@@ -106,12 +106,15 @@ class Borrower:
     ) -> PendingCall:
         """Count a batch. Whoever waits for what is not done gives up after `patience_s`; without
         patience, nothing is asked for."""
-        partition_s = now_s + self._offset_s
         if self._may_decide(wall_s, now_s):
-            counts = [self._home.hit(hits, hits[0] - partition_s, now_s) for hits in batch]
+            home, partition_s = self._home, now_s + self._offset_s
+            home.has_missed = False
+            counts = [home.hit(hits, hits.end_s - partition_s, now_s) for hits in batch]
+            if not home.has_missed:
+                return PendingCall(counts)
         else:
             counts = [[NOT_HERE] * len(hits.keys) for hits in batch]
-        call = PendingCall(counts, is_conditional=False)
+        call = PendingCall(counts)
         for row, column in enumerate(counts):
             if column and min(column) < 0:
                 self._find_awaited(call, row, column, batch[row])
@@ -121,8 +124,7 @@ class Borrower:
 
     def _may_decide(self, wall_s: float, now_s: float) -> bool:
         skew_s = wall_s - now_s - self._offset_s
-        skew_max_s = self._terms.skew_max_s
-        return now_s < self._trusted_until_s and -skew_max_s <= skew_s <= skew_max_s
+        return now_s < self._trusted_until_s and abs(skew_s) <= self._terms.skew_max_s
 
     def _find_awaited(
         self, call: PendingCall, row: int, column: list[int], hits: LimitedHits
@@ -173,7 +175,6 @@ class Borrower:
         self._put_ask(call, list(range(len(call.awaited))), now_s)
 
     def _put_ask(self, call: PendingCall, requests: list[int], now_s: float) -> None:
-        assert call.number is not None, "it is a call that the partition knows by number"
         awaited = [call.awaited[request].hits for request in requests]
         surrendered: dict[CounterName, int] = {}
         for hit in [hit for hits in awaited for hit in hits]:
@@ -182,17 +183,16 @@ class Borrower:
                 surrendered[hit.counter] = spent
         if surrendered:
             self._stream.put(Surrender(list(surrendered.items())))
-        wanted = [
-            0
-            if call.is_conditional
-            else self._rates.wanted(
-                hits[0].key, surrendered.get(hits[0].counter, 0) + max(0, hits[0].addend), now_s
-            )
-            for hits in awaited
-        ]
+        if call.is_conditional:
+            wanted = [0] * len(requests)
+        else:
+            wanted = [self._wanted(hits[0], surrendered, now_s) for hits in awaited]
         patience_s = call.until_s - now_s
         ask = Ask(call.number, requests, awaited, wanted, call.is_conditional, patience_s)
         self._stream.put(ask)
+
+    def _wanted(self, hit: LimitedHit, spent: Mapping[CounterName, int], now_s: float) -> int:
+        return self._rates.wanted(hit.key, spent.get(hit.counter, 0) + max(0, hit.addend), now_s)
 
     # Messages
 
@@ -336,7 +336,6 @@ class Borrower:
         return True
 
     def _close(self, call: PendingCall, reason: str) -> None:
-        assert call.number is not None, "only calls that were asked are closed"
         call.fail(reason)
         del self._calls[call.number]
 

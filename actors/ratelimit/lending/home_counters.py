@@ -3,9 +3,10 @@
     a counter that is in its window's table is in a slot that the front has: counted, no question
     one that is not there may come to be in such a slot; else it is for the notes, or to be asked
 
-So the ordinary hit costs one look into one dictionary, and the slot of a key is computed when its
-counter comes to be. The keys of a call are put down as changed as a whole; the reports go through
-them, and whatever they find there has been used most recently.
+So the ordinary hit costs one look into one dictionary. A front that has all slots need not know the
+slot of a new counter either: it is sorted in by the reports, bit by bit, or when a slot is to be
+given. The keys of a call are put down as changed as a whole; the reports go through them, and
+whatever they find there has been used most recently.
 
 A window ends by the monotonic clock (see `partition/slot_table.py`).
 """
@@ -30,16 +31,22 @@ class HomeCounters:
 
     def __init__(self, terms: Terms, notes: Notes) -> None:
         self._terms = terms
+        self._counters_max = terms.counters_max
         self._notes = notes
         self._windows: dict[int, dict[bytes, int]] = {}
         self._changed: dict[int, set[bytes]] = {}
         self._ends_at_s: dict[int, float] = {}
         self._epochs = [0] * SLOTS
+        self._slots_held = 0
         self._slot_keys: list[dict[int, set[bytes]]] = [{} for _ in range(SLOTS)]
+        # Counters that are not in `_slot_keys` yet, by window.
+        self._unsorted: dict[int, list[bytes]] = {}
         # In the order of use as of the last report, the oldest first: key -> its newest window.
         self._used: dict[bytes, int] = {}
         self._ended: list[tuple[int, dict[bytes, int]]] = []
         self._has_others = False
+        self.has_missed = False
+        """Whether a count was NOT_HERE or FULL since somebody set this to False."""
         self._size = 0
         self.evicted = 0
 
@@ -52,7 +59,7 @@ class HomeCounters:
 
     @property
     def has_all_slots(self) -> bool:
-        return all(self._epochs)
+        return self._slots_held == SLOTS
 
     def slots(self) -> list[int]:
         """The slots that the front has."""
@@ -69,10 +76,18 @@ class HomeCounters:
         find = window.get
         counts: list[int] = []
         note = counts.append
+        room = self._counters_max - self._size if self._slots_held == SLOTS else 0
         for key, addend in zip(keys, addends, strict=True):
             count = find(key)
             if count is None:
-                note(self._hit_other(end_s, key, addend, limits[len(counts)]))
+                if room > 0 and addend > 0:
+                    room -= 1
+                    self._size += 1
+                    window[key] = addend
+                    self._unsorted[end_s].append(key)
+                    note(addend)
+                else:
+                    note(self._hit_other(end_s, key, addend, limits[len(counts)]))
                 continue
             if addend > 0:
                 count += addend
@@ -94,16 +109,19 @@ class HomeCounters:
         if note is not None and note.has_loan:
             count = note.count(addend, limit)
             if count is None:
+                self.has_missed = True
                 return NOT_HERE
             if addend:
                 self._notes.changed[end_s, key] = None
             return count
         slot = slot_of(key)
         if not self._epochs[slot]:
+            self.has_missed = True
             return NOT_HERE
         if addend <= 0:
             return 0
         if self._size >= self._terms.counters_max and not self._make_room():
+            self.has_missed = True
             return FULL
         self._windows[end_s][key] = addend
         self._put(slot, end_s, key)
@@ -145,6 +163,7 @@ class HomeCounters:
         size = sum(len(keys) for _, keys, _ in counters)
         if self._terms.refuses_when_full and self._size + size > self._terms.counters_max:
             return False
+        self._slots_held += not self._epochs[slot]
         self._epochs[slot] = epoch
         for end_s, keys, counts in counters:
             self.open_window(end_s, end_s - wall_s, now_s)
@@ -157,6 +176,8 @@ class HomeCounters:
     def give_slot(self, slot: int) -> tuple[list[CounterColumns], list[CounterColumns]]:
         """A slot is not the front's any more. Its counters that have changed since they were
         reported, and all of them."""
+        self._sort_in(self._size)
+        self._slots_held -= bool(self._epochs[slot])
         self._epochs[slot] = 0
         changed, everything = [], []
         for end_s, keys in self._slot_keys[slot].items():
@@ -176,6 +197,7 @@ class HomeCounters:
 
     def columns(self, slot: int) -> list[CounterColumns]:
         """All counters of a slot that the front has."""
+        self._sort_in(self._size)
         return [
             (end_s, list(keys), [self._windows[end_s][key] for key in keys])
             for end_s, keys in self._slot_keys[slot].items()
@@ -184,6 +206,7 @@ class HomeCounters:
     def report(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were reported. They count as the
         most recently used."""
+        self._sort_in(counters_max)
         columns = []
         for end_s, changed in self._changed.items():
             if not changed or counters_max <= 0:
@@ -209,7 +232,7 @@ class HomeCounters:
         """Set aside windows that have ended, free some of what was set aside; which ended."""
         ended = [end_s for end_s, at_s in self._ends_at_s.items() if at_s <= now_s]
         for end_s in ended:
-            del self._ends_at_s[end_s], self._changed[end_s]
+            del self._ends_at_s[end_s], self._changed[end_s], self._unsorted[end_s]
             self._ended.append((end_s, self._windows.pop(end_s)))
             for keys in self._slot_keys:
                 keys.pop(end_s, None)
@@ -225,18 +248,28 @@ class HomeCounters:
         margin_s = self._terms.skew_max_s + self._terms.margin_s
         self._ends_at_s[end_s] = now_s + max(0.0, left_s) + margin_s
         self._changed[end_s] = set()
+        self._unsorted[end_s] = []
         window = self._windows[end_s] = {}
         return window
 
     def _put(self, slot: int, end_s: int, key: bytes) -> None:
         """Note a counter that was not there before."""
-        slot_keys = self._slot_keys[slot]
-        keys = slot_keys.get(end_s)
-        if keys is None:
-            keys = slot_keys[end_s] = set()
-        keys.add(key)
+        self._slot_keys[slot].setdefault(end_s, set()).add(key)
         self._size += 1
         self._use(end_s, key)
+
+    def _sort_in(self, keys_max: int) -> None:
+        """Put up to so many counters of each window into their slots."""
+        for end_s, unsorted in self._unsorted.items():
+            if not unsorted:
+                continue
+            for key in unsorted[-keys_max:]:
+                slot_keys = self._slot_keys[slot_of(key)]
+                keys = slot_keys.get(end_s)
+                if keys is None:
+                    keys = slot_keys[end_s] = set()
+                keys.add(key)
+            del unsorted[-keys_max:]
 
     # Memory
 
@@ -266,6 +299,7 @@ class HomeCounters:
             return True
         if self._terms.refuses_when_full:
             return False
+        self._sort_in(self._size)
         end_s, key = self._least_recently_used()
         del self._windows[end_s][key]
         self._slot_keys[slot_of(key)][end_s].discard(key)

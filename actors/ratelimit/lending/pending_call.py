@@ -20,17 +20,18 @@ class PendingCall:
     """`counts`: in the shape of the batch; what is awaited has a number that means nothing.
     Each is a count of hits, or Unreachable.
 
-    `number`: None when nothing was awaited. `until_s`: when whoever waits gives up, by the
-    monotonic clock."""
+    `number`, `until_s`: only of what was asked, in the partition, and when whoever waits gives up,
+    by the monotonic clock."""
 
     __slots__ = ("_awaited", "counts", "is_conditional", "left", "number", "until_s")
 
-    def __init__(self, counts: list[list[Any]], *, is_conditional: bool) -> None:
+    number: int
+    until_s: float
+
+    def __init__(self, counts: list[list[Any]], *, is_conditional: bool = False) -> None:
         self.counts = counts
         self.is_conditional = is_conditional
         self.left = 0
-        self.number: int | None = None
-        self.until_s = 0.0
         self._awaited: list[Awaited] | None = None  # (most calls wait for nothing)
 
     @property
