@@ -386,8 +386,8 @@ BUGS: list[tuple[Plant, int]] = [
     (claim_granted_in_recovery, 14),
     (snapshot_not_read, 37),
     (snapshot_added_to_what_is_told, 64),
-    (changes_not_kept, 78),
-    (reset_of_what_is_lent, 0),
+    (changes_not_kept, 89),
+    (reset_of_what_is_lent, 10),
     (reset_done_twice, 0),
-    (reset_not_waited_for, 0),
+    (reset_not_waited_for, 10),
 ]
