@@ -1,1 +1,2 @@
-"""Sums what all processes counted, for operators; the ports that show it are in `serve/`."""
+"""Sums what all processes counted, for operators, and replaces actors that hang; the ports that
+show it are in `serve/`."""

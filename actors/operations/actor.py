@@ -1,7 +1,9 @@
-"""The operations actor: keeps the totals of all processes, and opens the ports that show them.
+"""The operations actor: keeps the totals of all processes, opens the ports that show them, and
+looks after the config watcher and the counter partitions.
 
-Fronts push what they counted; the config watcher and the counter partitions are asked every second.
-A process that is silent or dead costs nothing but its own lines: nothing here waits for it long.
+Fronts push what they counted; the watcher and the partitions are asked every second. A process that
+is silent or dead costs nothing but its own lines: nothing here waits for it long. One that hangs is
+ended, so that Ray starts it anew (attendance.py). This actor itself is looked after by all fronts.
 """
 
 import asyncio
@@ -9,21 +11,23 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
+from threading import Event, Thread
 from typing import Any, Protocol
 
 from ray.exceptions import RayError
 
-from tollgate.actors.kernel.actor import named_actor
-from tollgate.actors.kernel.allocations import finish_tracing, start_tracing
+from tollgate.actors.kernel.actor import ActorSeat, named_actor
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.operations.allocations import ActorAllocations
+from tollgate.actors.operations.attendance import USUAL_BOUNDS, AttendanceBounds
+from tollgate.actors.operations.attendant import Attendant
 from tollgate.actors.operations.process_totals import ProcessTotals
-from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
 from tollgate.actors.ratelimit.statistics.totals import Statistics
 
 LOG = logging.getLogger("tollgate.operations")
 ASK_EVERY_S = 1.0
 ANSWER_WITHIN_S = 0.5
-FINISH_WITHIN_S = 30.0
 PENDING_CALLS_MAX = 1_000
 
 
@@ -39,30 +43,6 @@ class OpenPort(Protocol):
     async def stop(self) -> None: ...
 
 
-class ActorAllocations:
-    """Traces allocations in other actors' processes, with the interpreter's own tracemalloc."""
-
-    def __init__(self, handles: Mapping[str, Any]) -> None:
-        self._handles = handles
-
-    async def start(self, process: str) -> None:
-        """Begin tracing. RayError when the process does not answer."""
-        await asyncio.wait_for(self._in(process, lambda _: start_tracing()), ANSWER_WITHIN_S)
-
-    async def finish(self, process: str) -> str:
-        """Stop tracing; what was allocated since and is still held, by line, most first."""
-        report = await asyncio.wait_for(
-            self._in(process, lambda _: finish_tracing()), FINISH_WITHIN_S
-        )
-        return str(report)
-
-    async def _in(self, process: str, function: Callable[[object], str | None]) -> str | None:
-        if process not in self._handles:
-            return function(None)
-        answer: str | None = await self._handles[process].__ray_call__.remote(function)
-        return answer
-
-
 class Operations:
     """`partitions` and `watcher` are actor handles. `open_ports` serves pages from this actor's
     public methods; it is called once, in this actor's event loop."""
@@ -74,6 +54,7 @@ class Operations:
         watcher: Any,
         clock: Clock,
         dynamic_series_max: int,
+        bounds: AttendanceBounds = USUAL_BOUNDS,
     ) -> None:
         self._open_ports = open_ports
         self._watcher = watcher
@@ -84,6 +65,14 @@ class Operations:
         self._ports: Mapping[str, OpenPort] = {}
         self._beginning = asyncio.Lock()
         self.allocations = ActorAllocations(self._handles)
+        self._tallies = Tallies("operations")
+        seats = {name: ActorSeat(handle) for name, handle in self._handles.items()}
+        attendant = Attendant(seats, clock, self._tallies.count, bounds)
+        self._is_dismissed = Event()
+        self._attending = Thread(
+            target=attendant.attend, args=(self._is_dismissed,), name="attendance", daemon=True
+        )
+        self._asking: asyncio.Task[None] | None = None
 
     async def absorb(self, delta: StatisticsDelta, pid: int, handle: Any) -> None:
         """Add what a front counted; it also says that the front is there, and how to reach it."""
@@ -92,12 +81,32 @@ class Operations:
         self._totals.absorb(delta, self._clock.monotonic_s(), pid)
 
     async def begin(self) -> dict[str, str]:
-        """Listen, if not done yet: name of each port to its address. OSError if one is taken."""
+        """Work and listen, if not done yet: name of each port to its address. OSError if one is
+        taken."""
         async with self._beginning:
+            if self._asking is None:
+                self._asking = asyncio.create_task(self._ask_for_ever(), name="asking")
+                self._attending.start()
             if not self._ports:
                 self._ports = await self._open_ports(self)
-                self._asking = asyncio.create_task(self._ask_for_ever(), name="asking")
         return {name: f"{each.host}:{each.port}" for name, each in self._ports.items()}
+
+    async def describe(self) -> dict[str, int]:
+        """The process. Raises when it does not do its work, though it answers. Also begins: so one
+        that was restarted listens again where nobody sends statistics."""
+        try:
+            await self.begin()
+        except OSError as error:  # another process would find the port taken, too
+            LOG.error("%s", error)
+        if self._asking is None or self._asking.done():
+            raise RuntimeError("it does not ask the other processes any more")
+        if not self._attending.is_alive() and not self._is_dismissed.is_set():
+            raise RuntimeError("it does not look after the other actors any more")
+        return {"pid": os.getpid()}
+
+    async def dismiss(self) -> None:
+        """End nobody any more: the node stops, and who is slow then does not hang."""
+        self._is_dismissed.set()
 
     async def end(self) -> None:
         """Free the ports."""
@@ -121,26 +130,29 @@ class Operations:
     async def _ask_for_ever(self) -> None:
         while True:
             asked = map(self._ask_partition, self._partitions)
-            await asyncio.gather(self._ask_watcher(), *asked)
+            results = await asyncio.gather(self._ask_watcher(), *asked, return_exceptions=True)
+            for failure in filter(None, results):
+                LOG.error("a process could not be asked for its statistics", exc_info=failure)
+            self._totals.absorb(self._tallies.drain(), self._clock.monotonic_s())
             await asyncio.sleep(ASK_EVERY_S)
 
     async def _ask_watcher(self) -> None:
-        delta = await self._answer(self._watcher.drain_statistics.remote())
+        delta = await self._answer(self._watcher.drain_statistics)
         if delta is not None:
             self._totals.absorb(delta, self._clock.monotonic_s())
-        described = await self._answer(self._watcher.describe.remote())
+        described = await self._answer(self._watcher.describe)
         if described is not None:
             self._totals.hear("watcher", described["pid"], self._clock.monotonic_s())
 
     async def _ask_partition(self, name: str) -> None:
-        described = await self._answer(self._partitions[name].describe.remote())
+        described = await self._answer(self._partitions[name].describe)
         if described is not None:
             self._totals.absorb_partition(name, described, self._clock.monotonic_s())
 
-    async def _answer(self, call: Any) -> Any:
-        """The call's result; None when the process is away or slow, as its lines will show."""
+    async def _answer(self, method: Any) -> Any:
+        """The method's result; None when the process is away or slow, as its lines will show."""
         try:
-            return await asyncio.wait_for(call, ANSWER_WITHIN_S)
+            return await asyncio.wait_for(method.remote(), ANSWER_WITHIN_S)
         except (RayError, TimeoutError) as error:
             LOG.debug("no answer for the statistics: %s", type(error).__name__)
             return None

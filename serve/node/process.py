@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 from types import FrameType
 from typing import Any
@@ -74,7 +75,7 @@ class Node:
                 actors, door = self._deploy()
                 self._watch(actors)
                 click.echo("Stopping: finishing the calls in flight.")
-                self._drain(door)
+                self._drain(actors, door)
                 self._keep_counters(actors)
         except (OSError, NotOpenedError, RayError, RuntimeError) as error:
             LOG.debug("did not start", exc_info=error)
@@ -160,8 +161,10 @@ class Node:
             except RayError as error:
                 LOG.debug("asked again in a moment: %s", type(error).__name__)
 
-    def _drain(self, door: DeploymentHandle[Any]) -> None:
+    def _drain(self, actors: RateLimitActors, door: DeploymentHandle[Any]) -> None:
         grace_s = self._settings.process.drain_grace_s
+        with suppress(RayError):
+            actors.operations.dismiss.remote()  # who is slow from now on does not hang
         try:
             door.broadcast("drain", grace_s).results(timeout_s=grace_s + DRAIN_MARGIN_S)
         except (RayError, TimeoutError) as error:

@@ -2,9 +2,9 @@
 
     starting --rules, or too long without--> serving --drain--> drained
 
-Besides the front's own threads, one follows the rules and one keeps house: it looks whether lost
-counters are back and hands on the statistics. A thread that has ended is reported by `check`, for
-nothing here can do without it.
+Besides the front's own threads, one follows the rules, one looks after actors, and one keeps house:
+it looks whether lost counters are back and hands on the statistics. A thread that has ended is
+reported by `check`, for nothing here can do without it.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,8 +48,9 @@ class FrontCounters(Protocol):
 
 
 class FrontProcess:
-    """`follow` yields every rule set that comes into force until its event is set. `reporter`
-    None: statistics are turned off. `checks_backend`: lost counters make the process unhealthy."""
+    """`follow` yields every rule set that comes into force until its event is set; `attend` looks
+    after the actors that nobody else looks after, until its own is. `reporter` None: statistics are
+    turned off. `checks_backend`: lost counters make the process unhealthy."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class FrontProcess:
         store: FrontCounters,
         tallies: Tallies,
         follow: Callable[[Event], Iterator[RuleSet]],
+        attend: Callable[[Event], None],
         reporter: StatisticsReporter | None,
         checks_backend: bool,
     ) -> None:
@@ -71,9 +73,11 @@ class FrontProcess:
         self._store = store
         self._tallies = tallies
         self._follow = follow
+        self._attend = attend
         self._reporter = reporter
         self._checks_backend = checks_backend
         self._has_rules = Event()
+        self._is_draining = Event()
         self._is_stopped = Event()
         self._draining = Lock()
         self._is_drained = False
@@ -82,7 +86,11 @@ class FrontProcess:
 
     def start(self, *, waits_for_rules: bool) -> None:
         """Serves, once there are rules or FIRST_RULES_WITHIN_S has passed. Raises as `Front`."""
-        for name, work in (("follow-rules", self._follow_rules), ("upkeep", self._upkeep)):
+        for name, work in (
+            ("follow-rules", self._follow_rules),
+            ("attendance", self._attend_actors),
+            ("upkeep", self._upkeep),
+        ):
             thread = Thread(target=work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -103,6 +111,7 @@ class FrontProcess:
     def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
         """Reports unhealthy, finishes the calls in flight, closes both doors, gives back what is
         lent: once. `hands_over`: as a front's drain."""
+        self._is_draining.set()
         with self._draining:
             if not self._is_drained:
                 with ThreadPoolExecutor(1) as beside:
@@ -114,6 +123,7 @@ class FrontProcess:
 
     def stop(self) -> None:
         """Ends the threads, with a last report of the statistics."""
+        self._is_draining.set()
         self._is_stopped.set()
 
     def _follow_rules(self) -> None:
@@ -121,6 +131,11 @@ class FrontProcess:
             self._decider.use_rules(rules)
             self.service.health.set(Component.CONFIG, is_healthy=bool(rules.domains))
             self._has_rules.set()
+
+    def _attend_actors(self) -> None:
+        # A drain ends it, for a node that stops is slow; the thread stays, as the others do.
+        self._attend(self._is_draining)
+        self._is_stopped.wait()
 
     def _upkeep(self) -> None:
         is_last = False

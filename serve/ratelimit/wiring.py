@@ -10,8 +10,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol
 
+from tollgate.actors.kernel.actor import ActorSeat
 from tollgate.actors.kernel.clock import Clock, SystemClock
 from tollgate.actors.operations.actor import Operations, start_operations
+from tollgate.actors.operations.attendant import Attendant
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
 from tollgate.actors.ratelimit.counting.counters import CounterStore
 from tollgate.actors.ratelimit.decision.decider import Decider
@@ -180,6 +182,7 @@ def _watcher(settings: Settings, run: str) -> Watcher:
 
 async def open_ports(settings: Settings, operations: Operations) -> dict[str, Listener]:
     """Opens the ports of these settings: the open ones by name. OSError when one is taken."""
+    configure_logs(settings)
     debug = DebugPort(
         statistics=operations.statistics,
         dump_rules=operations.dump_rules,
@@ -237,6 +240,8 @@ def front_process(
         on_error=lambda _: tallies.count(INTERNAL_ERROR),
         count=tallies.count,
     )
+    # Who looks after all others; with several fronts, each of them does.
+    seats = {"operations": ActorSeat(actors.operations)}
     has_statistics = settings.statistics.transport is not Transport.DISABLED
     return FrontProcess(
         front=grpc_front(settings, service),
@@ -246,6 +251,7 @@ def front_process(
         store=store,
         tallies=tallies,
         follow=partial(rule_sets, actors.watcher),
+        attend=Attendant(seats, clock, tallies.count).attend,
         reporter=StatisticsReporter(tallies, send) if has_statistics else None,
         checks_backend=settings.counting.checks_backend,
     )

@@ -15,6 +15,7 @@ import ray
 from ray.exceptions import RayError
 
 from tollgate.actors.kernel.actor import named_actor
+from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet, dump
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
 from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
@@ -33,9 +34,13 @@ class ConfigWatcher:
 
     def __init__(self, make_watcher: Callable[[], Watcher], look_every_s: float) -> None:
         self._watcher = make_watcher()
+        # As the last look left them: a look is made in a thread.
+        self._in_force = self._watcher.generation
+        self._error: RuleFileError | None = None
         self._look_every_s = look_every_s
         self._tallies = Tallies("watcher")
         self._changed = asyncio.Event()
+        self._beginning = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
 
     async def other_than(self, digest: str, patience_s: float) -> Generation | None:
@@ -44,8 +49,8 @@ class ConfigWatcher:
         `digest`: of the rules that the front has, for numbers begin anew with a watcher that has
         lost its archive.
         """
-        self._begin()
-        generation = self._watcher.generation
+        await self._begin()
+        generation = self._in_force
         if generation is not None and generation.rules.digest != digest:
             return generation
         try:
@@ -53,15 +58,15 @@ class ConfigWatcher:
                 await self._changed.wait()
         except TimeoutError:
             return None
-        generation = self._watcher.generation
+        generation = self._in_force
         if generation is None or generation.rules.digest == digest:
             return None
         return generation
 
     async def describe(self) -> dict[str, object]:
         """The rules in force, and the error of the last load if it failed (the operator's line)."""
-        self._begin()
-        generation, error = self._watcher.generation, self._watcher.error
+        await self._begin()
+        generation, error = self._in_force, self._error
         return {
             "pid": os.getpid(),
             "generation": 0 if generation is None else generation.number,
@@ -71,28 +76,32 @@ class ConfigWatcher:
 
     async def dump(self) -> str:
         """The rules in force, as the debug port prints them (B18); empty before there are any."""
-        generation = self._watcher.generation
+        generation = self._in_force
         return "" if generation is None else dump(generation.rules)
 
     async def drain_statistics(self) -> StatisticsDelta:
         """The loads since the last call, for the statistics."""
         return self._tallies.drain()
 
-    def _begin(self) -> None:
-        if self._watching is None or self._watching.done():
-            self._look()
-            self._watching = asyncio.get_running_loop().create_task(self._watch())
+    async def _begin(self) -> None:
+        """Look for the first time, and from then on at intervals."""
+        async with self._beginning:
+            if self._watching is None or self._watching.done():
+                await self._look()
+                self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._look_every_s)
-            self._look()
+            await self._look()
 
-    def _look(self) -> None:
-        number = self._watcher.generation.number if self._watcher.generation else 0
-        if not self._watcher.look():
+    async def _look(self) -> None:
+        number = self._in_force.number if self._in_force else 0
+        # In a thread: a disk that is slow, as one in a network may be, is not a process that hangs.
+        if not await asyncio.to_thread(self._watcher.look):
             return
         generation, error = self._watcher.generation, self._watcher.error
+        self._in_force, self._error = generation, error
         if error is not None:
             self._tallies.count(LOAD_ERROR)
             LOG.error("rules not loaded, the last good ones stay in force: %s", error.located)

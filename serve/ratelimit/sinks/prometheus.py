@@ -45,6 +45,7 @@ _HELP = {
     "ratelimit_service_total_requests": "gRPC calls.",
     "ratelimit_service_config_load_success": "Rule sets that were loaded.",
     "ratelimit_service_config_load_error": "Rule sets that were refused.",
+    "ratelimit_actors_ended": "Actors that hung and were ended, to be started anew.",
     "ratelimit_service_global_shadow_mode": "Answers that global shadow mode turned into OK.",
 }
 _WHOLE_NUMBER = re.compile(rb"( -?[0-9]+)\.0\n")

@@ -45,6 +45,7 @@ class Process:
     def __init__(self, choice: GrpcFront, world: World, socket_dir: Path) -> None:
         engine = Engine(None)
         self.counters = Counters()
+        self.is_dismissed = False
         self.reported: list[object] = []
         self.world = world
         service = world.service()
@@ -58,9 +59,14 @@ class Process:
             store=self.counters,  # type: ignore[arg-type]
             tallies=engine.tallies,
             follow=self.follow,
+            attend=self.attend,
             reporter=StatisticsReporter(engine.tallies, self.reported.append),
             checks_backend=False,
         )
+
+    def attend(self, is_dismissed: Event) -> None:
+        is_dismissed.wait()
+        self.is_dismissed = True
 
     def follow(self, is_stopped: Event) -> Iterator[RuleSet]:
         yield RULES
@@ -107,7 +113,9 @@ def test_a_json_door_that_ends_is_reported(running: Process) -> None:
 
 
 def test_a_drained_process_is_gone_and_still_well(running: Process) -> None:
+    assert not running.is_dismissed
     for _ in range(2):
         running.process.drain(0)
+    until(lambda: running.is_dismissed, "it looks after nobody any more")
     assert not running.world.health.is_healthy
     running.process.check()
