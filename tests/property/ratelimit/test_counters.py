@@ -14,6 +14,8 @@ from tollgate.actors.ratelimit.counting.counters import (
 from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 
 START_S = 1_000_000
+END_S = START_S + 100
+HOT = -1
 KEYS = st.sampled_from([b"a", b"b", b"c", b"d", b"e"])
 UNITS = st.sampled_from([Unit.SECOND, Unit.MINUTE, Unit.HOUR])
 ADDENDS = st.sampled_from([1, 1, 1, 2, 0, -1, -3, 2**64])
@@ -98,6 +100,27 @@ def test_a_bounded_table_forgets_and_never_invents(calls: Calls, counters_max: i
             assert table.evicted or count == unbounded
         assert len(table) <= counters_max
         assert table.evicted or len(table) == len(model.counts)
+
+
+@given(
+    st.integers(4, 24),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), min_size=1, max_size=80),
+)
+def test_what_was_used_lately_is_never_given_up(
+    counters_max: int, runs: list[tuple[int, int]]
+) -> None:
+    """By whatever order of counters, those used last, a quarter of the places, keep their counts;
+    so a counter that is always hit counts on."""
+    table, counts = CounterTable(counters_max), dict[int, int]()
+    used: list[int] = []  # the last one last
+    for first, length in runs:
+        for number in (HOT, *range(first, first + length)):
+            lately = number in used[-(counters_max // 4) :]
+            (count,) = table.hit([Hits(END_S, [b"%d" % number], [1])], START_S)[0]
+            assert count == 1 + counts.get(number, 0) or not lately
+            counts[number] = count
+            used = [each for each in used if each != number] + [number]
+    assert len(table) <= counters_max
 
 
 def excesses(

@@ -5,6 +5,7 @@ import pytest
 from tollgate.actors.ratelimit.counting import counters
 from tollgate.actors.ratelimit.counting.counters import (
     EXPIRY_GRACE_S,
+    FULL,
     Conditional,
     CounterTable,
     Hits,
@@ -83,15 +84,56 @@ def test_what_ended_goes_first_when_the_table_is_full(monkeypatch: pytest.Monkey
     assert hit(table, 130, 180, *keys("c", 6), by=0) == [1] * 6
 
 
-def test_then_the_oldest_of_the_window_that_ends_soonest() -> None:
+def test_then_what_was_not_used_for_longest_whatever_its_window() -> None:
     table = CounterTable(counters_max=16)
     hit(table, 100, 180, *keys("late", 8))
     hit(table, 100, 120, *keys("soon", 8))
-    hit(table, 100, 180, b"new")
-    assert table.evicted == 2
-    assert len(table) == 15
-    assert hit(table, 100, 120, *keys("soon", 8), by=0) == [0, 0, 1, 1, 1, 1, 1, 1]
-    assert hit(table, 100, 180, b"new", *keys("late", 8), by=0) == [1] * 9
+    hit(table, 100, 180, *keys("late", 6))
+    hit(table, 100, 180, *keys("new", 4))
+    assert (table.evicted, len(table)) == (4, 16)
+    found = {key for key in [*keys("late", 8), *keys("new", 4)] if table.count(180, key)}
+    assert found >= {*keys("late", 6), *keys("new", 4)}
+    assert table.count(180, b"late0") == 2
+
+
+def test_looks_are_use_too() -> None:
+    table = CounterTable(counters_max=8)
+    hit(table, 100, 180, *keys("k", 8))
+    assert hit(table, 100, 180, b"k0", by=0) == [1]
+    hit(table, 100, 180, *keys("new", 2))
+    assert table.count(180, b"k0") == 1
+
+
+def test_generations_beyond_their_number_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "GENERATIONS", 2)
+    monkeypatch.setattr(counters, "FREED_PER_CALL_MAX", 2)
+    table = CounterTable(counters_max=12)
+    for start in range(0, 12, 3):
+        hit(table, 100, 180, *[b"k%d" % number for number in range(start, start + 3)])
+    for _ in range(8):
+        hit(table, 100, 180)
+    assert len(table._generations) == 2
+    assert hit(table, 100, 180, *keys("k", 12), by=0) == [1] * 12
+    assert (table.evicted, len(table)) == (0, 12)
+
+
+def test_a_table_may_refuse_what_is_new_rather_than_forget() -> None:
+    table = CounterTable(counters_max=3, refuses_when_full=True)
+    assert hit(table, 100, 120, *keys("k", 5)) == [1, 1, 1, FULL, FULL]
+    assert hit(table, 100, 120, b"k0", b"new", b"k2", b"new") == [2, FULL, 2, FULL]
+    assert hit(table, 100, 120, b"new", by=0) == [0]
+    assert (table.evicted, len(table)) == (0, 3)
+    assert hit(table, 130, 180, b"new") == [1]
+
+
+def test_a_conditional_request_without_room_for_all_is_not_counted() -> None:
+    table = CounterTable(counters_max=2, refuses_when_full=True)
+    request = Conditional([120, 120], [b"a", b"b"], [1, 1], [10, 10])
+    hit(table, 100, 120, b"a")
+    assert table.hit_conditionally([request], 100) == [[2, 1]]
+    other = Conditional([120, 120], [b"a", b"c"], [1, 1], [10, 10])
+    assert table.hit_conditionally([other], 100) == [[FULL, FULL]]
+    assert table.count(120, b"a") == 2
 
 
 def test_a_single_place_is_enough_to_count_in() -> None:
