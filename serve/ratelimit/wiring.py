@@ -131,7 +131,12 @@ def _partitions(settings: Settings) -> list[Any]:
         terms, clock = lending_terms(settings), SystemClock()
         return start_lent_partitions(names, NAMESPACE, terms, clock, counter_keepers(settings))
     names = [f"counters-{number}" for number in numbers]
-    return start_partitions(names, NAMESPACE, settings.bounds.counters_per_partition_max)
+    return start_partitions(
+        names,
+        NAMESPACE,
+        settings.bounds.counters_per_partition_max,
+        refuses_when_full=settings.counting.when_full is WhenFull.REFUSE,
+    )
 
 
 def counter_keepers(settings: Settings) -> list[Callable[[], SnapshotKeeper]] | None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tollgate.serve.settings.choices import Counting, GrpcFront, SmtpTls, Transport, WhenFull
+from tollgate.serve.settings.choices import GrpcFront, SmtpTls, Transport
 from tollgate.serve.settings.rows import SettingProblem
 from tollgate.serve.settings.table import Groups
 
@@ -16,7 +16,6 @@ def problems(settings: Groups) -> Iterator[SettingProblem]:
     yield from _grpc_front(settings)
     yield from _several_fronts(settings)
     yield from _transports(settings)
-    yield from _counting(settings)
     yield from _ports(settings)
     yield from _mail(settings)
     yield from _ledger(settings)
@@ -91,13 +90,6 @@ def _transports(settings: Groups) -> Iterator[SettingProblem]:
         spelled = " and ".join(map(settings.spelled, names))
         line = f"{spelled}: only one transport of statistics can be chosen: leave one true"
         yield SettingProblem(names, line)
-
-
-def _counting(settings: Groups) -> Iterator[SettingProblem]:
-    counting = settings.counting
-    if counting.when_full is WhenFull.REFUSE and counting.place is Counting.DIRECT:
-        line = "COUNTERS_WHEN_FULL: COUNTING=direct can only evict: set COUNTING=lent, or evict"
-        yield SettingProblem(("COUNTERS_WHEN_FULL", "COUNTING"), line)
 
 
 def _ports(settings: Groups) -> Iterator[SettingProblem]:

@@ -24,50 +24,44 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.counting.counters import (
     Conditional,
-    CounterTable,
     LimitedHits,
+    PartitionCounts,
     Unreachable,
 )
+from tollgate.actors.ratelimit.counting.partition import DirectPartition
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 1.0  # for a result that is there already
 
-PartitionAnswers = dict[int, list[list[int]] | Unreachable]
+PartitionAnswers = dict[int, PartitionCounts]
 
 
-class CounterPartition:
-    """The shell around one counter table. Calls run one at a time."""
+class CounterPartition(DirectPartition):
+    """The shell around one partition. Calls run one at a time."""
 
-    def __init__(self, counters_max: int) -> None:
-        self._table = CounterTable(counters_max)
+    def __init__(self, counters_max: int, *, refuses_when_full: bool) -> None:
+        super().__init__(counters_max, refuses_when_full=refuses_when_full)
         spare_what_is_there()
-
-    def hit(self, call: bytes) -> bytes:
-        """Apply a pickled (batch, now_s); the counts after, pickled."""
-        batch, now_s = pickle.loads(call)
-        return pickle.dumps(self._table.hit(batch, now_s), pickle.HIGHEST_PROTOCOL)
-
-    def hit_conditionally(self, call: bytes) -> bytes:
-        """Apply pickled (requests, now_s) under B9; the counts after, pickled."""
-        requests, now_s = pickle.loads(call)
-        counts = self._table.hit_conditionally([Conditional(*each) for each in requests], now_s)
-        return pickle.dumps(counts, pickle.HIGHEST_PROTOCOL)
 
     def describe(self) -> dict[str, int]:
         """The process and the size of its table; also what a probe calls."""
-        return {"pid": os.getpid(), "counters": len(self._table), "evicted": self._table.evicted}
+        return {"pid": os.getpid(), **super().describe()}
 
     def finish(self) -> None:
         """Answers before the process ends; its counters end with it."""
 
 
-def start_partitions(names: Sequence[str], namespace: str, counters_max: int) -> list[Any]:
+def start_partitions(
+    names: Sequence[str], namespace: str, counters_max: int, *, refuses_when_full: bool = False
+) -> list[Any]:
     """Create the named partitions, or find them; their handles, once every one has answered."""
     options = {"max_task_retries": 0, "max_pending_calls": PENDING_CALLS_MAX}
     handles: list[Any] = [
-        named_actor(CounterPartition, name, namespace, **options).remote(counters_max)
+        named_actor(CounterPartition, name, namespace, **options).remote(
+            counters_max, refuses_when_full=refuses_when_full
+        )
         for name in names
     ]
     ray.get([handle.describe.remote() for handle in handles], timeout=START_WITHIN_S)
