@@ -5,17 +5,21 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import grpc
 import pytest
 import trustme
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
-from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, World, caller
+from tests.support.ratelimit.grpc_peers import GRACE_S, PATIENCE_S, Caller, World, caller
+from tests.support.waiting import until
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls
 from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
 from tollgate.serve.ratelimit.fronts.tls import TlsError
 from tollgate.serve.settings.choices import GrpcFront
+
+HANDS_OVER = {"hands_over": True}
 
 
 class Authority:
@@ -116,6 +120,34 @@ def test_a_client_with_the_right_authority_gets_in(authority: Authority, fronts:
     with caller(address, authority.credentials()) as peer:
         assert_answers(peer)
         assert peer.check("ratelimit") == HealthCheckResponse.SERVING
+
+
+def test_nothing_is_written_into_a_secure_connection_that_is_handed_over(
+    authority: Authority, fronts: Fronts, world: World
+) -> None:
+    shared = ListenAddress("127.0.0.1", 0, tls=authority.server_tls(), is_port_shared=True)
+    port = int(fronts.open(shared).rpartition(":")[2])
+    with caller(f"localhost:{port}", authority.credentials()) as peer:
+        world.decisions.hold()
+        call = peer.decide.future(b"x", timeout=PATIENCE_S)
+        world.decisions.wait_for_a_batch()
+        draining = Thread(target=fronts.started[0].drain, args=(GRACE_S,), kwargs=HANDS_OVER)
+        draining.start()
+        until(lambda: is_refused(port), "nobody listens")
+        world.decisions.release()
+        assert call.result() == b"re:x"
+        draining.join(PATIENCE_S)
+    assert not draining.is_alive()
+
+
+def is_refused(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=0.1).close()
+    except ConnectionRefusedError:
+        return True
+    except TimeoutError:  # its SYN was dropped: it is leaving
+        return False
+    return False
 
 
 def test_a_client_with_a_wrong_authority_does_not(
