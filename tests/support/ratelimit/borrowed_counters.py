@@ -11,25 +11,35 @@ DEFAULT_TERMS = Terms()
 
 
 class LoopbackChannel:
-    """To a partition in this process. `is_cut`: messages are lost. `is_slow`: replies are lost."""
+    """To a partition in this process. `is_cut`: messages are lost. `is_deaf`: replies are lost.
+    `is_slow`: messages wait until they are delivered."""
 
     def __init__(self, partition: LendingPartition) -> None:
         self.partition = partition
         self.is_cut = False
+        self.is_deaf = False
         self.is_slow = False
         self.sent = 0
+        self._held: list[tuple[bytes, OnReply]] = []
         self._listening: list[tuple[str, OnReply]] = []
 
     def send(self, message: bytes, on_reply: OnReply) -> None:
         self.sent += 1
+        if self.is_slow:
+            self._held.append((message, on_reply))
+            return
         reply = None if self.is_cut else self.partition.receive(message)
-        on_reply(None if self.is_slow else reply)
+        on_reply(None if self.is_deaf else reply)
 
     def listen(self, front: str, on_reply: OnReply) -> None:
         self._listening.append((front, on_reply))
 
     def deliver(self) -> None:
-        """Bring whoever listens their mail."""
+        """Bring the partition what it has not got yet, and whoever listens their mail."""
+        if not self.is_slow:
+            held, self._held = self._held, []
+            for message, on_reply in held:
+                on_reply(self.partition.receive(message))
         listening, self._listening = self._listening, []
         for front, on_reply in listening:
             on_reply(None if self.is_cut else self.partition.wait_for_mail(front, 0.0))
@@ -71,8 +81,8 @@ class Branch:
 
     def rest(self, seconds: float) -> None:
         """Time passes, as in processes that tick; a long time is waited out in a few steps."""
-        for _ in range(5):
-            self.clock.advance(seconds / 5)
+        for _ in range(4):  # (whole seconds are divided without a remainder)
+            self.clock.advance(seconds / 4)
             self.exchange()
 
     def restart(self, number: int, *, incarnation: int) -> None:
