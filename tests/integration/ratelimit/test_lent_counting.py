@@ -21,7 +21,7 @@ from tests.support.waiting import until
 from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.lending.lender import RECOVERING
-from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 from tollgate.actors.ratelimit.lent_counting.actor import next_incarnation, start_lent_partitions
 
 DAY_S = 86_400
@@ -66,6 +66,11 @@ def admitted(answers: Sequence[int | str], question: Question) -> int:
     return sum(answer <= limit for answer in answers if isinstance(answer, int))
 
 
+def has_all_slots(front: Any) -> bool:
+    slots: int = ray.get(front.slots.remote(), timeout=ANSWER_WITHIN_S)
+    return slots == 2 * SLOTS
+
+
 def has_another_process(actor: Any, pid: int) -> bool:
     with suppress(RayError):
         return pid_of(actor) != pid
@@ -76,7 +81,7 @@ def has_another_process(actor: Any, pid: int) -> bool:
 def cast(
     request: pytest.FixtureRequest, end_after: Callable[[Any], Any]
 ) -> Iterator[Callable[..., Cast]]:
-    """Starts two partitions and two fronts."""
+    """Starts two partitions and two fronts, of which the first one claims all slots."""
     pids: list[int] = []
 
     def start(deadline_s: float = DEADLINE_S, term_s: float = TERM_S) -> Cast:
@@ -90,6 +95,8 @@ def cast(
             front = f"{name}-front-{number}"
             actor = named_actor(LentFront, front, NAMESPACE, max_task_retries=0)
             fronts.append(actor.remote(front, partitions, deadline_s, terms, end_s))
+            if not number:
+                until(lambda: has_all_slots(fronts[0]), "the first front has claimed all slots")
         found = Cast([end_after(each) for each in partitions], [end_after(each) for each in fronts])
         pids.extend(pid_of(each) for each in (*found.partitions, *found.fronts))
         return found

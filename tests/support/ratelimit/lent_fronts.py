@@ -50,6 +50,11 @@ class LentFront:
             answers.append(str(count) if isinstance(count, Unreachable) else count)
         return answers
 
+    def slots(self) -> int:
+        """How many slots it has whole, of all partitions."""
+        lines = self._store._lines
+        return sum(len(line._borrower._home.slots()) for line in lines)
+
     def sent(self) -> int:
         """How many messages it has sent."""
         return sum(channel.sent for channel in self._channels)
