@@ -212,8 +212,8 @@ class HomeCounters:
             if not changed or counters_max <= 0:
                 continue
             window = self._windows[end_s]
-            keys = list(islice(changed, counters_max))
-            changed.difference_update(keys)
+            # (Not from the beginning: what was reported before leaves empty places there.)
+            keys = [changed.pop() for _ in range(min(len(changed), counters_max))]
             counters_max -= len(keys)
             keys = [key for key in keys if key in window]
             for key in keys:

@@ -29,8 +29,8 @@ class SlotTable:
         # In the order of use, the oldest first.
         self._used: dict[CounterName, int] = {}
         self._ended: list[tuple[int, dict[bytes, int]]] = []
-        # By window; at most as many as there are counters.
-        self._changed: dict[int, set[bytes]] | None = {} if keeps_changes else None
+        # By window, in the order of change; at most as many as there are counters.
+        self._changed: dict[int, dict[bytes, None]] | None = {} if keeps_changes else None
         self._size = 0
         self.evicted = 0
 
@@ -84,8 +84,8 @@ class SlotTable:
         if self._changed is not None and end_s in self._ends_at_s:
             changed = self._changed.get(end_s)
             if changed is None:
-                changed = self._changed[end_s] = set()
-            changed.add(key)
+                changed = self._changed[end_s] = {}
+            changed[key] = None
 
     def take_changes(self, counters_max: int) -> list[tuple[int, list[bytes]]]:
         """(window, keys) of up to so many counters that have changed since they were taken."""
@@ -93,8 +93,8 @@ class SlotTable:
         for end_s in list(self._changed or ()):
             assert self._changed is not None, "there are none to go through"
             changed = self._changed[end_s]
-            # (Not from the set's beginning: what was taken before leaves empty places there.)
-            keys = [changed.pop() for _ in range(min(len(changed), counters_max))]
+            # (Not from the beginning: what was taken before leaves empty places there.)
+            keys = [changed.popitem()[0] for _ in range(min(len(changed), counters_max))]
             counters_max -= len(keys)
             if not changed:
                 del self._changed[end_s]
@@ -156,6 +156,6 @@ class SlotTable:
         assert slot == slot_of(key), "a counter is in its key's slot"
         del self._slots[slot][end_s][key]
         if self._changed is not None:
-            self._changed.get(end_s, set()).discard(key)
+            self._changed.get(end_s, {}).pop(key, None)
         self._size -= 1
         self.evicted += 1
