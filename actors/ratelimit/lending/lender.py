@@ -344,7 +344,7 @@ class Lender:
 
     def _envelopes(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
         envelopes = {}
-        for front in sorted(self._touched):
+        for front in sorted(self._touched & self._leases.by_front.keys()):
             lease = self._leases.by_front[front]
             envelopes[front] = ToFront(
                 self._incarnation,

@@ -116,6 +116,22 @@ def test_whoever_has_it_may_be_lost() -> None:
     assert pair.hit_one(b"k", 10, 1) == 1
 
 
+def test_a_front_that_is_forgotten_meanwhile_hears_of_no_reset() -> None:
+    pair = Pair(Terms())
+    pair.silent = {0}
+    message = pair.fronts[0].outgoing(pair.wall_s(), pair.now_s)
+    assert message is not None
+    pair.partition.receive(message, pair.wall_s(), pair.now_s)
+    while pair.now_s + 0.25 < pair.terms.term_s + pair.terms.margin_s:
+        pair.now_s += 0.25
+        pair.exchange()
+    assert pair.partition.leases
+    pending = pair.partition.reset((END_S, b"k"), 5.0, pair.now_s)
+    pair.now_s += 0.25
+    assert pair.partition.tick(pair.wall_s(), pair.now_s) == {}
+    assert pending.is_done
+
+
 def test_resets_that_wait_are_bounded() -> None:
     pair = Pair(Terms(deferred_max=1))
     pair.hit_one(b"k", 10)
