@@ -166,10 +166,18 @@ class HomeCounters:
         self._slots_held += not self._epochs[slot]
         self._epochs[slot] = epoch
         for end_s, keys, counts in counters:
-            self.open_window(end_s, end_s - wall_s, now_s)
+            window = self.open_window(end_s, end_s - wall_s, now_s)
+            if self._size + len(keys) <= self._counters_max:
+                self._size -= len(window)
+                window.update(zip(keys, counts, strict=True))
+                self._size += len(window)
+                self._slot_keys[slot].setdefault(end_s, set()).update(keys)
+                for key in keys:
+                    self._use(end_s, key)
+                continue
             for key, count in zip(keys, counts, strict=True):
-                if self._size < self._terms.counters_max or self._make_room():
-                    self._windows[end_s][key] = count
+                if self._size < self._counters_max or self._make_room():
+                    window[key] = count
                     self._put(slot, end_s, key)
         return True
 

@@ -50,7 +50,7 @@ class Terms:
     """Whether a full table refuses new counters, or evicts the least recently used."""
     handed_over_max: int = 8_192
     """A slot with more counters is not lent whole."""
-    claimed_max: int = 8_192
+    claimed_max: int = 2_048
     """Counters handed over at once for a claim; the first slot's go in any case."""
     fronts_max: int = 2_048
     loans_max: int = 65_536
