@@ -46,7 +46,7 @@ class Disk:
 
     def knows(self, hit: HitRecord) -> bool:
         known_s = self.saved_s if hit.is_direct else self.known_s.get(hit.front, self.saved_s)
-        return hit.told_s <= known_s
+        return hit.told_s < known_s
 
 
 def excused_of(

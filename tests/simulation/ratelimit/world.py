@@ -237,7 +237,9 @@ class World:
         for front in self._all_fronts:
             if front.name == name:
                 for hit in front.admitted:
-                    if hit.partition == partition and hit.told_s > since_s and not hit.is_direct:
+                    # (Who has been frozen does much at the same moment.)
+                    is_unknown = hit.told_s >= since_s and not hit.is_direct
+                    if hit.partition == partition and is_unknown:
                         self.testimony.excused[hit.counter] += max(0, hit.addend)
 
     def _excuse_untold(self, process: PartitionProcess, told: frozenset[str]) -> None:
