@@ -6,12 +6,13 @@ from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
 from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S, Statistics, Totals
 
 EVICTED = "ratelimit.counters.evicted"
+CALLS = "ratelimit.counters.calls"
 ENTRIES = "ratelimit.counters.entries"
 SNAPSHOT_AGE = "ratelimit.counters.snapshot.age_seconds"
 SNAPSHOT_BYTES = "ratelimit.counters.snapshot.bytes"
 SNAPSHOT_FAILURES = "ratelimit.counters.snapshot.failures"
 # By what a partition calls them. (Those that keep no snapshots say nothing of them.)
-PARTITION_COUNTS = {"evicted": EVICTED, "snapshot_failures": SNAPSHOT_FAILURES}
+PARTITION_COUNTS = {"evicted": EVICTED, "calls": CALLS, "snapshot_failures": SNAPSHOT_FAILURES}
 PARTITION_GAUGES = {
     "counters": ENTRIES,
     "snapshot_age_s": SNAPSHOT_AGE,

@@ -300,3 +300,13 @@ def _print_table(rows: Sequence[Row]) -> None:
 def ratelimit(scenarios: tuple[str, ...], share: float, with_memory: bool) -> None:
     """Requests per second, latency, CPU and memory of the rate-limit doors."""
     run(scenarios or (*ONE_BODY, DISTINCT), share, with_memory=with_memory)
+
+
+@click.command()
+@click.option("--share", default=1.0, help="Scales the number of calls; 0.1 for a quick look.")
+@click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="Of the Tollgate.")
+def envoy(share: float, settings: tuple[str, ...]) -> None:
+    """Only through a real Envoy that waits 20 ms: how many decisions does it give up?"""
+    given = dict(each.split("=", 1) for each in settings)
+    with tollgate_node(ENVOY_RULES, **given) as node:
+        _print_envoy(node, share)

@@ -40,25 +40,25 @@ class TollgateNode:
     """A running Tollgate, seen from outside."""
 
     def __init__(self, process: TollgateProcess) -> None:
-        self._process = process
+        self.process = process
         self.folder = process.data.parent
 
     @property
     def grpc(self) -> tuple[str, int]:
-        return ("127.0.0.1", self._process.ports["GRPC_PORT"])
+        return ("127.0.0.1", self.process.ports["GRPC_PORT"])
 
     @property
     def http(self) -> tuple[str, int]:
-        return ("127.0.0.1", self._process.ports["PORT"])
+        return ("127.0.0.1", self.process.ports["PORT"])
 
     def url(self, path: str) -> str:
         """An address of the HTTP door."""
-        return self._process.url("PORT", path)
+        return self.process.url("PORT", path)
 
     @property
     def json_url(self) -> str:
         """The JSON door's own port."""
-        return self._process.url("JSON_PORT", "/json")
+        return self.process.url("JSON_PORT", "/json")
 
     def counter(self, name: str) -> int:
         """A statistic's total, 0 when it was never counted."""
@@ -78,7 +78,7 @@ class TollgateNode:
     def cpu_s(self) -> dict[str, float]:
         """Processor seconds used so far, by the titles of its processes."""
         used: dict[str, float] = {}
-        for process in psutil.Process(self._process.pid).children(recursive=True):
+        for process in psutil.Process(self.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 title = " ".join(process.cmdline()[:1]).removeprefix("ray::")
                 name = TITLE_ENDS.split(Path(title).name)[0] or process.name()
@@ -87,7 +87,7 @@ class TollgateNode:
         return used
 
     def _debug(self, path: str) -> str:
-        with urllib.request.urlopen(self._process.url("DEBUG_PORT", path), timeout=10) as page:
+        with urllib.request.urlopen(self.process.url("DEBUG_PORT", path), timeout=10) as page:
             return str(page.read().decode())
 
 

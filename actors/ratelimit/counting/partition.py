@@ -27,6 +27,7 @@ class DirectPartition:
         self._table = CounterTable(counters_max, refuses_when_full=refuses_when_full)
         self._refuses_when_full = refuses_when_full
         self._eviction_notice = EvictionNotice()
+        self._calls = 0
 
     def hit(self, call: bytes) -> bytes:
         """Apply a pickled (batch, now_s); the counts after, pickled."""
@@ -40,10 +41,12 @@ class DirectPartition:
         return self._answer(counts, now_s)
 
     def describe(self) -> dict[str, int]:
-        """The size of the table, and of what it has given up."""
-        return {"counters": len(self._table), "evicted": self._table.evicted}
+        """The size of the table, what it has given up, and the calls that were taken."""
+        evicted, calls = self._table.evicted, self._calls
+        return {"counters": len(self._table), "evicted": evicted, "calls": calls}
 
     def _answer(self, counts: list[list[int]], now_s: int) -> bytes:
+        self._calls += 1
         if notice := self._eviction_notice.look(self._table.evicted, now_s):
             LOG.warning(notice)
         answer: PartitionCounts = counts

@@ -61,6 +61,7 @@ class LendingPartition:
         self._restored: list[CounterColumns] = []
         self._lock = Lock()
         self._boxes: dict[str, MailBox] = {}
+        self._calls = 0
         self._lender: Lender | None = None
         self._make = partial(Lender, terms, incarnation, is_new=is_new, keeps_changes=keeps_changes)
 
@@ -68,6 +69,7 @@ class LendingPartition:
         """Take a front's message; what there is for it."""
         message: ToPartition = pickle.loads(call)
         with self._lock:
+            self._calls += 1
             wall_s, now_s = self._clock.now_s(), self._clock.monotonic_s()
             lender = self._lender or self._begin()
             self._post(lender.receive(message, wall_s, now_s))
@@ -77,6 +79,7 @@ class LendingPartition:
     def wait_for_mail(self, front: str, patience_s: float) -> bytes:
         """What there is for a front, as soon as there is something, or nothing in the end."""
         with self._lock:
+            self._calls += 1
             box = self._box(front)
             if not box.mail:
                 box.has_come.wait(patience_s)
@@ -93,14 +96,15 @@ class LendingPartition:
                 del self._boxes[front]
 
     def describe(self) -> dict[str, int]:
-        """The size of the table, and of what it has given up."""
+        """The size of the table, what it has given up, and the calls that were taken."""
         with self._lock:
             if self._lender is None:
-                return {"counters": 0, "evicted": 0, "fronts": 0}
+                return {"counters": 0, "evicted": 0, "calls": self._calls, "fronts": 0}
             counters, _ = self._lender.sizes()["counters_max"]
             return {
                 "counters": counters,
                 "evicted": self._lender.evicted,
+                "calls": self._calls,
                 "fronts": len(self._lender.leases),
             }
 

@@ -100,11 +100,13 @@ def test_actors_count_as_the_engine_does_alone(partitions: StartPartitions) -> N
 
 
 def test_a_batch_is_one_call_to_each_partition(partitions: StartPartitions) -> None:
-    handles = [Counted(handle) for handle in partitions(3)]
+    actors = partitions(3)
+    handles = [Counted(handle) for handle in actors]
     engine = Engine(RULES, store=store_of(handles))
     decisions = engine.decide(*(question(f"v{number}") for number in range(200)))
     assert len(decisions) == 200
     assert [handle.calls for handle in handles] == [["hit"]] * 3
+    assert [ray.get(actor.describe.remote())["calls"] for actor in actors] == [1] * 3
 
 
 def test_a_killed_partition_comes_back_and_harms_no_other(partitions: StartPartitions) -> None:

@@ -4,9 +4,14 @@ Nothing goes wrong here and messages take no time: what is left is what the mach
 other. Direct counting, with the same requests in the same order, says what each should have been.
 """
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
+from gc import get_referents
 from itertools import accumulate
 from random import Random
+from types import FunctionType, ModuleType
 
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.counting.counters import CounterTable, Hits, Unreachable
@@ -19,6 +24,9 @@ START_S = 1_000_000
 TICK_S = 0.05
 WINDOW_S = 10
 PARTITIONS = 4
+FRONTS_WEIGHED = 10
+KEPT_ONCE = (type, ModuleType, FunctionType, Enum, Terms)
+"""What a process has once, however much it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,8 @@ class Load:
 @dataclass(slots=True)
 class Price:
     """`calls`: from fronts to partitions, with their answers; `pushes`: unasked, the other way.
-    `false_*`: against direct counting; `notes`, `counters`: kept by all fronts in the end."""
+    `false_*`: against direct counting; `notes`, `counters`: kept by all fronts in the end;
+    `front_bytes`, `partition_bytes`: the memory of one of them then, on average."""
 
     decisions: int = 0
     calls: int = 0
@@ -50,6 +59,8 @@ class Price:
     direct_calls: int = 0
     notes: int = 0
     counters: int = 0
+    front_bytes: int = 0
+    partition_bytes: int = 0
 
     def per_thousand(self, number: int) -> float:
         return 1_000 * number / max(1, self.decisions)
@@ -136,4 +147,23 @@ def measure(load: Load, seed: int = 0) -> Price:
             sizes = machine.sizes()
             run.price.notes += sizes["notes_max"][0]
             run.price.counters += sizes["counters_max"][0]
+    weighed = run.fronts[:FRONTS_WEIGHED]
+    run.price.front_bytes = sum(map(_bytes_of, weighed)) // len(weighed)
+    run.price.partition_bytes = sum(map(_bytes_of, run.partitions)) // PARTITIONS
     return run.price
+
+
+def _bytes_of(machine: object) -> int:
+    """The memory of everything that a machine holds, by itself or with others."""
+    return sum(map(sys.getsizeof, _held(machine)))
+
+
+def _held(machine: object) -> Iterator[object]:
+    seen: set[int] = set()
+    left = [machine]
+    while left:
+        each = left.pop()
+        if id(each) not in seen and not isinstance(each, KEPT_ONCE):
+            seen.add(id(each))
+            yield each
+            left.extend(get_referents(each))

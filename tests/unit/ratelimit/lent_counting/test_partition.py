@@ -89,5 +89,5 @@ def test_a_partition_that_nobody_has_found_yet_is_empty() -> None:
     clock = ManualClock(NOW_S)
     partition = LendingPartition(Terms(), 1, clock, is_new=True)
     partition.tick()
-    assert partition.describe() == {"counters": 0, "evicted": 0, "fronts": 0}
+    assert partition.describe() == {"counters": 0, "evicted": 0, "calls": 0, "fronts": 0}
     assert mail_of(partition, "front 0") == []

@@ -1,6 +1,7 @@
 """The totals of all processes: what counter partitions say of themselves."""
 
 from tollgate.actors.operations.process_totals import (
+    CALLS,
     ENTRIES,
     EVICTED,
     SNAPSHOT_AGE,
@@ -30,10 +31,12 @@ def test_sizes_add_up_and_of_ages_the_oldest_counts() -> None:
 def test_counts_go_on_when_a_partition_has_started_again() -> None:
     totals = ProcessTotals(10)
     for evicted, failures in [(5, 1), (6, 3), (2, 1), (2, 1), (3, 2)]:
-        said = described(evicted=evicted, **{**SNAPSHOT, "snapshot_failures": failures})
+        snapshot = {**SNAPSHOT, "snapshot_failures": failures}
+        said = described(evicted=evicted, calls=10 * evicted, **snapshot)
         totals.absorb_partition("partition-0", said, 0)
     counters = totals.statistics().counters
     assert counters[EVICTED] == 6 + 3
+    assert counters[CALLS] == 60 + 30
     assert counters[SNAPSHOT_FAILURES] == 3 + 2
 
 
