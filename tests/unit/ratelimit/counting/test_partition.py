@@ -22,7 +22,7 @@ def test_a_full_partition_refuses_what_is_new_if_it_is_told_to() -> None:
     request = ([120, 120], [b"a", b"c"], [1, 1], [10, 10])
     (answer,) = pickle.loads(partition.hit_conditionally(pickle.dumps(([request], 100))))
     assert [str(each) for each in answer] == [TABLE_FULL, TABLE_FULL]
-    assert partition.describe() == {"counters": 2, "evicted": 0}
+    assert partition.describe() == {"counters": 2, "evicted": 0, "calls": 2}
 
 
 def test_what_is_given_up_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
