@@ -3,8 +3,9 @@
     plan every request -> place its hits in a round -> count the round, one call per partition
       -> judge the counts in order (B7) -> statuses, overall code, headers (B12, B13) -> encode
 
-Planning and judging are plain and quick and happen under one lock; waiting for the partitions does
-not, so the next batch is planned while the last is being counted. Several threads may call it.
+Several threads may call it. What they share, the tallies and the local over-limit cache, has a
+lock, which nobody holds for more than HELD_REQUESTS_MAX requests: not while requests are planned,
+counted or encoded, so a small batch never waits for a large one to be through.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from tollgate.actors.ratelimit.decision.judge import (
     Decided,
     HitSlot,
     Judge,
+    Planned,
 )
 from tollgate.actors.ratelimit.decision.plan import (
     NOT_CONFIGURED,
@@ -36,6 +38,8 @@ from tollgate.actors.ratelimit.decision.round import Bucket, Round
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
+
+HELD_REQUESTS_MAX = 128
 
 DecidedAnswer = bytes | Refusal
 
@@ -81,8 +85,7 @@ class Decider:
             decode=self._decode,
             render_limit=self._render_limit,
         )
-        with self._lock:
-            self._planner = planner
+        self._planner = planner
 
     def decide_batch(self, payloads: Sequence[bytes]) -> list[DecidedAnswer]:
         """Decide serialised requests. Blocks for the store, no longer than its deadline (twice that
@@ -90,21 +93,25 @@ class Decider:
         round_ = Round(
             int(self._clock.now_s()), has_calendar_months=self._policy.has_calendar_months
         )
-        with self._lock:
-            if self._planner is None:
-                plans = list(map(self._plan_without_rules, payloads))
-            else:
-                plans = self._planner.plan_all(payloads)
-            if not self._policy.stops_when_over:
-                places = self._place(plans, round_)
+        planner = self._planner
+        if planner is None:
+            plans = list(map(self._plan_without_rules, payloads))
+        else:
+            plans = planner.plan_all(payloads)
         if self._policy.stops_when_over:
             places = self._count_conditionally(plans, round_)
         else:
+            places = self._place(plans, round_)
             round_.count(self._store)
-        with self._lock:
-            decided, judged = self._judge.judge(plans, places, 0, round_)
+        answers: list[DecidedAnswer] = []
+        judged = 0
+        for share in _shares(plans):
+            with self._lock:
+                decided, judged = self._judge.judge(share, places, judged, round_)
+            # Encoding takes as long as judging: time enough for another thread to get the lock.
+            answers += map(self._answer, decided)
         assert judged == len(places), "every hit was placed once and judged once"
-        return [self._answer(each) for each in decided]
+        return answers
 
     def _answer(self, decided: Decided) -> DecidedAnswer:
         if type(decided) is not RateLimitDecision:
@@ -121,9 +128,18 @@ class Decider:
             return request
         return refused_outright(request) or NOT_CONFIGURED
 
-    def _place(self, plans: Sequence[RequestPlan | Refusal], round_: Round) -> list[HitSlot]:
+    def _place(self, plans: Sequence[Planned], round_: Round) -> list[HitSlot]:
         """Put every hit in its bucket: (bucket, slot) per hit, in the order of the plans."""
         places: list[HitSlot] = []
+        if self._cache is None:
+            self._place_share(plans, round_, places)
+            return places
+        for share in _shares(plans):
+            with self._lock:
+                self._place_share(share, round_, places)
+        return places
+
+    def _place_share(self, plans: Sequence[Planned], round_: Round, places: list[HitSlot]) -> None:
         cache = self._cache
         for plan in plans:
             if type(plan) is not RequestPlan:
@@ -135,8 +151,8 @@ class Decider:
                 bucket = round_.bucket(hit)
                 places.append((bucket, bucket.place(hit)))
         if cache is not None:
+            # What is given back from now on may come after the count that follows.
             round_.drops = cache.drops
-        return places
 
     def _is_cached_over(self, cache: OverLimitCache, hit: PlannedHit, round_: Round) -> bool:
         if hit.is_refund:
@@ -144,32 +160,14 @@ class Decider:
             return False
         return cache.holds(hit.key, round_.end_s(hit.unit), hit.limit)
 
-    def _count_conditionally(
-        self, plans: Sequence[RequestPlan | Refusal], round_: Round
-    ) -> list[HitSlot]:
+    def _count_conditionally(self, plans: Sequence[Planned], round_: Round) -> list[HitSlot]:
         """B9: like `_place` and the count together, with requests kept whole."""
-        cache = self._cache
         places: list[HitSlot | None] = []
         requests: list[list[PlannedHit]] = []
         addends: list[list[int]] = []
-        with self._lock:
-            for plan in plans:
-                if type(plan) is not RequestPlan:
-                    continue
-                counted = []
-                for hit in plan.hits:
-                    is_cached = cache is not None and self._is_cached_over(cache, hit, round_)
-                    places.append((None, CACHED_OVER) if is_cached else None)
-                    if not is_cached:
-                        counted.append(hit)
-                # A counter known to be over spares all the others of its request (B9).
-                is_spared = len(counted) < len(plan.hits)
-                requests.append(counted)
-                addends.append(
-                    [0 if is_spared and not hit.is_refund else hit.signed_addend for hit in counted]
-                )
-            if cache is not None:
-                round_.drops = cache.drops
+        for share in _shares(plans):
+            with self._lock:
+                self._spare(share, round_, places, requests, addends)
         counts = count_conditionally(requests, addends, round_, self._store)
         outcomes = (
             _counted_place(hit, after, round_)
@@ -177,6 +175,42 @@ class Decider:
             for hit, after in zip(hits, afters, strict=True)
         )
         return [next(outcomes) if place is None else place for place in places]
+
+    def _spare(
+        self,
+        plans: Sequence[Planned],
+        round_: Round,
+        places: list[HitSlot | None],
+        requests: list[list[PlannedHit]],
+        addends: list[list[int]],
+    ) -> None:
+        """Divide the hits of each request into those known to be over and those to count."""
+        cache = self._cache
+        for plan in plans:
+            if type(plan) is not RequestPlan:
+                continue
+            counted = []
+            for hit in plan.hits:
+                is_cached = cache is not None and self._is_cached_over(cache, hit, round_)
+                places.append((None, CACHED_OVER) if is_cached else None)
+                if not is_cached:
+                    counted.append(hit)
+            # A counter known to be over spares all the others of its request (B9).
+            is_spared = len(counted) < len(plan.hits)
+            requests.append(counted)
+            addends.append(
+                [0 if is_spared and not hit.is_refund else hit.signed_addend for hit in counted]
+            )
+        if cache is not None:
+            round_.drops = cache.drops
+
+
+def _shares(plans: Sequence[Planned]) -> Sequence[Sequence[Planned]]:
+    """The plans in order, divided for one hold of the lock each."""
+    if len(plans) <= HELD_REQUESTS_MAX:
+        return (plans,)
+    starts = range(0, len(plans), HELD_REQUESTS_MAX)
+    return [plans[start : start + HELD_REQUESTS_MAX] for start in starts]
 
 
 def _counted_place(hit: PlannedHit, after: int | Unreachable, round_: Round) -> HitSlot:

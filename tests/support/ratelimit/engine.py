@@ -67,7 +67,7 @@ class Engine:
             store=self.store,
             tallies=self.tallies,
             clock=self.clock,
-            decode=pickle.loads,
+            decode=self._decode,
             render_limit=rendered_limit,
             encode=self._keep,
         )
@@ -91,6 +91,11 @@ class Engine:
         (answer,) = self.decide(request)
         assert isinstance(answer, RateLimitDecision), answer
         return answer
+
+    def _decode(self, payload: bytes) -> RateLimitRequest:
+        decoded = pickle.loads(payload)
+        assert isinstance(decoded, RateLimitRequest)
+        return decoded
 
     def _keep(self, decision: RateLimitDecision) -> bytes:
         with self._lock:

@@ -14,6 +14,7 @@ from tests.support.ratelimit.engine import (
     rule_stats,
 )
 from tollgate.actors.ratelimit.counting.counters import Hits
+from tollgate.actors.ratelimit.decision.decider import HELD_REQUESTS_MAX
 from tollgate.actors.ratelimit.decision.judge import BACKEND_ERROR, SERVICE_ERROR
 from tollgate.actors.ratelimit.decision.plan import (
     EMPTY_DOMAIN,
@@ -31,6 +32,7 @@ descriptors:
   - {key: k, rate_limit: {unit: minute, requests_per_unit: 3}}
   - {key: many, rate_limit: {unit: minute, requests_per_unit: 100}}
 """
+PATIENCE_S = 60
 CACHED = Policy(local_cache_bytes=65_536)
 LOST = Refusal(RefusalReason.BACKEND, "partition 1 is gone")
 
@@ -216,6 +218,47 @@ def test_the_time_of_a_batch_is_one_instant() -> None:
     decision = engine.ask(ask("k=1"))
     assert decision.statuses[0].reset_s == 20
     assert outcome(engine.ask(ask("k=1"))) == (OK, 2)
+
+
+class InterruptedEngine(Engine):
+    """An engine that lets something happen whenever it decodes or encodes."""
+
+    interruption: Callable[[], object] | None = None
+
+    def _decode(self, payload: bytes) -> RateLimitRequest:
+        self._interrupt()
+        return super()._decode(payload)
+
+    def _keep(self, decision: RateLimitDecision) -> bytes:
+        self._interrupt()
+        return super()._keep(decision)
+
+    def _interrupt(self) -> None:
+        if self.interruption is not None:
+            self.interruption()
+
+
+@pytest.mark.parametrize("policy", [Policy(), CACHED, Policy(stops_when_over=True)])
+def test_other_batches_are_decided_while_one_is_planned_and_encoded(policy: Policy) -> None:
+    engine = InterruptedEngine(RULES, policy=policy)
+    others: list[object] = []
+    counted: list[int] = []
+
+    def interrupt() -> None:
+        counted.append(rule_stats(engine.tallies.drain()).get("d.k", {}).get("total_hits", 0))
+        engine.interruption = None
+        others.extend(thread.submit(engine.decide, ask("many=1", addend=0)).result(PATIENCE_S))
+        engine.interruption = interrupt
+
+    requests = [ask(f"k={number}") for number in range(3 * HELD_REQUESTS_MAX + 1)]
+    with ThreadPoolExecutor(1) as thread:
+        engine.interruption = interrupt
+        answers = engine.decide(*requests)
+        engine.interruption = None
+    assert [outcome(answer) for answer in answers] == [(OK, 2)] * len(requests)
+    assert len(others) == 2 * len(requests)
+    # The first answer of each share is encoded when that share alone has been judged.
+    assert [hits for hits in counted if hits] == [HELD_REQUESTS_MAX] * 3 + [1]
 
 
 @pytest.fixture
