@@ -56,28 +56,34 @@ class Judge:
                 continue
             if plan.unknown_domain_hits:
                 self._tallies.domain_not_found(plan.unknown_domain, plan.unknown_domain_hits)
-            end = position + len(plan.hits)
-            decided.append(self._decided(plan, places[position:end], round_))
-            position = end
+            if round_.has_failures:
+                refusal = self._refusal(plan, places[position : position + len(plan.hits)])
+                if refusal is not None:
+                    decided.append(refusal)
+                    position += len(plan.hits)
+                    continue
+            statuses = []
+            for step in plan.steps:
+                if type(step) is PlannedHit:
+                    bucket, slot = places[position]
+                    position += 1
+                    statuses.append(self._status(step, bucket, slot, round_))
+                else:
+                    assert not isinstance(step, PlannedHit), "PlannedHit is final"
+                    statuses.append(UNMET_STATUS[step])
+            decided.append(self._decision(plan, statuses))
         return decided, position
 
-    def _decided(self, plan: RequestPlan, places: Sequence[HitSlot], round_: Round) -> Decided:
-        failure = _failure(places) if round_.has_failures else None
-        if failure is not None:
-            self._tallies.count(BACKEND_ERROR)
-            if self._policy.failure_mode is FailureMode.ERROR:
-                self._count_undecided(plan, places)
-                return Refusal(RefusalReason.BACKEND, str(failure))
-        statuses = []
-        hits = iter(places)
-        for step in plan.steps:
-            if type(step) is PlannedHit:
-                bucket, slot = next(hits)
-                statuses.append(self._status(step, bucket, slot, round_))
-            else:
-                assert not isinstance(step, PlannedHit), "PlannedHit is final"
-                statuses.append(UNMET_STATUS[step])
-        return self._decision(plan, statuses)
+    def _refusal(self, plan: RequestPlan, places: Sequence[HitSlot]) -> Refusal | None:
+        """The refusal of a request that has a counter out of reach, if the operator wants that."""
+        failure = _failure(places)
+        if failure is None:
+            return None
+        self._tallies.count(BACKEND_ERROR)
+        if self._policy.failure_mode is not FailureMode.ERROR:
+            return None
+        self._count_undecided(plan, places)
+        return Refusal(RefusalReason.BACKEND, str(failure))
 
     def _decision(self, plan: RequestPlan, statuses: list[Status]) -> RateLimitDecision:
         overall = overall_code(plan, statuses)
