@@ -16,6 +16,7 @@ COMMANDS = {
     "settings": ("tollgate.serve.commands.settings", "settings"),
     "check-config": ("tollgate.serve.commands.check_config", "check_config"),
     "explain": ("tollgate.serve.commands.explain", "explain"),
+    "counters": ("tollgate.serve.commands.counters", "counters"),
     "client": ("tollgate.serve.commands.client", "client"),
     "catalog": ("tollgate.serve.commands.catalog.command", "catalog"),
     "payments": ("tollgate.serve.commands.payments.command", "payments"),

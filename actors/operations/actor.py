@@ -21,6 +21,7 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.operations.allocations import ActorAllocations
 from tollgate.actors.operations.attendance import USUAL_BOUNDS, AttendanceBounds
 from tollgate.actors.operations.attendant import Attendant
+from tollgate.actors.operations.counter_desk import CounterDesk
 from tollgate.actors.operations.process_totals import ProcessTotals
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
 from tollgate.actors.ratelimit.statistics.totals import Statistics
@@ -65,6 +66,7 @@ class Operations:
         self._ports: Mapping[str, OpenPort] = {}
         self._beginning = asyncio.Lock()
         self.allocations = ActorAllocations(self._handles)
+        self.counters = CounterDesk(self._partitions, self._answer)
         self._tallies = Tallies("operations")
         seats = {name: ActorSeat(handle) for name, handle in self._handles.items()}
         attendant = Attendant(seats, clock, self._tallies.count, bounds)
@@ -149,10 +151,12 @@ class Operations:
         if described is not None:
             self._totals.absorb_partition(name, described, self._clock.monotonic_s())
 
-    async def _answer(self, method: Any) -> Any:
+    async def _answer(
+        self, method: Any, *arguments: object, within_s: float = ANSWER_WITHIN_S
+    ) -> Any:
         """The method's result; None when the process is away or slow, as its lines will show."""
         try:
-            return await asyncio.wait_for(method.remote(), ANSWER_WITHIN_S)
+            return await asyncio.wait_for(method.remote(*arguments), within_s)
         except (RayError, TimeoutError) as error:
             LOG.debug("no answer for the statistics: %s", type(error).__name__)
             return None

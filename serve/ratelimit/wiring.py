@@ -36,6 +36,7 @@ from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.socket_folder import private_folder, socket_folder
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
+from tollgate.serve.ratelimit.debug.counter_pages import CounterPages
 from tollgate.serve.ratelimit.debug.port import DebugPort
 from tollgate.serve.ratelimit.front_process import FrontCounters, FrontProcess
 from tollgate.serve.ratelimit.fronts.choice import make_front
@@ -193,6 +194,12 @@ async def open_ports(settings: Settings, operations: Operations) -> dict[str, Li
         dump_rules=operations.dump_rules,
         processes=operations.processes,
         allocations=operations.allocations,
+        counters=CounterPages(
+            operations.counters,
+            SystemClock(),
+            prefix=settings.counting.cache_key_prefix,
+            key=settings.debug.tracing_key,
+        ),
         tracing_key=settings.debug.tracing_key,
     )
     ports = {

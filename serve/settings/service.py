@@ -71,7 +71,11 @@ class DebugSettings:
     host: str = setting("DEBUG_HOST", text, "127.0.0.1", "address of the debug port")
     port: int = setting("DEBUG_PORT", any_port, "6070", "the debug port; 0: a free one")
     tracing_key: str = setting(
-        "DEBUG_TRACING_KEY", text, "", "key for tracing allocations; empty: nobody may", show=hidden
+        "DEBUG_TRACING_KEY",
+        text,
+        "",
+        "key for tracing and for counters; empty: nobody may",
+        show=hidden,
     )
 
 

@@ -130,6 +130,20 @@ class CounterTable:
                 return count
         return None
 
+    def windows(self) -> list[tuple[int, dict[bytes, int]]]:
+        """All windows of all generations, by their ends: to be read, and soon."""
+        windows = [each for generation in self._generations for each in generation.items()]
+        return sorted(windows, key=lambda each: each[0])
+
+    def forget(self, end_s: int, key: bytes) -> int | None:
+        """Take a counter out: what it was."""
+        count = self._take_out(key, self._older(end_s))
+        if count is None:
+            count = self._generations[-1].get(end_s, {}).pop(key, None)
+            if count is not None:
+                self._grow(-1)
+        return count
+
     def _hit_request(self, request: Conditional) -> list[int]:
         names = list(zip(request.end_s, request.keys, strict=True))
         found = {key: self.count(end_s, key) for end_s, key in names}

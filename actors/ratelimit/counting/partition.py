@@ -6,7 +6,10 @@ another 100 µs.
 
 import logging
 import pickle
+from collections.abc import Callable, Sequence
+from itertools import islice
 
+from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.counting.counters import (
     FULL,
     TABLE_FULL,
@@ -18,6 +21,8 @@ from tollgate.actors.ratelimit.counting.counters import (
 from tollgate.actors.ratelimit.counting.eviction_notice import EvictionNotice
 
 LOG = logging.getLogger("tollgate.counters")
+SCANNED_MAX = 16_384
+"""A page looks at no more counters than these."""
 
 
 class DirectPartition:
@@ -28,6 +33,7 @@ class DirectPartition:
         self._refuses_when_full = refuses_when_full
         self._eviction_notice = EvictionNotice()
         self._calls = 0
+        self._resets = 0
 
     def hit(self, call: bytes) -> bytes:
         """Apply a pickled (batch, now_s); the counts after, pickled."""
@@ -41,9 +47,50 @@ class DirectPartition:
         return self._answer(counts, now_s)
 
     def describe(self) -> dict[str, int]:
-        """The size of the table, what it has given up, and the calls that were taken."""
-        evicted, calls = self._table.evicted, self._calls
-        return {"counters": len(self._table), "evicted": evicted, "calls": calls}
+        """The size of the table, what it has given up, and the calls and resets that were taken."""
+        return {
+            "counters": len(self._table),
+            "evicted": self._table.evicted,
+            "calls": self._calls,
+            "resets": self._resets,
+        }
+
+    # For operators
+
+    def list_counters(
+        self, is_wanted: Callable[[bytes], bool], after: tuple[int, int] | None
+    ) -> RowsPage:
+        """Counters whose keys are wanted; the page after a place: a window and a number."""
+        number, skipped = after or (0, 0)
+        rows: list[CounterRow] = []
+        left = SCANNED_MAX
+        for position, (end_s, window) in enumerate(self._table.windows()):
+            if position < number:
+                continue
+            start = skipped if position == number else 0
+            looked_at = list(islice(window.items(), start, start + left))
+            rows += [CounterRow(end_s, key, hits) for key, hits in looked_at if is_wanted(key)]
+            left -= len(looked_at)
+            if left <= 0:
+                return RowsPage(rows, (position, start + len(looked_at)))
+        return RowsPage(rows, None)
+
+    def find_counters(self, keys: Sequence[bytes]) -> list[CounterRow]:
+        """The counters of these keys, in all their windows."""
+        return [
+            CounterRow(end_s, key, window[key])
+            for end_s, window in self._table.windows()
+            for key in keys
+            if key in window
+        ]
+
+    def reset_counters(self, keys: Sequence[bytes]) -> list[CounterReset]:
+        """Begin these counters again at 0, in all their windows."""
+        rows = self.find_counters(keys)
+        for row in rows:
+            self._table.forget(row.end_s, row.key)
+        self._resets += len(rows)
+        return [CounterReset(row, None) for row in rows]
 
     def _answer(self, counts: list[list[int]], now_s: int) -> bytes:
         self._calls += 1

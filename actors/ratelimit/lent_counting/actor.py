@@ -20,6 +20,7 @@ from ray.experimental.internal_kv import _internal_kv_get, _internal_kv_put
 from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
+from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.channel import OnReply
 from tollgate.actors.ratelimit.lent_counting.partition import LendingPartition
@@ -30,6 +31,7 @@ LOG = logging.getLogger("tollgate.counters")
 STANDING_CALLS_MAX = 64  # fronts beyond them get their mail with the answers to their messages
 STANDING_PATIENCE_S = 5.0
 TICK_S = 0.1
+RESET_PATIENCE_S = 5.0  # more than a front's term, after which its loans fall back
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 60.0
 
@@ -80,6 +82,22 @@ class LentCounterPartition:
         if self._snapshots is not None:
             self._snapshots.finish()
 
+    @ray.method(concurrency_group="inspecting")
+    def list_counters(self, is_wanted: Callable[[bytes], bool], after: Any) -> RowsPage:
+        """A page of the counters whose keys are wanted."""
+        return self._partition.list_counters(is_wanted, after)
+
+    @ray.method(concurrency_group="inspecting")
+    def find_counters(self, keys: Sequence[bytes]) -> list[CounterRow]:
+        """The counters of these keys."""
+        return self._partition.find_counters(keys)
+
+    @ray.method(concurrency_group="inspecting")
+    def reset_counters(self, keys: Sequence[bytes]) -> list[CounterReset]:
+        """Set these counters to 0, wherever they are lent."""
+        with _whole_or_ended():
+            return self._partition.reset_counters(keys, RESET_PATIENCE_S)
+
     def _tick(self) -> None:
         pause = Event()
         with _whole_or_ended():
@@ -127,7 +145,7 @@ def start_lent_partitions(
     options = {
         "max_task_retries": 0,
         "max_pending_calls": PENDING_CALLS_MAX,
-        "concurrency_groups": {"standing": STANDING_CALLS_MAX, "describing": 1},
+        "concurrency_groups": {"standing": STANDING_CALLS_MAX, "describing": 1, "inspecting": 1},
     }
     handles: list[Any] = [
         named_actor(LentCounterPartition, name, namespace, **options).remote(

@@ -10,16 +10,20 @@ machines, so a box that is full drops the oldest.
 
 import pickle
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Condition, Lock
 
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, ToFront, ToPartition
+from tollgate.actors.ratelimit.lending.partition.listing import Place, rows_of
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 
 MAIL_MAX = 16
+PAGE_ROWS_MAX = 16_384
+LOOK_EVERY_S = 0.05
 
 
 class MailBox:
@@ -60,6 +64,8 @@ class LendingPartition:
         self._is_new = is_new
         self._restored: list[CounterColumns] = []
         self._lock = Lock()
+        self._passing = Condition(self._lock)
+        self._resets = 0
         self._boxes: dict[str, MailBox] = {}
         self._calls = 0
         self._lender: Lender | None = None
@@ -101,12 +107,56 @@ class LendingPartition:
             if self._lender is None:
                 return {"counters": 0, "evicted": 0, "calls": self._calls, "fronts": 0}
             counters, _ = self._lender.sizes()["counters_max"]
+            held = self._lender.counters.held.values()
             return {
+                "resets": self._resets,
+                "slots_lent": sum(len(each.slots) for each in held),
+                "loans": sum(len(each.loans) for each in held),
+                "clock_offset_ms": max(
+                    (round(abs(each) * 1000) for each in self._lender.offsets_s.values()),
+                    default=0,
+                ),
                 "counters": counters,
                 "evicted": self._lender.evicted,
                 "calls": self._calls,
                 "fronts": len(self._lender.leases),
             }
+
+    # For operators
+
+    def list_counters(self, is_wanted: Callable[[bytes], bool], after: Place | None) -> RowsPage:
+        """Live counters whose keys are wanted, as fronts have told; the page after a place."""
+        with self._lock:
+            if self._lender is None:
+                return RowsPage([], None)
+            page = self._lender.counters_page(after, PAGE_ROWS_MAX, self._clock.now_s())
+        return RowsPage([row for row in page.rows if is_wanted(row.key)], page.after)
+
+    def find_counters(self, keys: Sequence[bytes]) -> list[CounterRow]:
+        """The live counters of these keys, in all their windows."""
+        with self._lock:
+            return [] if self._lender is None else self._find(self._lender, keys)
+
+    def reset_counters(self, keys: Sequence[bytes], patience_s: float) -> list[CounterReset]:
+        """Set these counters to 0, in all their windows, wherever they are. Waits for those that
+        are lent to come back."""
+        with self._lock:
+            lender = self._lender
+            if lender is None:
+                return []
+            rows = self._find(lender, keys)
+            now_s = self._clock.monotonic_s()
+            pending = [lender.reset((row.end_s, row.key), patience_s, now_s) for row in rows]
+            self._post(lender.tick(self._clock.now_s(), now_s))
+            while not all(each.is_done or each.failure for each in pending):
+                self._passing.wait(LOOK_EVERY_S)
+            resets = [each.failure for each in pending]
+            self._resets += resets.count(None)
+        return [CounterReset(*each) for each in zip(rows, resets, strict=True)]
+
+    def _find(self, lender: Lender, keys: Sequence[bytes]) -> list[CounterRow]:
+        slots = lender.counters.slots
+        return rows_of(slots, lender.columns, keys, wall_s=self._clock.now_s())
 
     # What outlives the process
 

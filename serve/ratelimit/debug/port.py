@@ -8,7 +8,6 @@ The index, `/rlconfig` and `/stats` read as the reference's do; any unknown path
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from heapq import merge
-from hmac import compare_digest
 from itertools import islice
 from typing import Protocol
 
@@ -21,6 +20,8 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.serve.ratelimit.debug.access import require_key
+from tollgate.serve.ratelimit.debug.counter_pages import CounterPages
 from tollgate.serve.ratelimit.debug.profiler import (
     SECONDS_MAX,
     ProfileFormat,
@@ -87,6 +88,7 @@ class DebugPort:
         dump_rules: Callable[[], Awaitable[str]],
         processes: Callable[[], Awaitable[Mapping[str, int]]],
         allocations: AllocationTracing,
+        counters: CounterPages | None = None,
         tracing_key: str = "",
         profiler: Profiler | None = None,
     ) -> None:
@@ -95,6 +97,7 @@ class DebugPort:
         self._processes = processes
         self._profiler = profiler or Profiler()
         self._allocations = allocations
+        self._counters = counters
         self._tracing_key = tracing_key
         self._allocations_lock = asyncio.Lock()
 
@@ -104,6 +107,7 @@ class DebugPort:
             routes=[
                 Route("/rlconfig", self._rules),
                 Route("/stats", self._stats),
+                *([] if self._counters is None else self._counters.routes()),
                 Route(f"{_ROOT}memory", self._memory),
                 Route(f"{_ROOT}profile", self._profile),
                 Route(f"{_ROOT}stacks", self._stacks),
@@ -157,7 +161,7 @@ class DebugPort:
             return PlainTextResponse(table)
         seconds = _seconds(request)
         name, _ = await self._process(request)
-        self._require_key(request)
+        require_key(request, self._tracing_key, "tracing slows a process down and")
         if self._allocations_lock.locked():
             raise ProfilerBusyError("allocations are being traced; try again when it is done")
         async with self._allocations_lock:
@@ -168,11 +172,6 @@ class DebugPort:
                 # Also when this port is stopped: tracing costs the process half its speed.
                 report = await asyncio.shield(self._allocations.finish(name))
         return PlainTextResponse(f"{name}, {seconds} s\n{report}")
-
-    def _require_key(self, request: Request) -> None:
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not self._tracing_key or not compare_digest(given.encode(), self._tracing_key.encode()):
-            raise HTTPException(403, "tracing slows a process down and needs DEBUG_TRACING_KEY\n")
 
     async def _process(self, request: Request) -> tuple[str, int]:
         """The name and pid of the process that is asked for."""

@@ -1,29 +1,18 @@
 """Pages of the counters that a partition owns, in the order of their slots, for operators."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tollgate.actors.ratelimit.counting.counter_row import CounterRow
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.partition.loans import Slot
-from tollgate.actors.ratelimit.lending.terms import SLOTS
+from tollgate.actors.ratelimit.lending.terms import SLOTS, slot_of
 
 SCANNED_MAX = 16_384
 """A page looks at no more counters than these, and those of one slot."""
 
 Place = tuple[int, int, bytes]
 """(slot, end_s, key)"""
-
-
-class CounterRow(NamedTuple):
-    """`hits`: as far as fronts have reported. `limit`: the one that it was lent under, if it is.
-    `holder`: the front that has its slot whole; `loans`: fronts with a loan of it."""
-
-    end_s: int
-    key: bytes
-    hits: int
-    limit: int | None
-    holder: str | None
-    loans: int
 
 
 class CounterPage(NamedTuple):
@@ -71,3 +60,19 @@ def _row(slot: Slot, end_s: int, key: bytes, count: int) -> CounterRow:
     loans = slot.loans.get((end_s, key), {})
     limit = max((loan.limit for loan in loans.values()), default=None)
     return CounterRow(end_s, key, count, limit, slot.holder, len(loans))
+
+
+def rows_of(
+    slots: list[Slot],
+    columns_of: Callable[[int], list[CounterColumns]],
+    keys: Sequence[bytes],
+    *,
+    wall_s: float,
+) -> list[CounterRow]:
+    """The live counters of these keys, in all their windows."""
+    return [
+        _row(slots[slot_of(key)], end_s, key, counts[names.index(key)])
+        for key in keys
+        for end_s, names, counts in columns_of(slot_of(key))
+        if end_s > wall_s and key in names
+    ]

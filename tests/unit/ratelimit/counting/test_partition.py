@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tollgate.actors.ratelimit.counting import partition as partition_module
 from tollgate.actors.ratelimit.counting.counters import TABLE_FULL, Unreachable
 from tollgate.actors.ratelimit.counting.partition import DirectPartition
 
@@ -22,7 +23,7 @@ def test_a_full_partition_refuses_what_is_new_if_it_is_told_to() -> None:
     request = ([120, 120], [b"a", b"c"], [1, 1], [10, 10])
     (answer,) = pickle.loads(partition.hit_conditionally(pickle.dumps(([request], 100))))
     assert [str(each) for each in answer] == [TABLE_FULL, TABLE_FULL]
-    assert partition.describe() == {"counters": 2, "evicted": 0, "calls": 2}
+    assert partition.describe() == {"counters": 2, "evicted": 0, "calls": 2, "resets": 0}
 
 
 def test_what_is_given_up_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -33,3 +34,37 @@ def test_what_is_given_up_is_told_once_a_minute(caplog: pytest.LogCaptureFixture
     assert partition.describe()["evicted"] == 18
     (line,) = caplog.messages
     assert "1 counters whose windows have not ended" in line
+
+
+def listed(partition: DirectPartition) -> dict[bytes, int]:
+    rows: dict[bytes, int] = {}
+    after = None
+    while True:
+        page = partition.list_counters(lambda key: key != b"unwanted", after)
+        rows |= {row.key: row.hits for row in page.rows}
+        after = page.after
+        if after is None:
+            return rows
+
+
+def test_counters_are_listed_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_module, "SCANNED_MAX", 3)
+    partition = DirectPartition(40, refuses_when_full=False)
+    keys = [b"k%d" % number for number in range(35)]
+    hit(partition, *keys, b"unwanted")
+    hit(partition, *keys[:20])
+    assert listed(partition) == {key: 2 if key in keys[:20] else 1 for key in keys}
+
+
+def test_a_counter_that_is_reset_begins_again_at_0() -> None:
+    partition = DirectPartition(8, refuses_when_full=False)
+    for _ in range(3):
+        hit(partition, b"a", b"b")
+    hit(partition, *[b"c%d" % number for number in range(5)])  # (so the others are not the newest)
+    (reset,) = partition.reset_counters([b"a", b"none"])
+    assert (reset.row.hits, reset.failure) == (3, None)
+    assert partition.find_counters([b"a"]) == []
+    assert partition.describe() == {"counters": 6, "evicted": 0, "resets": 1}
+    assert hit(partition, b"a", b"b", b"c0") == [1, 4, 2]
+    partition.reset_counters([b"c0"])
+    assert hit(partition, b"c0") == [1]
