@@ -64,7 +64,7 @@ def test_a_counter_that_is_reset_begins_again_at_0() -> None:
     (reset,) = partition.reset_counters([b"a", b"none"])
     assert (reset.row.hits, reset.failure) == (3, None)
     assert partition.find_counters([b"a"]) == []
-    assert partition.describe() == {"counters": 6, "evicted": 0, "resets": 1}
+    assert partition.describe() == {"counters": 6, "evicted": 0, "calls": 4, "resets": 1}
     assert hit(partition, b"a", b"b", b"c0") == [1, 4, 2]
     partition.reset_counters([b"c0"])
     assert hit(partition, b"c0") == [1]
