@@ -213,6 +213,22 @@ def test_a_claimed_port_is_for_those_who_share_it(host: str) -> None:
             socket.create_server((host, port), family=family, reuse_port=True).close()
 
 
+def test_old_connections_are_not_in_the_way(
+    choice: GrpcFront, world: World, socket_dir: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as earlier:
+        port = earlier.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as link:
+            taken, _ = earlier.accept()
+            taken.close()  # whoever closes first keeps what is left of it
+            assert link.recv(1) == b""
+    with claim("127.0.0.1", port):
+        front = world.front(choice, socket_dir, shared(port))
+        front.start()
+        assert asked_anew(front.address) == OURS
+        end(front)
+
+
 def test_a_front_that_shares_does_not_share_with_somebody_else(
     choice: GrpcFront, world: World, socket_dir: Path
 ) -> None:
