@@ -5,6 +5,7 @@ time from the kill until calls were answered right again (nothing: no caller not
 that a caller was kept, and what the callers heard who were not answered right.
 """
 
+import signal
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,8 +31,11 @@ WIDTH = 150
 @click.command()
 @click.argument("victims", nargs=-1)
 @click.option("--rounds", default=2, show_default=True, help="How often each of them is killed.")
+@click.option("--hanging", is_flag=True, help="Stop them instead (SIGSTOP), as one that hangs.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="Of the Tollgate.")
-def recovery(victims: tuple[str, ...], rounds: int, settings: tuple[str, ...]) -> None:
+def recovery(
+    victims: tuple[str, ...], rounds: int, hanging: bool, settings: tuple[str, ...]
+) -> None:
     """Kill each process of a Tollgate, or those whose names hold one of VICTIMS, under load."""
     console = Console(width=WIDTH)
     with TemporaryDirectory(prefix="tollgate-bench-") as folder:
@@ -44,8 +48,9 @@ def recovery(victims: tuple[str, ...], rounds: int, settings: tuple[str, ...]) -
                 found = list(dict.fromkeys(name for name, _ in processes(tollgate)))
                 names = [n for n in found if not victims or any(v in n for v in victims)]
                 seen = []
+                with_signal = signal.SIGSTOP if hanging else signal.SIGKILL
                 for victim in names * rounds:
-                    seen.append(kill(tollgate, load, victim))
+                    seen.append(kill(tollgate, load, victim, with_signal))
                     console.print(_line(seen[-1]))
             console.print(_table(seen))
             console.print(f"captured {load.taken():,}, told {load.captured:,}")

@@ -1,6 +1,7 @@
 """Processes of a running Tollgate by name, killed one at a time under load, and what came of it."""
 
 import re
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -69,14 +70,20 @@ def name_of(words: list[str]) -> str:
     return Path(script).name
 
 
-def kill(tollgate: TollgateProcess, load: ServiceLoad, victim: str) -> Recovery:
-    """Kills one process of this name; returns when another is there and all services answer right.
-    Fails when that takes longer than BACK_WITHIN_S."""
+def kill(
+    tollgate: TollgateProcess,
+    load: ServiceLoad,
+    victim: str,
+    with_signal: signal.Signals = signal.SIGKILL,
+) -> Recovery:
+    """Kills one process of this name, or stops it for others to notice; returns when another is
+    there in its place and all services answer right. Fails when that takes longer than
+    BACK_WITHIN_S."""
     tollgate.remember_processes()
     before = {process.pid: process for name, process in processes(tollgate) if name == victim}
     assert before, f"{victim} runs"
     killed_s = time.monotonic()
-    next(iter(before.values())).kill()
+    next(iter(before.values())).send_signal(with_signal)
 
     def has_successor() -> bool:
         with suppress(psutil.NoSuchProcess):
