@@ -92,6 +92,7 @@ class PartitionProcess(Process):
         self.number = number
         self.terms = terms
         self.incarnation = incarnation
+        self.started_s = agenda.now_s
         self.resets: list[tuple[PendingReset, ResetRecord]] = []
         self.machine = Lender(
             terms, incarnation, self.now_s, is_new=incarnation == 1, keeps_changes=True

@@ -4,8 +4,8 @@
     calm    everything heals; then everybody asks for more than there is of a few new counters
 
 What was asked and answered is written down for the auditor, and who was lost when: a loss excuses
-the hits that nobody else can know of. A partition that takes a front for lost too early is found
-here, as is anything that outgrows its bound.
+the hits that nobody else can know of. A partition that takes a front for lost too early, or starts
+again without waiting for what fronts tell, is found here, as is anything that outgrows its bound.
 """
 
 from collections.abc import Callable
@@ -219,6 +219,9 @@ class World:
                 self.testimony.events["resets"] += 1
         after = process.machine.leases
         if told is not None and process.machine.told is None:
+            waited_s = self._agenda.now_s - process.started_s
+            term_s = self.terms.term_s + self.terms.margin_s
+            assert waited_s > term_s - 1e-6, f"fronts had {waited_s:.3f} s to tell what they have"
             self._excuse_untold(process, told)
         for front, lease in before.items():
             if after.get(front) != lease:
