@@ -11,10 +11,22 @@ ENTRIES = "ratelimit.counters.entries"
 SNAPSHOT_AGE = "ratelimit.counters.snapshot.age_seconds"
 SNAPSHOT_BYTES = "ratelimit.counters.snapshot.bytes"
 SNAPSHOT_FAILURES = "ratelimit.counters.snapshot.failures"
+RESETS = "ratelimit.counters.resets"
+LOANS = "ratelimit.counters.loans"
+SLOTS_LENT = "ratelimit.counters.slots_lent"
+CLOCK_OFFSET = "ratelimit.counters.clock.offset_ms"
 # By what a partition calls them. (Those that keep no snapshots say nothing of them.)
-PARTITION_COUNTS = {"evicted": EVICTED, "calls": CALLS, "snapshot_failures": SNAPSHOT_FAILURES}
+PARTITION_COUNTS = {
+    "evicted": EVICTED,
+    "resets": RESETS,
+    "calls": CALLS,
+    "snapshot_failures": SNAPSHOT_FAILURES,
+}
 PARTITION_GAUGES = {
     "counters": ENTRIES,
+    "loans": LOANS,
+    "slots_lent": SLOTS_LENT,
+    "clock_offset_ms": CLOCK_OFFSET,
     "snapshot_age_s": SNAPSHOT_AGE,
     "snapshot_bytes": SNAPSHOT_BYTES,
 }

@@ -40,6 +40,10 @@ class FrontCounters(Protocol):
     def evicted(self) -> int:
         """The live counters that this process has given up because a table was full."""
 
+    @property
+    def resets(self) -> int:
+        """Changes when counters have been set to 0 from elsewhere."""
+
     def probe(self) -> None:
         """See whether all is well; called several times a second."""
 
@@ -83,6 +87,7 @@ class FrontProcess:
         self._is_drained = False
         self._threads: list[Thread] = []
         self._evicted = 0
+        self._resets = 0
 
     def start(self, *, waits_for_rules: bool) -> None:
         """Serves, once there are rules or FIRST_RULES_WITHIN_S has passed. Raises as `Front`."""
@@ -142,12 +147,19 @@ class FrontProcess:
         while not is_last:
             is_last = self._is_stopped.wait(UPKEEP_EVERY_S)
             self._store.probe()
+            self._note_resets()
             self._count_evicted()
             if self._checks_backend:
                 self.service.health.set(Component.BACKEND, is_healthy=not self._store.down)
             self._show_local_cache()
             if self._reporter is not None:
                 self._reporter.report()
+
+    def _note_resets(self) -> None:
+        resets = self._store.resets
+        if resets != self._resets:
+            self._resets = resets
+            self._decider.forget_over_limit()
 
     def _count_evicted(self) -> None:
         evicted = self._store.evicted

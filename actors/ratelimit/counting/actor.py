@@ -10,9 +10,11 @@ A partition that fails is left alone until it answers a probe, so that nobody wa
     down --the probe is answered--> up          down --the probe fails--> down, next probe
 """
 
-import os
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -25,17 +27,16 @@ from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.counting.counters import (
     Conditional,
     LimitedHits,
-    PartitionCounts,
+    PartitionAnswers,
     Unreachable,
 )
+from tollgate.actors.ratelimit.counting.fall_watch import Described, FallWatch
 from tollgate.actors.ratelimit.counting.partition import DirectPartition
 
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 60.0
 ANSWER_WITHIN_S = 1.0  # for a result that is there already
-
-PartitionAnswers = dict[int, PartitionCounts]
 
 
 class CounterPartition(DirectPartition):
@@ -44,10 +45,6 @@ class CounterPartition(DirectPartition):
     def __init__(self, counters_max: int, *, refuses_when_full: bool) -> None:
         super().__init__(counters_max, refuses_when_full=refuses_when_full)
         spare_what_is_there()
-
-    def describe(self) -> dict[str, int]:
-        """The process and the size of its table; also what a probe calls."""
-        return {"pid": os.getpid(), **super().describe()}
 
     def finish(self) -> None:
         """Answers before the process ends; its counters end with it."""
@@ -78,6 +75,8 @@ class PartitionedCounters:
         self._clock = clock
         self._lock = Lock()
         self._probes: dict[int, tuple[float, Any]] = {}
+        self.resets = 0
+        self._fall_watch = FallWatch([partial(_described, each) for each in handles], clock)
 
     @property
     def partitions(self) -> int:
@@ -104,15 +103,14 @@ class PartitionedCounters:
     def hit_conditionally(
         self, batches: Mapping[int, Sequence[Conditional]], now_s: int
     ) -> PartitionAnswers:
-        calls = {
-            partition: [tuple(request) for request in batch] for partition, batch in batches.items()
-        }
+        calls = {each: list(map(tuple, batch)) for each, batch in batches.items()}
         return self._call(calls, now_s, lambda handle: handle.hit_conditionally)
 
     def probe(self) -> None:
         """See whether partitions that were down are back, without a hit to carry."""
         for partition in list(self._probes):
             self._is_up(partition)
+        self.resets = self._fall_watch.look()
 
     def _call(
         self,
@@ -162,10 +160,9 @@ class PartitionedCounters:
         return Unreachable(f"counter partition {partition} is not answering")
 
     def _send_probe(self, partition: int) -> None:
-        try:
+        probe = None
+        with suppress(RayError):  # (even a probe may be one call too many in its queue)
             probe = self._handles[partition].describe.remote()
-        except RayError:  # even a probe is one call too many in its queue: next time, then
-            probe = None
         self._probes[partition] = (self._clock.monotonic_s(), probe)
 
     def _is_up(self, partition: int) -> bool:
@@ -182,6 +179,13 @@ class PartitionedCounters:
             if self._clock.monotonic_s() - sent_s >= PROBE_INTERVAL_S:
                 self._send_probe(partition)
             return False
+
+
+def _described(handle: Any) -> "Future[Described] | None":
+    with suppress(RayError):
+        described: Future[Described] = handle.describe.remote().future()
+        return described
+    return None
 
 
 def _has_answered(probe: Any) -> bool:

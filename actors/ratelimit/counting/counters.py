@@ -311,6 +311,10 @@ PartitionCounts = Sequence[Sequence[int | Unreachable]] | Unreachable
 reason why there is none."""
 
 
+PartitionAnswers = dict[int, PartitionCounts]
+"""By partition."""
+
+
 class CounterStore(Protocol):
     """The way of a decision to counters, wherever they live. Both calls answer per partition, in
     the shape of what was asked.

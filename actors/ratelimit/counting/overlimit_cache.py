@@ -77,6 +77,12 @@ class OverLimitCache:
         if key in self._entries:
             self._remove(key)
 
+    def clear(self) -> None:
+        """Forget all counters: some of them may have been given hits back, or been reset."""
+        self.drops += 1
+        self._entries.clear()
+        self._size_bytes = 0
+
     def _remove(self, key: bytes) -> None:
         del self._entries[key]
         self._size_bytes -= len(key) + ENTRY_BYTES

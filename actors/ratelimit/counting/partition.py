@@ -5,6 +5,7 @@ another 100 µs.
 """
 
 import logging
+import os
 import pickle
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -34,25 +35,31 @@ class DirectPartition:
         self._eviction_notice = EvictionNotice()
         self._calls = 0
         self._resets = 0
+        self.falls = 0
+        """How often counts may have become smaller: hits given back, and resets."""
 
     def hit(self, call: bytes) -> bytes:
         """Apply a pickled (batch, now_s); the counts after, pickled."""
         batch, now_s = pickle.loads(call)
+        self.falls += sum(min(addends, default=0) < 0 for _, _, addends in batch)
         return self._answer(self._table.hit(batch, now_s), now_s)
 
     def hit_conditionally(self, call: bytes) -> bytes:
         """Apply pickled (requests, now_s) under B9; the counts after, pickled."""
         requests, now_s = pickle.loads(call)
+        self.falls += sum(min(addends, default=0) < 0 for _, _, addends, _ in requests)
         counts = self._table.hit_conditionally([Conditional(*each) for each in requests], now_s)
         return self._answer(counts, now_s)
 
     def describe(self) -> dict[str, int]:
-        """The size of the table, what it has given up, and the calls and resets that were taken."""
+        """The process, the size of its table, and what became of counters; also a probe."""
         return {
+            "pid": os.getpid(),
             "counters": len(self._table),
             "evicted": self._table.evicted,
             "calls": self._calls,
             "resets": self._resets,
+            "falls": self.falls,
         }
 
     # For operators
@@ -90,6 +97,7 @@ class DirectPartition:
         for row in rows:
             self._table.forget(row.end_s, row.key)
         self._resets += len(rows)
+        self.falls += len(rows)
         return [CounterReset(row, None) for row in rows]
 
     def _answer(self, counts: list[list[int]], now_s: int) -> bytes:

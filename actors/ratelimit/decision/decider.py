@@ -75,6 +75,12 @@ class Decider:
         """The local over-limit cache, when there is one."""
         return self._cache
 
+    def forget_over_limit(self) -> None:
+        """Ask for every counter again: some may not be over their limit any more."""
+        if self._cache is not None:
+            with self._lock:
+                self._cache.clear()
+
     def use_rules(self, rules: RuleSet) -> None:
         """Put a rule set in force for every batch that begins from now on."""
         planner = RequestPlanner(

@@ -31,7 +31,7 @@ LOG = logging.getLogger("tollgate.counters")
 STANDING_CALLS_MAX = 64  # fronts beyond them get their mail with the answers to their messages
 STANDING_PATIENCE_S = 5.0
 TICK_S = 0.1
-RESET_PATIENCE_S = 5.0  # more than a front's term, after which its loans fall back
+RESET_PATIENCE_S = 10.0  # more than a front's term, after which its loans fall back
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 60.0
 
@@ -93,10 +93,12 @@ class LentCounterPartition:
         return self._partition.find_counters(keys)
 
     @ray.method(concurrency_group="inspecting")
-    def reset_counters(self, keys: Sequence[bytes]) -> list[CounterReset]:
+    def reset_counters(
+        self, keys: Sequence[bytes], patience_s: float = RESET_PATIENCE_S
+    ) -> list[CounterReset]:
         """Set these counters to 0, wherever they are lent."""
         with _whole_or_ended():
-            return self._partition.reset_counters(keys, RESET_PATIENCE_S)
+            return self._partition.reset_counters(keys, patience_s)
 
     def _tick(self) -> None:
         pause = Event()

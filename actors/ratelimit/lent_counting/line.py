@@ -16,7 +16,7 @@ from threading import Condition, Lock
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counters import Conditional, LimitedHits
 from tollgate.actors.ratelimit.lending.borrower import Borrower
-from tollgate.actors.ratelimit.lending.messages import ToFront
+from tollgate.actors.ratelimit.lending.messages import Forgotten, ToFront
 from tollgate.actors.ratelimit.lending.pending_call import PendingCall
 from tollgate.actors.ratelimit.lent_counting.channel import Channel
 
@@ -51,6 +51,7 @@ class Line:
         self._lock = Lock()
         # Of what is below; held for a moment only, for replies come in a thread of Ray's.
         self._has_come = Condition(Lock())
+        self.resets = 0
         self._inbox: deque[bytes] = deque()
         self._waiting = 0
         self._under_way = 0
@@ -163,6 +164,8 @@ class Line:
             mail: list[ToFront] = pickle.loads(self._inbox.popleft())
             for message in mail:
                 self._borrower.receive(message, wall_s, now_s)
+                if any(type(item) is Forgotten for _, item in message.items):
+                    self.resets += 1
             if mail:
                 has_read = True
                 self._heard_s, self._unanswered = now_s, 0

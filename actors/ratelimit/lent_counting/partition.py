@@ -8,6 +8,7 @@ with its standing call, or in the answer to its next message. Mail that is lost 
 machines, so a box that is full drops the oldest.
 """
 
+import logging
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,11 +17,13 @@ from threading import Condition, Lock
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
+from tollgate.actors.ratelimit.counting.eviction_notice import EvictionNotice
 from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, ToFront, ToPartition
 from tollgate.actors.ratelimit.lending.partition.listing import Place, rows_of
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 
+LOG = logging.getLogger("tollgate.counters")
 MAIL_MAX = 16
 PAGE_ROWS_MAX = 16_384
 LOOK_EVERY_S = 0.05
@@ -66,6 +69,7 @@ class LendingPartition:
         self._lock = Lock()
         self._passing = Condition(self._lock)
         self._resets = 0
+        self._eviction_notice = EvictionNotice()
         self._boxes: dict[str, MailBox] = {}
         self._calls = 0
         self._lender: Lender | None = None
@@ -100,6 +104,9 @@ class LendingPartition:
             self._post(self._lender.tick(self._clock.now_s(), self._clock.monotonic_s()))
             for front in self._boxes.keys() - self._lender.leases.keys():
                 del self._boxes[front]
+            notice = self._eviction_notice.look(self._lender.evicted, self._clock.monotonic_s())
+        if notice:
+            LOG.warning(notice)
 
     def describe(self) -> dict[str, int]:
         """The size of the table, what it has given up, and the calls that were taken."""

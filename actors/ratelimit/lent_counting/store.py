@@ -65,6 +65,11 @@ class BorrowedCounters:
         """The live counters that this front has given up because a table was full."""
         return sum(line.evicted for line in self._lines)
 
+    @property
+    def resets(self) -> int:
+        """Rises when a counter has been set to 0."""
+        return sum(line.resets for line in self._lines)
+
     # Counting
 
     def hit(

@@ -28,6 +28,8 @@ from tollgate.actors.ratelimit.statistics.latencies import Latency, LatencyTally
 RULES_PREFIX = "ratelimit.service.rate_limit."
 AGE = ".age_seconds"
 """The end of the name of a gauge that is an age, and so does not add up."""
+OFFSET = ".offset_ms"
+"""The same of one that is a difference of clocks."""
 OVERFLOW_RULE = "_overflow.dynamic_series"
 """The rule series that takes hits for which a series of their own would be one too many."""
 OVERFLOW_DOMAIN = "_overflow"

@@ -16,6 +16,7 @@ from itertools import chain
 from tollgate.actors.ratelimit.statistics.latencies import Latency, LatencyTally, add_in_place
 from tollgate.actors.ratelimit.statistics.tallies import (
     AGE,
+    OFFSET,
     OVERFLOW_DOMAIN,
     OVERFLOW_RULE,
     RULE_STATS,
@@ -161,7 +162,7 @@ class Totals:
         for gauges in self._gauges.values():
             for name, value in gauges.items():
                 before = found.get(name, 0)
-                found[name] = max(before, value) if name.endswith(AGE) else before + value
+                found[name] = max(before, value) if name.endswith((AGE, OFFSET)) else before + value
         return found
 
     def latencies(self) -> dict[str, Latency]:

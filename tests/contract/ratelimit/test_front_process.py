@@ -30,6 +30,7 @@ class Counters:
         self.is_broken = False
 
     evicted = 0
+    resets = 0
     closed = 0
 
     def close(self) -> None:
@@ -44,6 +45,7 @@ class Process:
 
     def __init__(self, choice: GrpcFront, world: World, socket_dir: Path) -> None:
         engine = Engine(None)
+        self.decider = engine.decider
         self.counters = Counters()
         self.is_dismissed = False
         self.reported: list[object] = []
@@ -87,6 +89,15 @@ def test_it_serves_and_is_well(running: Process) -> None:
     with caller(running.process.front.address) as peer:
         assert peer.decide(b"x", timeout=PATIENCE_S) == b"re:x"
     until(lambda: len(running.reported) > 1, "the statistics are reported again and again")
+
+
+def test_what_is_known_to_be_over_is_forgotten_when_counters_are_reset(
+    running: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten = Event()
+    monkeypatch.setattr(running.decider, "forget_over_limit", forgotten.set)
+    running.counters.resets = 1
+    assert forgotten.wait(PATIENCE_S)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -94,3 +94,15 @@ def test_what_is_larger_than_the_cache_does_not_stay() -> None:
     assert len(cache) == 0
     cache = cache_with(b"k1", size_bytes_max=ENTRY)
     assert len(cache) == 1
+
+
+def test_what_is_cleared_is_asked_for_again() -> None:
+    cache = OverLimitCache(10_000)
+    cache.add(b"k", 120, 5, cache.drops)
+    drops = cache.drops
+    cache.clear()
+    assert not cache.holds(b"k", 120, 5)
+    cache.add(b"k", 120, 5, drops)  # from a count that was under way
+    assert not cache.holds(b"k", 120, 5)
+    cache.add(b"k", 120, 5, cache.drops)
+    assert cache.holds(b"k", 120, 5)

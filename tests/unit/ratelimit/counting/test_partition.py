@@ -17,13 +17,18 @@ def hit(partition: DirectPartition, *keys: bytes) -> list[Any]:
     return [str(count) if isinstance(count, Unreachable) else count for count in counts]
 
 
+def described(partition: DirectPartition) -> tuple[int, int, int]:
+    said = partition.describe()
+    return said["counters"], said["evicted"], said["resets"]
+
+
 def test_a_full_partition_refuses_what_is_new_if_it_is_told_to() -> None:
     partition = DirectPartition(2, refuses_when_full=True)
     assert hit(partition, b"a", b"b", b"c", b"a") == [1, 1, TABLE_FULL, 2]
     request = ([120, 120], [b"a", b"c"], [1, 1], [10, 10])
     (answer,) = pickle.loads(partition.hit_conditionally(pickle.dumps(([request], 100))))
     assert [str(each) for each in answer] == [TABLE_FULL, TABLE_FULL]
-    assert partition.describe() == {"counters": 2, "evicted": 0, "calls": 2, "resets": 0}
+    assert described(partition) == (2, 0, 0)
 
 
 def test_what_is_given_up_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -64,7 +69,17 @@ def test_a_counter_that_is_reset_begins_again_at_0() -> None:
     (reset,) = partition.reset_counters([b"a", b"none"])
     assert (reset.row.hits, reset.failure) == (3, None)
     assert partition.find_counters([b"a"]) == []
-    assert partition.describe() == {"counters": 6, "evicted": 0, "calls": 4, "resets": 1}
+    assert described(partition) == (6, 0, 1)
     assert hit(partition, b"a", b"b", b"c0") == [1, 4, 2]
     partition.reset_counters([b"c0"])
     assert hit(partition, b"c0") == [1]
+
+
+def test_hits_that_are_given_back_are_told_of() -> None:
+    partition = DirectPartition(8, refuses_when_full=False)
+    hit(partition, b"a")
+    assert partition.describe()["falls"] == 0
+    partition.hit(pickle.dumps(([(120, [b"a"], [-1])], 100)))
+    request = ([120], [b"a"], [-1], [None])
+    partition.hit_conditionally(pickle.dumps(([request], 100)))
+    assert partition.describe()["falls"] == 2

@@ -55,6 +55,7 @@ def test_a_counter_that_a_front_has_begins_again_at_0() -> None:
     assert hit(branch, b"a") == [[1]]
     assert hit(branch, b"b") == [[3]]
     assert branch.partitions[0].describe()["resets"] == 1
+    assert branch.fronts[0].resets == 1
 
 
 def test_a_counter_that_is_nowhere_is_no_reset() -> None:

@@ -2,8 +2,10 @@
 
 from tollgate.actors.operations.process_totals import (
     CALLS,
+    CLOCK_OFFSET,
     ENTRIES,
     EVICTED,
+    LOANS,
     SNAPSHOT_AGE,
     SNAPSHOT_BYTES,
     SNAPSHOT_FAILURES,
@@ -46,3 +48,11 @@ def test_a_partition_without_snapshots_shows_none() -> None:
     statistics = totals.statistics()
     assert SNAPSHOT_AGE not in statistics.gauges
     assert SNAPSHOT_FAILURES not in statistics.counters
+
+
+def test_loans_add_up_and_of_clocks_the_worst_counts() -> None:
+    totals = ProcessTotals(10)
+    totals.absorb_partition("partition-0", described(loans=3, clock_offset_ms=4), 0)
+    totals.absorb_partition("partition-1", described(loans=2, clock_offset_ms=90), 0)
+    gauges = totals.statistics().gauges
+    assert (gauges[LOANS], gauges[CLOCK_OFFSET]) == (5, 90)
