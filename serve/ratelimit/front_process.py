@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock, Thread
 from typing import Protocol
 
+from tollgate.actors.kernel.garbage_collection import QuietCollection
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
@@ -23,6 +24,8 @@ UPKEEP_EVERY_S = 0.25
 FIRST_RULES_WITHIN_S = 10.0
 LOCAL_CACHE = "ratelimit.localcache."
 EVICTED = "ratelimit.counters.evicted"
+COLLECTIONS = "ratelimit.garbage.collections"
+COLLECTION_PAUSE = "ratelimit.garbage.pause_ms"
 
 
 class EndedThreads(Exception):  # noqa: N818 (it reads as what is reported)
@@ -88,6 +91,7 @@ class FrontProcess:
         self._threads: list[Thread] = []
         self._evicted = 0
         self._resets = 0
+        self._collection = QuietCollection(service.clock)
 
     def start(self, *, waits_for_rules: bool) -> None:
         """Serves, once there are rules or FIRST_RULES_WITHIN_S has passed. Raises as `Front`."""
@@ -152,8 +156,15 @@ class FrontProcess:
             if self._checks_backend:
                 self.service.health.set(Component.BACKEND, is_healthy=not self._store.down)
             self._show_local_cache()
+            self._collect()
             if self._reporter is not None:
                 self._reporter.report()
+
+    def _collect(self) -> None:
+        pause_s = self._collection.look(self._decider.batches)
+        if pause_s is not None:
+            self._tallies.count(COLLECTIONS)
+            self._tallies.gauge(COLLECTION_PAUSE, round(pause_s * 1_000, 3))
 
     def _note_resets(self) -> None:
         resets = self._store.resets

@@ -66,6 +66,8 @@ class Decider:
         self._render_limit = render_limit
         self._encode = encode
         self._lock = Lock()
+        self.batches = 0
+        """Roughly, for several threads count here."""
         self._planner: RequestPlanner | None = None
         self._cache = OverLimitCache(policy.local_cache_bytes) if policy.local_cache_bytes else None
         self._judge = Judge(policy, tallies, self._cache)
@@ -96,6 +98,7 @@ class Decider:
     def decide_batch(self, payloads: Sequence[bytes]) -> list[DecidedAnswer]:
         """Decide serialised requests. Blocks for the store, no longer than its deadline (twice that
         where counting is conditional)."""
+        self.batches += 1
         round_ = Round(
             int(self._clock.now_s()), has_calendar_months=self._policy.has_calendar_months
         )
