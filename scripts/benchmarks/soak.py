@@ -7,6 +7,7 @@ its median, no more than a few percent above the second quarter: the first one i
 fill.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from statistics import median
@@ -33,6 +34,8 @@ GROWTH_MAX_MIB = 4.0
 IN_FLIGHT = 32
 CONNECTIONS = 4
 BURST_S = 0.5
+CAPTURES_MAX = 900
+"""Of one transaction: then another one is made, for its captures have an end."""
 
 Looks = dict[str, list[float]]
 """Memory in MiB at each look, by the name of the process."""
@@ -43,6 +46,7 @@ class SteadyCalls:
 
     def __init__(self, node: TollgateNode, keys: int, per_second: int) -> None:
         self._address = node.grpc
+        self._keys = keys
         self._messages = distinct_messages(keys)
         self._per_burst = max(IN_FLIGHT, int(per_second * BURST_S))
         self._stop = Event()
@@ -52,7 +56,8 @@ class SteadyCalls:
 
     @contextmanager
     def flowing(self) -> Iterator[None]:
-        """Calls while the block runs."""
+        """Calls while the block runs; every key has been there once before."""
+        self._note(self._send(self._keys))
         thread = Thread(target=self._run)
         thread.start()
         try:
@@ -66,16 +71,16 @@ class SteadyCalls:
         while not self._stop.wait(max(0.0, due_s - monotonic())):
             due_s = max(due_s + BURST_S, monotonic())
             try:
-                self._note(self._burst())
+                self._note(self._send(self._per_burst))
             except OSError:
                 self.errors += self._per_burst
 
-    def _burst(self) -> Load:
+    def _send(self, calls: int) -> Load:
         return run_load(
             self._address,
             METHOD_PATH,
             self._messages,
-            calls=self._per_burst,
+            calls=calls,
             in_flight=IN_FLIGHT,
             connections=CONNECTIONS,
         )
@@ -96,16 +101,12 @@ def soak(minutes: float, keys: int, rate: int, settings: tuple[str, ...]) -> Non
     given = dict(each.split("=", 1) for each in settings)
     console = Console(width=150)
     with tollgate_node(**given) as node:
-        services, steady = ServiceLoad(node.process), SteadyCalls(node, keys, rate)
-        with services.flowing(), steady.flowing():
-            looks = _watched(node, minutes * 60)
+        steady, heard = SteadyCalls(node, keys, rate), Counter[tuple[str, str]]()
+        with steady.flowing():
+            looks = _watched(node, minutes * 60, heard)
         console.print(_table(looks, minutes))
-        right = {
-            service: sum(each.is_right for each in heard)
-            for service, heard in services.calls.items()
-        }
-        wrong = {service: len(heard) - right[service] for service, heard in services.calls.items()}
-        console.print(f"answered right: {right}, not: {wrong}")
+        answers = (f"{service} {said}: {n:,}" for (service, said), n in sorted(heard.items()))
+        console.print(f"answers: {', '.join(answers)}")
         console.print(
             f"gRPC decisions of {keys:,} keys: {steady.decided:,}, errors {steady.errors:,}, "
             f"the slowest {steady.slowest_s * 1e3:.0f} ms"
@@ -114,19 +115,32 @@ def soak(minutes: float, keys: int, rate: int, settings: tuple[str, ...]) -> Non
         console.print(f"growing: {', '.join(growing)}" if growing else "flat")
 
 
-def _watched(node: TollgateNode, for_s: float) -> Looks:
+def _watched(node: TollgateNode, for_s: float, heard: Counter[tuple[str, str]]) -> Looks:
     looks: Looks = {}
     every_s = max(LOOK_EVERY_MIN_S, for_s / LOOKS)
-    begun_s, pause = monotonic(), Event()
-    for number in range(max(LOOKS_MIN, int(for_s / every_s))):
-        pause.wait(max(0.0, begun_s + (number + 1) * every_s - monotonic()))
-        found: dict[str, float] = {}
-        for name, process in processes(node.process):
-            with suppress(psutil.NoSuchProcess):
-                found[name] = found.get(name, 0.0) + process.memory_info().rss / MIB
-        for name, mib in found.items():
-            looks.setdefault(name, []).append(mib)
+    due_s, left = monotonic(), max(LOOKS_MIN, int(for_s / every_s))
+    pause = Event()
+    while left:
+        services = ServiceLoad(node.process)
+        with services.flowing():
+            while left and services.captured < CAPTURES_MAX:
+                due_s += every_s
+                while services.captured < CAPTURES_MAX and monotonic() < due_s:
+                    pause.wait(LOOK_EVERY_MIN_S)
+                _look(node, looks)
+                left -= 1
+        for service, calls in services.calls.items():
+            heard.update((service, "right" if call.is_right else call.said) for call in calls)
     return looks
+
+
+def _look(node: TollgateNode, looks: Looks) -> None:
+    found: Counter[str] = Counter()
+    for name, process in processes(node.process):
+        with suppress(psutil.NoSuchProcess):
+            found[name] += process.memory_info().rss  # (several may have one name)
+    for name, size in found.items():
+        looks.setdefault(name, []).append(size / MIB)
 
 
 def quarters(seen: Sequence[float]) -> list[float]:
