@@ -29,6 +29,10 @@ def busy() -> Totals:
     front.count("ratelimit.service.call.should_rate_limit.service_error", 2)
     front.count("ratelimit_server.ShouldRateLimit.total_requests", 9)
     front.gauge("ratelimit.localcache.entryCount", 4)
+    for name in ("entries", "loans"):
+        front.gauge(f"ratelimit.counters.{name}", 1)
+    for name in ("calls", "evicted"):
+        front.count(f"ratelimit.counters.{name}")
     front.observe("ShouldRateLimit", 9, 0.00012)
     totals.absorb(front.drain(), 0.0)
     return totals
