@@ -12,7 +12,7 @@ PAGE_WITHIN_S = 10.0
 RESET_WITHIN_S = 15.0
 
 
-class Answer(Protocol):
+class ActorCall(Protocol):
     """Calls a method of an actor: what it returns, or None when the actor does not answer."""
 
     def __call__(self, method: Any, *arguments: object, within_s: float) -> Awaitable[Any]: ...
@@ -38,7 +38,7 @@ class ResetList:
 class CounterDesk:
     """`partitions`: handles by name."""
 
-    def __init__(self, partitions: Mapping[str, Any], answer: Answer) -> None:
+    def __init__(self, partitions: Mapping[str, Any], answer: ActorCall) -> None:
         self._partitions = partitions
         self._answer = answer
 
