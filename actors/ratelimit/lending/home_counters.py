@@ -16,6 +16,7 @@ from itertools import islice
 from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName, LimitedHits
 from tollgate.actors.ratelimit.lending.notes import Notes
+from tollgate.actors.ratelimit.lending.recency import Recency
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 FREED_PER_CALL_MAX = 4_096
@@ -41,8 +42,8 @@ class HomeCounters:
         self._slot_keys: list[dict[int, set[bytes]]] = [{} for _ in range(SLOTS)]
         # Counters that are not in `_slot_keys` yet, by window.
         self._unsorted: dict[int, list[bytes]] = {}
-        # In the order of use as of the last report, the oldest first: key -> its newest window.
-        self._used: dict[bytes, int] = {}
+        # In the order of use as of the last report: key -> its newest window.
+        self._used: Recency[bytes, int] = Recency()
         self._ended: list[tuple[int, dict[bytes, int]]] = []
         self._has_others = False
         self.has_missed = False
@@ -282,12 +283,12 @@ class HomeCounters:
     # Memory
 
     def _use(self, end_s: int, key: bytes) -> None:
-        newest_s = self._used.pop(key, end_s)
-        self._used[key] = newest_s if newest_s > end_s else end_s
+        newest_s = self._used.get(key)
+        self._used.use(key, end_s if newest_s is None or newest_s < end_s else newest_s)
 
     def _forget_use(self, end_s: int, key: bytes) -> None:
         if self._used.get(key) == end_s:
-            del self._used[key]
+            self._used.forget(key)
 
     def _free(self, counters: int) -> None:
         """Forget some counters of windows that have ended."""
@@ -318,7 +319,7 @@ class HomeCounters:
 
     def _least_recently_used(self) -> CounterName:
         for _ in range(min(EVICTED_AT_ONCE, len(self._used))):
-            key, end_s = next(iter(self._used.items()))
+            key, end_s = self._used.least_recent()
             if key not in self._changed[end_s]:
                 return end_s, key
             # It was used since the last report.

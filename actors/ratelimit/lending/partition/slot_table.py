@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
+from tollgate.actors.ratelimit.lending.recency import Recency
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 FREED_PER_CALL_MAX = 4_096
@@ -26,8 +27,7 @@ class SlotTable:
         self._terms = terms
         self._slots: list[dict[int, dict[bytes, int]]] = [{} for _ in range(SLOTS)]
         self._ends_at_s: dict[int, float] = {}
-        # In the order of use, the oldest first.
-        self._used: dict[CounterName, int] = {}
+        self._used: Recency[CounterName, int] = Recency()
         self._ended: list[tuple[int, dict[bytes, int]]] = []
         # By window, in the order of change; at most as many as there are counters.
         self._changed: dict[int, dict[bytes, None]] | None = {} if keeps_changes else None
@@ -73,9 +73,7 @@ class SlotTable:
                 self._make_room()
             self._size += 1
         window[key] = count
-        counter = (end_s, key)
-        self._used.pop(counter, None)
-        self._used[counter] = slot
+        self._used.use((end_s, key), slot)
         if self._changed is not None:
             self.note_change(end_s, key)
 
@@ -141,7 +139,7 @@ class SlotTable:
         keys = list(islice(window, counters))
         for key in keys:
             del window[key]
-            self._used.pop((end_s, key), None)
+            self._used.forget((end_s, key))
         self._size -= len(keys)
         if window:
             self._ended.append((end_s, window))
@@ -151,8 +149,8 @@ class SlotTable:
         if self._ended:
             self._free(EVICTED_AT_ONCE)
             return
-        end_s, key = next(iter(self._used))
-        slot = self._used.pop((end_s, key))
+        (end_s, key), slot = self._used.least_recent()
+        self._used.forget((end_s, key))
         assert slot == slot_of(key), "a counter is in its key's slot"
         del self._slots[slot][end_s][key]
         if self._changed is not None:
