@@ -20,6 +20,7 @@ from tests.support.ratelimit.lent_fronts import LentFront, Question
 from tests.support.waiting import until
 from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ratelimit.decision.counter_query import CounterQuery
 from tollgate.actors.ratelimit.lending.borrower import LOST
 from tollgate.actors.ratelimit.lending.lender import RECOVERING
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
@@ -231,6 +232,25 @@ def test_a_front_that_closes_gives_back(cast: Callable[..., Cast]) -> None:
     ray.get(actors.fronts[0].close.remote(), timeout=ANSWER_WITHIN_S)
     # Nobody is there who could be called upon, and its term is far from over.
     assert actors.ask(1, question) == [5]
+
+
+def test_operators_see_and_reset_what_a_front_has(cast: Callable[..., Cast]) -> None:
+    actors = cast()
+    question: Question = (0, b"ten", 10)
+    assert actors.ask(0, question, 7) == [*range(1, 8)]
+    partition, other = actors.partitions
+    is_wanted = CounterQuery(digests=frozenset({b"ten"}), domain="none").matches
+
+    def reported() -> Any:
+        page = ray.get(partition.list_counters.remote(is_wanted, None), timeout=ANSWER_WITHIN_S)
+        return [row for row in page.rows if row.hits == 7]
+
+    (row,) = until(reported, "the front has reported")
+    assert row.holder is not None
+    asked = [each.reset_counters.remote([b"ten"], DEADLINE_S) for each in (partition, other)]
+    (reset,), nothing = ray.get(asked, timeout=ANSWER_WITHIN_S)
+    assert (reset.row.hits, reset.failure, nothing) == (7, None, [])
+    assert admitted(actors.ask_together(question, 10), question) == 10
 
 
 def test_every_start_has_a_number_of_its_own(local_ray: None) -> None:
