@@ -22,12 +22,12 @@ from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, Rat
 
 NOW_S = 1_000_000
 END_S = 1_003_600
-DEADLINE_S = 0.5
-# The deadline, and what a busy machine needs to say so.
-ENDS_WITHIN_S = 5.0
+# Longer than a partition needs on a busy machine; and the deadline, and what is needed to say so.
+DEADLINE_S = 3.0
+ENDS_WITHIN_S = 30.0
 RULES = "domain: d\ndescriptors: [{key: k, rate_limit: {unit: hour, requests_per_unit: 10}}]"
 NOT_ANSWERING = "counter partition 0 is not answering"
-TOO_SLOW = "counter partition 0 did not answer within 500 ms"
+TOO_SLOW = "counter partition 0 did not answer within 3000 ms"
 
 
 class Counted:
@@ -136,11 +136,14 @@ def test_nobody_waits_twice_for_a_silent_partition(partitions: StartPartitions) 
     pid = pid_of(handles[0])
     os.kill(pid, signal.SIGSTOP)
     assert hit_each(store, 0, 1) == {0: TOO_SLOW, 1: 2}
+    store.probe()
+    # Two questions are out: whether it is back, and whether counts fell there meanwhile.
+    assert handles[0].calls[-2:] == ["describe"] * 2
     handles[0].calls.clear()
     for count in range(3, 20):
         assert hit_each(store, 0, 1) == {0: NOT_ANSWERING, 1: count}
         store.probe()
-    # Whoever came after the first one was told at once, and one probe is enough.
+    # Whoever came after the first one was told at once, and no question is put twice.
     assert handles[0].calls == []
     os.kill(pid, signal.SIGCONT)
     until(lambda: is_up(store), "the partition is back")
