@@ -13,7 +13,7 @@ import pytest
 import ray
 from ray.exceptions import RayError
 
-from tests.integration.conftest import NAMESPACE, pid_of
+from tests.integration.conftest import NAMESPACE
 from tests.integration.ratelimit.conftest import Operated
 from tests.support.manual_clock import ManualClock
 from tests.support.waiting import until
