@@ -44,6 +44,10 @@ TOO_MANY_WAIT = "too many requests wait in the counter partition for loans to co
 NOT_IN_TIME = "what is out on loan did not come back to the counter partition in time"
 WINDOW_ENDED = "the window has ended in the counter partition"
 
+EPOCH_BITS = 32
+"""Of an epoch, those that count within one incarnation; the incarnation is above them. So no epoch
+is given twice, although nobody may have told a new incarnation of the last one."""
+
 
 class Lender:
     """One incarnation of a partition. Not thread-safe.
@@ -72,7 +76,10 @@ class Lender:
         self._touched: set[str] = set()
         self._claims: set[str] = set()
         self._has_come_back = False
-        self.counters = LentCounters(terms, self._send, keeps_changes=keeps_changes)
+        first_epoch = incarnation << EPOCH_BITS
+        self.counters = LentCounters(
+            terms, self._send, first_epoch=first_epoch, keeps_changes=keeps_changes
+        )
         until_s = now_s + terms.term_s + terms.margin_s
         self._recovery = None if is_new else Recovery(until_s, expected)
 

@@ -92,8 +92,8 @@ class ToldNote(NamedTuple):
     """The front's part of a shared counter: what it has counted there, whatever way, without what
     it spends of a loan of `quota` (None: it has no loan).
 
-    `epoch`: how often the slot had been lent whole then. `is_whole`: the front had the slot itself,
-    so the part holds everybody's hits until then."""
+    `epoch`: of the slot then; it rises whenever that is lent whole. `is_whole`: the front had the
+    slot itself, so the part holds everybody's hits until then."""
 
     counter: CounterName
     part: int

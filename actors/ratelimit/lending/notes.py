@@ -166,10 +166,19 @@ class Notes:
         note = self.make(counter)
         if note.epoch < epoch:
             # Whoever had the slot whole meanwhile has the rest of this front's part in theirs.
-            earlier = (note.part, note.epoch, note.is_whole)
-            note.earlier = [*note.earlier, earlier][-EARLIER_MAX:]
+            note.earlier.append((note.part, note.epoch, note.is_whole))
+            if len(note.earlier) > EARLIER_MAX:
+                self._merge_oldest(note.earlier)
             note.epoch, note.part, note.is_whole = epoch, 0, False
         return note
+
+    @staticmethod
+    def _merge_oldest(earlier: list[tuple[int, int, bool]]) -> None:
+        """Make one of the two oldest, of which every incarnation of a partition brings one. A whole
+        count holds what was before it; a part goes to the older epoch: it may be missing then, in
+        case somebody had the slot in between, but is never counted twice."""
+        (oldest, epoch, is_oldest_whole), (part, _, is_whole) = earlier[:2]
+        earlier[:2] = [earlier[1] if is_whole else (oldest + part, epoch, is_oldest_whole)]
 
     def _all(self) -> Iterator[tuple[CounterName, Note]]:
         for end_s, window in self._notes.items():

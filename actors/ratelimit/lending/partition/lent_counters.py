@@ -55,13 +55,17 @@ class Held:
 
 
 class LentCounters:
-    """Counters, slots and loans of one partition. `send` puts an item on its way to a front."""
+    """Counters, slots and loans of one partition. `send` puts an item on its way to a front.
 
-    def __init__(self, terms: Terms, send: Send, *, keeps_changes: bool = False) -> None:
+    `first_epoch`: of all slots; above any epoch of an earlier incarnation."""
+
+    def __init__(
+        self, terms: Terms, send: Send, *, first_epoch: int = 0, keeps_changes: bool = False
+    ) -> None:
         self._terms = terms
         self._send = send
         self.table = SlotTable(terms, keeps_changes=keeps_changes)
-        self.slots = [Slot() for _ in range(SLOTS)]
+        self.slots = [Slot(epoch=first_epoch) for _ in range(SLOTS)]
         self.held: dict[str, Held] = defaultdict(Held)
 
     # Counting

@@ -37,8 +37,9 @@ FrontLoans = dict[str, Loan]
 
 @dataclass(slots=True)
 class Slot:
-    """`holder`: the front that has it whole. `epoch`: how often it was lent whole. `users`: when
-    each front used it last, by the monotonic clock. `loans`: by counter and front."""
+    """`holder`: the front that has it whole. `epoch`: rises with each time that it is lent whole,
+    and with each incarnation. `users`: when each front used it last, by the monotonic clock.
+    `loans`: by counter and front."""
 
     holder: str | None = None
     is_recalled: bool = False

@@ -1,7 +1,7 @@
 """How a partition that starts again puts its counters together from what fronts tell."""
 
 from tollgate.actors.ratelimit.lending.messages import CounterName, ToldNote
-from tollgate.actors.ratelimit.lending.notes import Notes
+from tollgate.actors.ratelimit.lending.notes import EARLIER_MAX, Notes
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
@@ -37,6 +37,18 @@ def test_a_front_remembers_its_part_until_then_in_case_they_are() -> None:
     notes.add_part(COUNTER, 4, 2)
     assert count(*notes.told()) == 7
     assert count(*notes.told(), told(9, 2, is_whole=True)) == 13
+
+
+def test_it_remembers_as_much_however_often_the_partition_starts_again() -> None:
+    notes = Notes(Terms())
+    for epoch in range(1, 11):
+        notes.add_part(COUNTER, 1, epoch)
+    assert count(*notes.told()) == 10
+    assert len(list(notes.told())) == 1 + EARLIER_MAX
+    notes.keep_whole((60, b"other"), 7, 1)
+    for epoch in range(2, 11):
+        notes.add_part((60, b"other"), 1, epoch)
+    assert count(*notes.told()) == 10 + 16
 
 
 def test_nothing_is_added_to_a_slot_that_somebody_has() -> None:

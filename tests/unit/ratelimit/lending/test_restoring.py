@@ -144,3 +144,26 @@ def test_the_last_count_that_was_written_holds() -> None:
     lender = Lender(TERMS, 1, 0.0, is_new=True, keeps_changes=True)
     lender.restore([(END_S, [b"k", b"other"], [7, 1]), (END_S, [b"k"], [6])], START_S, 0.0)
     assert everything(lender) == {(END_S, b"k"): 6, (END_S, b"other"): 1}
+
+
+def test_what_a_silent_front_had_is_not_added_to_what_others_had_since() -> None:
+    """It is silent through a whole incarnation, in which its slot is lent to somebody else."""
+    terms = Terms(alone_s=0.5)
+    pair = Pair(terms, fronts=2)
+    pair.silent = {1}
+    pair.hit_one(b"k", 1_000, by=100)
+    pair.rest(0.2)
+    pair.silent = {0}
+    start_again(pair, [(END_S, [b"k"], [100])])
+    recover(pair)
+    assert pair.hit_one(b"k", 1_000, 1) == 101
+    pair.rest(1.0)
+    assert pair.hit_one(b"k", 1_000, 1) == 102
+    assert pair.partition.counters.slots[slot_of(b"k")].holder == "front 1"
+    pair.silent = set()
+    pair.rest(0.5)
+    assert pair.hit_one(b"k", 1_000, 0) == 103
+    pair.partition = Lender(TERMS, 3, pair.now_s, is_new=False)
+    pair.partition.restore([(END_S, [b"k"], [103])], pair.wall_s(), pair.now_s)
+    recover(pair)
+    assert everything(pair.partition) == {(END_S, b"k"): 103}
