@@ -12,6 +12,8 @@ from tollgate.actors.ratelimit.lending.messages import CounterName, QuotaLoan, T
 from tollgate.actors.ratelimit.lending.terms import Terms
 
 EARLIER_MAX = 3
+FORGOTTEN_SHARE = 256
+"""One of so many notes gives way at once when there are too many."""
 
 
 @dataclass(slots=True)
@@ -186,7 +188,9 @@ class Notes:
                 yield (end_s, key), note
 
     def _make_room(self) -> None:
-        for counter, note in self._all():
-            if not note.has_loan:
-                self.forget(counter)
-                return
+        """Forget the oldest, a few at once: each search goes through the places of all that was
+        forgotten before."""
+        forgotten_max = max(1, self._terms.notes_max // FORGOTTEN_SHARE)
+        free = (counter for counter, note in self._all() if not note.has_loan)
+        for counter in list(islice(free, forgotten_max)):
+            self.forget(counter)

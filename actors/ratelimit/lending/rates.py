@@ -7,6 +7,7 @@ calls, and shrinks as soon. It is kept by key, not by window: the first call of 
 
 from math import ceil
 
+from tollgate.actors.ratelimit.lending.recency import Recency
 from tollgate.actors.ratelimit.lending.terms import Terms
 
 FIRST_WANTED = 8
@@ -18,20 +19,21 @@ class SpendRates:
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._rates: dict[bytes, tuple[float, float]] = {}
+        self._rates: Recency[bytes, tuple[float, float]] = Recency()
 
     def __len__(self) -> int:
         return len(self._rates)
 
     def wanted(self, key: bytes, spent: int, now_s: float) -> int:
         """The quota that the front could use, after it has spent so much since it asked last."""
-        known = self._rates.pop(key, None)
+        known = self._rates.get(key)
         if known is None:
             rate = FIRST_WANTED / self._terms.loan_span_s
         else:
             asked_s, rate = known
             rate = (rate + spent / max(INTERVAL_MIN_S, now_s - asked_s)) / 2
-        self._rates[key] = (now_s, rate)
+        self._rates.use(key, (now_s, rate))
         while len(self._rates) > self._terms.rates_max:
-            del self._rates[next(iter(self._rates))]
+            oldest, _ = self._rates.least_recent()
+            self._rates.forget(oldest)
         return ceil(rate * self._terms.loan_span_s)

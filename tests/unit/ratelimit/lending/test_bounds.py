@@ -6,7 +6,7 @@ from tests.support.ratelimit.lending_pair import START_S, Pair
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.lending import home_counters
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
-from tollgate.actors.ratelimit.lending.messages import LimitedHits
+from tollgate.actors.ratelimit.lending.messages import LimitedHits, QuotaLoan
 from tollgate.actors.ratelimit.lending.notes import Notes
 from tollgate.actors.ratelimit.lending.partition import slot_table
 from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
@@ -101,6 +101,17 @@ def test_notes_without_loans_give_way() -> None:
         notes.add_part((SOON_S, b"key %d" % number), 1, 0)
     assert len(notes) == 2
     assert notes.find(SOON_S, b"key 4") is not None
+
+
+def test_a_few_of_them_at_once_the_oldest_first() -> None:
+    notes = Notes(Terms(notes_max=1_024))
+    counters = [(SOON_S, b"key %d" % number) for number in range(1_025)]
+    notes.lend(QuotaLoan(counters[1], 5, 10, 0, 0))
+    for counter in counters:
+        notes.add_part(counter, 1, 0)
+    assert len(notes) == 1_021
+    gone = [number for number, (_, key) in enumerate(counters) if notes.find(SOON_S, key) is None]
+    assert gone == [0, 2, 3, 4]
 
 
 def test_the_oldest_rates_are_forgotten() -> None:
