@@ -174,7 +174,8 @@ class Node:
         """Has the partitions write what was counted, now that the fronts have told everything."""
         try:
             finished = [partition.finish.remote() for partition in actors.partitions]
-            ray.get(finished, timeout=KEPT_WITHIN_S)
+            if not all(ray.get(finished, timeout=KEPT_WITHIN_S)):
+                LOG.warning("not all counters are on disk: the partitions' logs say why")
         except RayError as error:
             LOG.warning("the last second's hits may count as never made: %s", type(error).__name__)
 

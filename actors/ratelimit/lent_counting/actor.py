@@ -77,10 +77,10 @@ class LentCounterPartition:
         return {"pid": os.getpid(), **self._partition.describe(), **kept}
 
     @ray.method(concurrency_group="describing")
-    def finish(self) -> None:
-        """Answers when all that was counted is on disk: the process is about to end."""
-        if self._snapshots is not None:
-            self._snapshots.finish()
+    def finish(self) -> bool:
+        """Whether all that was counted is on disk, if it is kept at all, as soon as that is known:
+        the process is about to end."""
+        return self._snapshots is None or self._snapshots.finish()
 
     @ray.method(concurrency_group="inspecting")
     def list_counters(self, is_wanted: Callable[[bytes], bool], after: Any) -> RowsPage:

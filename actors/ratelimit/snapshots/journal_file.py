@@ -9,6 +9,7 @@ follows would not be read.
 import os
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from tollgate.actors.kernel.atomic_file import PRIVATE, make_durable
@@ -19,16 +20,22 @@ DRAFT_SUFFIX = ".draft"
 
 
 class JournalFile:
-    """One journal and its one writer. All methods raise OSError."""
+    """One journal and its one writer. All methods but `close` raise OSError."""
 
     def __init__(self, path: Path, header: JournalHeader) -> None:
         self._path = path
         self._draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}{DRAFT_SUFFIX}")
         self._frames = FrameWriter()
+        beginning = MAGIC + self._frames.encoded(header.frame())
         self._file = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+        self._is_draft = True
         self.size = 0
         """The bytes that were written."""
-        self._write(MAGIC + self._frames.encoded(header.frame()))
+        try:
+            self._write(beginning)
+        except OSError:
+            self.close()  # (nobody else has it)
+            raise
 
     def append(self, frames: Iterable[Frame]) -> None:
         """Write records behind those that are there."""
@@ -43,12 +50,17 @@ class JournalFile:
         """Make the draft the journal, in the place of the one before."""
         os.fsync(self._file)
         self._draft.replace(self._path)
+        self._is_draft = False
         make_durable(self._path.parent)
 
     def close(self) -> None:
-        """Let go of it. A draft that was not put in its place is removed."""
-        os.close(self._file)
-        self._draft.unlink(missing_ok=True)
+        """Let go of it, whatever the disk says. A draft that was not put in its place is removed,
+        by the next writer if not now."""
+        with suppress(OSError):  # (the descriptor is gone even then)
+            os.close(self._file)
+        if self._is_draft:
+            with suppress(OSError):
+                self._draft.unlink(missing_ok=True)
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)

@@ -97,11 +97,13 @@ class SnapshotKeeper:
         """Write what has changed. What fails is told and counted, and tried again."""
         self._attempt(source, LIFE_LEFT_MIN_S)
 
-    def finish(self, source: CounterSource) -> None:
-        """Write all that has changed, whenever its window ends, and let go of the journal."""
-        self._retry_at_s = -inf
-        self._attempt(source, 0)
+    def finish(self, source: CounterSource) -> bool:
+        """Write all that has changed, whenever its window ends, and let go of the journal. Whether
+        it is on disk."""
+        self._retry_at_s = self._told_at_s = -inf
+        is_on_disk = self._attempt(source, 0)
         self._close()
+        return is_on_disk
 
     def _new_header(self, restoration: Restoration) -> JournalHeader:
         name, own = self._name, secrets.token_bytes(ID_BYTES)
@@ -110,18 +112,19 @@ class SnapshotKeeper:
             name.partition, name.partitions, own, generation, restoration.taken_over
         )
 
-    def _attempt(self, source: CounterSource, life_left_min_s: int) -> None:
+    def _attempt(self, source: CounterSource, life_left_min_s: int) -> bool:
         assert self._header is not None, "what was there before is read first"
         now_s = self._clock.monotonic_s()
         if self._is_superseded or now_s < self._retry_at_s:
-            return
+            return False
         try:
             self._write(source, self._header, life_left_min_s)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             # What could not be appended is in no journal: so the next one begins with a base.
             self._close()
             self._retry_at_s = now_s + RETRY_EVERY_S
-            self._fail(now_s, error.strerror or str(error))
+            reason = error.strerror if isinstance(error, OSError) else "there is no memory"
+            self._fail(now_s, reason or str(error))
         except SupersededError:
             self._close()
             self._is_superseded = True
@@ -129,6 +132,8 @@ class SnapshotKeeper:
         else:
             self._written_at_s = now_s
             self._told_at_s = -inf
+            return True
+        return False
 
     def _fail(self, now_s: float, reason: str) -> None:
         self._failures += 1

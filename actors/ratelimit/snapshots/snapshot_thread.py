@@ -1,11 +1,14 @@
 """The thread that writes a partition's journal, beside the one that answers fronts."""
 
+import logging
 from collections.abc import Iterable
 from threading import Event, Thread
 from typing import Protocol
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.snapshots.keeper import CounterSource, SnapshotKeeper
+
+LOG = logging.getLogger("tollgate.ratelimit")
 
 
 class KeptPartition(CounterSource, Protocol):
@@ -22,6 +25,8 @@ class SnapshotThread:
         self._keeper = keeper
         self._source = source
         self._is_ending = Event()
+        self._is_broken = False
+        self._is_on_disk = False
         self._thread = Thread(target=self._keep, name="snapshots", daemon=True)
 
     @classmethod
@@ -32,10 +37,11 @@ class SnapshotThread:
         thread._thread.start()
         return thread
 
-    def finish(self) -> None:
-        """Write what has changed, and end; returns when it is on disk, or could not be written."""
+    def finish(self) -> bool:
+        """Write what has changed, and end. Whether it is on disk, as soon as that is known."""
         self._is_ending.set()
         self._thread.join()
+        return self._is_on_disk
 
     def describe(self) -> dict[str, int]:
         """How the keeping goes, in the words of a partition that describes itself."""
@@ -43,11 +49,18 @@ class SnapshotThread:
         return {
             "snapshot_age_s": int(state.age_s),
             "snapshot_bytes": state.bytes,
-            "snapshot_failures": state.failures,
+            "snapshot_failures": state.failures + self._is_broken,
         }
 
     def _keep(self) -> None:
-        self._keeper.write(self._source)
-        while not self._is_ending.wait(self._keeper.interval_s):
+        is_whole = False
+        try:
             self._keeper.write(self._source)
-        self._keeper.finish(self._source)
+            while not self._is_ending.wait(self._keeper.interval_s):
+                self._keeper.write(self._source)
+            self._is_on_disk = self._keeper.finish(self._source)
+            is_whole = True
+        finally:
+            if not is_whole:
+                self._is_broken = True
+                LOG.critical("counters are not written to disk any more", exc_info=True)

@@ -1,6 +1,5 @@
 """The journal of a partition on a real disk: what one process writes, the next one reads."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,12 +20,10 @@ from tests.support.waiting import until
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.snapshots import keeper as keeping
-from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
 from tollgate.actors.ratelimit.snapshots.keeper import (
     DELTAS_BYTES_MIN,
     LIFE_LEFT_MIN_S,
-    RETRY_EVERY_S,
     SnapshotKeeper,
 )
 from tollgate.actors.ratelimit.snapshots.restoration import Restoration
@@ -179,102 +176,6 @@ def test_only_the_owner_may_read_the_keys(start: Start, folder: Path) -> None:
     assert (folder / "counters-0-of-1.journal").stat().st_mode & 0o777 == 0o600
 
 
-# Failures
-
-
-def no_space(*_: object) -> int:
-    raise OSError(28, "No space left on device")
-
-
-def test_a_full_disk_is_told_once_a_minute_and_what_was_missed_follows(
-    start: Start,
-    clock: ManualClock,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.ERROR)
-    first = start()
-    first.count(1)
-    first.write()
-    with monkeypatch.context() as patch:
-        patch.setattr(JournalFile, "_write", no_space)
-        first.count(2)
-        for _ in range(7):
-            clock.advance(RETRY_EVERY_S)
-            first.write()
-        assert len(caplog.messages) == 1
-        assert caplog.messages[0].endswith("counters-0-of-1.journal: No space left on device")
-        assert first.keeper.state.failures == 7
-        assert first.keeper.state.age_s == 7 * RETRY_EVERY_S
-        assert start().restored == of_month({b"a": 1}), "what was on disk is there"
-        clock.advance(60)
-        first.write()
-        assert len(caplog.messages) == 2
-    clock.advance(RETRY_EVERY_S)
-    first.write()
-    assert first.keeper.state.age_s == 0
-    assert start().restored == of_month({b"a": 2})
-
-
-def test_a_disk_that_fails_is_left_alone_for_a_while(
-    start: Start, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = start()
-    monkeypatch.setattr(JournalFile, "_write", no_space)
-    first.write()
-    clock.advance(RETRY_EVERY_S - 1)
-    first.write()
-    assert first.keeper.state.failures == 1
-    first.finish()
-    assert first.keeper.state.failures == 2, "the end does not wait"
-
-
-def test_a_folder_that_cannot_be_made_stops_nothing(
-    folder: Path, clock: ManualClock, start: Start, caplog: pytest.LogCaptureFixture
-) -> None:
-    folder.parent.mkdir()
-    folder.write_text("in the way")
-    first = start()
-    assert first.restored == {}
-    assert "cannot be read, so counters begin at 0: Not a directory" in caplog.text
-    first.write()
-    assert first.keeper.state.failures == 1
-    folder.unlink()
-    clock.advance(RETRY_EVERY_S)
-    first.count(1)
-    first.write()
-    assert start().restored == of_month({b"a": 1})
-
-
-def test_a_journal_that_somebody_removed_is_written_anew(start: Start, folder: Path) -> None:
-    first = start()
-    first.count(1)
-    first.write()
-    (folder / "counters-0-of-1.journal").unlink()
-    first.write()
-    assert start().restored == of_month({b"a": 1})
-
-
-def test_a_process_that_was_replaced_writes_no_more(
-    start: Start, clock: ManualClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    frozen = start()
-    frozen.count(1)
-    frozen.write()
-    successor = start()
-    successor.count(5)
-    successor.write()
-    frozen.count(2)
-    frozen.write()
-    assert "another process writes them now" in caplog.text
-    clock.advance(100)
-    frozen.write()
-    frozen.finish()
-    successor.write()
-    assert successor.keeper.state.failures == 0
-    assert start().restored == of_month({b"a": 5})
-
-
 # The thread
 
 
@@ -294,7 +195,7 @@ def test_the_thread_writes_again_and_again_and_everything_at_its_end(folder: Pat
         source.set(FAR_S, b"a", count)
         until(lambda: read_all(folder) == {(FAR_S, b"a"): count}, "it is on disk")  # noqa: B023
     source.set(FAR_S, b"a", 3)
-    thread.finish()
+    assert thread.finish()
     assert read_all(folder) == {(FAR_S, b"a"): 3}
     assert thread.describe()["snapshot_failures"] == 0
     assert thread.describe()["snapshot_bytes"] == 0, "it has let go"
