@@ -10,11 +10,13 @@ from urllib.parse import urlencode
 import click
 
 from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.net.direct_calls import call_directly
 from tollgate.serve.settings import Settings, process_environment
 
 ANSWER_WITHIN_S = 60.0
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
-ANY_HOST = ("", "0.0.0.0", "::", "[::]")
+LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "[::]": "::1"}
+"""Where whoever listens on every address of a family is found."""
 ROWS_MAX = 10_000
 TEXT_MAX = 60
 
@@ -126,7 +128,7 @@ def table(rows: Sequence[Mapping[str, Any]], now_s: float) -> Iterator[str]:
         if len(name) > TEXT_MAX * 4:
             name = f"{name[: TEXT_MAX * 4]}…"
         yield (
-            f"{row['hits']:>10} {limit:>10} {row['unit'] or '':<7} {ends_s:>8} s  "
+            f"{row['hits']:>10} {limit:>10} {row['unit']:<7} {ends_s:>8} s  "
             f"{_holder(row):<28} {name}"
         )
 
@@ -147,7 +149,7 @@ def _ask(method: str, path: str, asked: Sequence[tuple[str, str]]) -> Mapping[st
         )
     if not settings.port:
         raise click.ClickException("DEBUG_PORT is 0, so nobody knows the port: choose one")
-    host = "127.0.0.1" if settings.host in ANY_HOST else settings.host
+    host = LOOPBACKS.get(settings.host, settings.host)
     address = f"[{host}]:{settings.port}" if ":" in host else f"{host}:{settings.port}"
     request = urllib.request.Request(
         f"http://{address}{path}?{urlencode(asked)}",
@@ -155,7 +157,7 @@ def _ask(method: str, path: str, asked: Sequence[tuple[str, str]]) -> Mapping[st
         headers={"Authorization": f"Bearer {settings.tracing_key}"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=ANSWER_WITHIN_S) as answer:
+        with call_directly(request, ANSWER_WITHIN_S) as answer:
             return _document(answer.read(ANSWER_BYTES_MAX))
     except urllib.error.HTTPError as error:
         return _refusal(error)

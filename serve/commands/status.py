@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import click
 
 from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.net.direct_calls import call_directly
 from tollgate.serve.node.run_record import RunRecord, running
 from tollgate.serve.payments.mail.outbox import letters_waiting, outbox_folder
 from tollgate.serve.payments.reference.currencies import read_currencies
@@ -110,7 +111,7 @@ def _problem(url: str) -> str:
     """The first line of what a service says is wrong with it; empty when it is well. OSError when
     nobody answers."""
     try:
-        with urllib.request.urlopen(url, timeout=ANSWER_WITHIN_S):
+        with call_directly(urllib.request.Request(url), ANSWER_WITHIN_S):
             return ""
     except urllib.error.HTTPError as error:
         said = error.read(PROBLEM_BYTES_MAX).decode(errors="replace").strip()

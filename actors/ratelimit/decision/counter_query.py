@@ -36,6 +36,11 @@ def label_of(key: bytes) -> CounterLabel | None:
     )
 
 
+def unit_of(key: bytes) -> Unit:
+    """The unit of a counter's limit, which a digest tells as well."""
+    return Unit(int(key[:1]))
+
+
 def keys_of(prefix: str, domain: str, entries: Entries) -> list[bytes]:
     """The keys of the counters with exactly these entries, one for each unit."""
     return [KeyForm(prefix, domain, entries, unit).key(entries) for unit in Unit]

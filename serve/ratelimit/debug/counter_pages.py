@@ -25,6 +25,7 @@ from tollgate.actors.ratelimit.decision.counter_query import (
     keys_of,
     label_of,
     query_of,
+    unit_of,
 )
 from tollgate.serve.ratelimit.debug.access import require_key
 
@@ -115,15 +116,15 @@ class CounterPages:
 def _document(partition: str, row: CounterRow) -> dict[str, Any]:
     label = label_of(row.key)
     named: dict[str, Any] = (
-        {"domain": None, "entries": [], "unit": None, "digest": row.key.hex()}
+        {"domain": None, "entries": [], "digest": row.key.hex()}
         if label is None
         else {
             "domain": label.domain,
             "entries": [f"{key}={value}" for key, value in label.entries],
-            "unit": label.unit.name.lower(),
         }
     )
     return named | {
+        "unit": unit_of(row.key).name.lower(),
         "windowEndsS": row.end_s,
         "hits": row.hits,
         "limit": row.limit,

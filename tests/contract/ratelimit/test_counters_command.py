@@ -190,3 +190,23 @@ def test_nobody_answers() -> None:
         pass
     result = service.run("list")
     assert (result.exit_code, "nobody answers at" in result.stderr) == (1, True)
+
+
+def test_a_long_name_has_a_unit_too(service: Service) -> None:
+    value = "v" * 200
+    service.count(0, 6, "edge", f"k={value}")
+    result = service.run("reset", "edge", f"k={value}")
+    assert "per minute: 6 hits would be 0" in result.stdout
+    (row,) = json.loads(
+        service.run("list", "--key", f"k={value}", "--domain", "edge", "--json").stdout
+    )["counters"]
+    assert (row["domain"], row["unit"]) == (None, "minute")
+
+
+def test_who_listens_on_all_addresses_of_ipv6_is_asked_there() -> None:
+    service = Service()
+    with service.served():
+        pass
+    environment = {"DEBUG_HOST": "::", "DEBUG_PORT": str(service.port), "DEBUG_TRACING_KEY": KEY}
+    result = CliRunner().invoke(counters, ["list"], env=environment)
+    assert f"nobody answers at [::1]:{service.port}" in result.stderr
