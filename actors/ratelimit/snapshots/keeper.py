@@ -3,10 +3,11 @@
     start -> restore: what the journals say -> base -> deltas, one at each call
           a journal that has outgrown its base twofold -> a new base, in its place
           a write that fails -> a new base as soon as the disk takes one
+          the end -> a last base
 
 A *base* is all counters, a *delta* those that have changed since. Counts are absolute, so a journal
-is right at every moment: while a new base is written, deltas go into both journals. Windows that
-end soon are left out, but for the last delta of all.
+is right at every moment: while a new base is written, deltas go into both journals. Deltas leave
+out windows that end soon, by the monotonic clock: the time of day may be wrong for a while.
 """
 
 import logging
@@ -73,6 +74,8 @@ class SnapshotKeeper:
         self._header: JournalHeader | None = None
         self._journal: JournalFile | None = None
         self._base_bytes = 0
+        self._ends_at_s: dict[int, float] = {}
+        """When the windows that were seen end, by the monotonic clock."""
         self._is_superseded = False
         self._failures = 0
         self._retry_at_s = -inf
@@ -95,13 +98,13 @@ class SnapshotKeeper:
 
     def write(self, source: CounterSource) -> None:
         """Write what has changed. What fails is told and counted, and tried again."""
-        self._attempt(source, LIFE_LEFT_MIN_S)
+        self._attempt(source)
 
     def finish(self, source: CounterSource) -> bool:
-        """Write all that has changed, whenever its window ends, and let go of the journal. Whether
-        it is on disk."""
+        """Write all counters, whenever their windows end, and let go of the journal. Whether they
+        are on disk."""
         self._retry_at_s = self._told_at_s = -inf
-        is_on_disk = self._attempt(source, 0)
+        is_on_disk = self._attempt(source, is_last=True)
         self._close()
         return is_on_disk
 
@@ -112,13 +115,13 @@ class SnapshotKeeper:
             name.partition, name.partitions, own, generation, restoration.taken_over
         )
 
-    def _attempt(self, source: CounterSource, life_left_min_s: int) -> bool:
+    def _attempt(self, source: CounterSource, *, is_last: bool = False) -> bool:
         assert self._header is not None, "what was there before is read first"
         now_s = self._clock.monotonic_s()
         if self._is_superseded or now_s < self._retry_at_s:
             return False
         try:
-            self._write(source, self._header, life_left_min_s)
+            self._write(source, self._header, is_last)
         except (OSError, MemoryError) as error:
             # What could not be appended is in no journal: so the next one begins with a base.
             self._close()
@@ -142,27 +145,27 @@ class SnapshotKeeper:
             place = self._folder.place(self._name)
             LOG.error("counters are not on disk, and go on in memory alone: %s: %s", place, reason)
 
-    def _write(self, source: CounterSource, header: JournalHeader, life_left_min_s: int) -> None:
+    def _write(self, source: CounterSource, header: JournalHeader, is_last: bool) -> None:
         journal = self._journal
         there = self._folder.header(self._name)
         is_own = there is not None and there.id == header.id
         if there is not None and not is_own and there.generation >= header.generation:
             raise SupersededError
         is_outgrown = journal is not None and journal.size > 2 * self._base_bytes + DELTAS_BYTES_MIN
-        if journal is None or is_outgrown or not is_own:
-            self._write_base(source, header, life_left_min_s)
+        now_s = self._clock.monotonic_s()
+        self._ends_at_s = {end: at_s for end, at_s in self._ends_at_s.items() if at_s > now_s}
+        if journal is None or is_outgrown or not is_own or is_last:
+            self._write_base(source, header)
         else:
-            self._write_delta(source, [journal], life_left_min_s)
+            self._write_delta(source, [journal])
 
-    def _write_base(
-        self, source: CounterSource, header: JournalHeader, life_left_min_s: int
-    ) -> None:
+    def _write_base(self, source: CounterSource, header: JournalHeader) -> None:
         self._folder.make()
         self._folder.remove_drafts(self._name)
         draft = JournalFile(self._folder.place(self._name), header)
         is_in_place = False
         try:
-            self._fill(draft, source, life_left_min_s)
+            self._fill(draft, source)
             draft.put_in_place()
             is_in_place = True
         finally:
@@ -175,26 +178,26 @@ class SnapshotKeeper:
         except OSError as error:
             LOG.warning("counter journals of before could not be removed: %s", error)
 
-    def _fill(self, draft: JournalFile, source: CounterSource, life_left_min_s: int) -> None:
+    def _fill(self, draft: JournalFile, source: CounterSource) -> None:
         """Write all counters into a draft; the journal before it goes on meanwhile."""
         # What has changed until now is in what is read next, too.
-        self._write_delta(source, self._in_force, life_left_min_s)
+        self._write_delta(source, self._in_force)
         delta_at_s = self._clock.monotonic_s() + self.interval_s
         for some in source.everything():
-            draft.append(counter_frames(self._lasting(some, life_left_min_s)))
+            for end_s, _, _ in some:
+                self._end_at_s(end_s)
+            draft.append(counter_frames(some))
             if self._clock.monotonic_s() >= delta_at_s:
-                self._write_delta(source, [draft, *self._in_force], life_left_min_s)
+                self._write_delta(source, [draft, *self._in_force])
                 delta_at_s = self._clock.monotonic_s() + self.interval_s
-        self._write_delta(source, [draft], life_left_min_s)
+        self._write_delta(source, [draft])
 
-    def _write_delta(
-        self, source: CounterSource, journals: list[JournalFile], life_left_min_s: int
-    ) -> None:
+    def _write_delta(self, source: CounterSource, journals: list[JournalFile]) -> None:
         """Write what has changed; the journal in force has it on disk afterwards."""
         has_written = False
         for _ in range(PAGES_MAX):
             changed = source.changed(CHANGED_AT_ONCE)
-            frames = list(counter_frames(self._lasting(changed, life_left_min_s)))
+            frames = list(counter_frames(self._lasting(changed)))
             for journal in journals:
                 journal.append(frames)
             has_written = has_written or bool(frames)
@@ -207,12 +210,16 @@ class SnapshotKeeper:
     def _in_force(self) -> list[JournalFile]:
         return [] if self._journal is None else [self._journal]
 
-    def _lasting(
-        self, counters: Iterable[CounterColumns], life_left_min_s: int
-    ) -> Iterator[CounterColumns]:
+    def _lasting(self, counters: Iterable[CounterColumns]) -> Iterator[CounterColumns]:
         """Counters of windows that do not end too soon."""
-        ends_after_s = self._clock.now_s() + life_left_min_s
-        return (columns for columns in counters if columns[0] > ends_after_s)
+        ends_after_s = self._clock.monotonic_s() + LIFE_LEFT_MIN_S
+        return (columns for columns in counters if self._end_at_s(columns[0]) > ends_after_s)
+
+    def _end_at_s(self, end_s: int) -> float:
+        """When a window ends by the monotonic clock: as it was when the window was first seen, as
+        the partition itself goes by."""
+        left_s = end_s - self._clock.now_s()
+        return self._ends_at_s.setdefault(end_s, self._clock.monotonic_s() + left_s)
 
     def _close(self) -> None:
         journal, self._journal = self._journal, None

@@ -64,9 +64,15 @@ def test_a_stop_in_order_writes_everything(start: Start, folder: Path) -> None:
     first = start()
     first.write()
     first.count(1, b"a")
-    first.count(2, b"soon", int(NOW_S) + 1)
+    first.count(2, b"soon", int(NOW_S) + 5)
+    first.write()
+    first.count(3, b"sooner", int(NOW_S) + 1)
     first.finish()
-    assert start().restored == {**of_month({b"a": 1}), (int(NOW_S) + 1, b"soon"): 2}
+    assert start().restored == {
+        **of_month({b"a": 1}),
+        (int(NOW_S) + 5, b"soon"): 2,
+        (int(NOW_S) + 1, b"sooner"): 3,
+    }
 
 
 def test_a_stop_without_any_write_before_writes_everything(start: Start) -> None:
@@ -88,6 +94,7 @@ def test_what_was_restored_survives_processes_that_counted_nothing(start: Start)
 
 def test_windows_that_end_soon_are_left_out(start: Start) -> None:
     first = start()
+    first.write()
     first.count(1, b"soon", int(NOW_S) + LIFE_LEFT_MIN_S)
     first.count(2, b"later", int(NOW_S) + LIFE_LEFT_MIN_S + 1)
     first.write()
@@ -116,6 +123,50 @@ def test_a_reset_counter_stays_at_zero(start: Start) -> None:
     first.count(0)
     first.write()
     assert start().restored == of_month({b"a": 0})
+
+
+A_YEAR_S = 365 * 86_400
+
+
+def test_a_clock_that_was_ahead_at_a_base_costs_nothing(
+    start: Start, folder: Path, clock: ManualClock
+) -> None:
+    first = start()
+    first.count(7)
+    clock.turn(A_YEAR_S)
+    first.write()
+    clock.turn(-A_YEAR_S)
+    for _ in range(5):
+        clock.advance(1)
+        first.write()
+    assert start().restored == of_month({b"a": 7})
+
+
+def test_a_clock_that_was_ahead_at_a_delta_costs_nothing(start: Start, clock: ManualClock) -> None:
+    first = start()
+    first.count(7)
+    first.write()
+    clock.turn(A_YEAR_S)
+    first.count(8)
+    first.write()
+    clock.turn(-A_YEAR_S)
+    first.write()
+    assert start().restored == of_month({b"a": 8})
+
+
+def test_a_window_that_comes_again_when_a_clock_is_put_back_is_a_new_one(
+    start: Start, clock: ManualClock
+) -> None:
+    first = start()
+    first.write()
+    first.count(1, b"a", int(NOW_S) + 11)
+    first.write()
+    clock.advance(12)
+    first.write()
+    clock.turn(-12)
+    first.count(2, b"a", int(NOW_S) + 11)
+    first.write()
+    assert start().restored == {(int(NOW_S) + 11, b"a"): 2}
 
 
 # Growth
