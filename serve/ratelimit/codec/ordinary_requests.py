@@ -6,14 +6,17 @@
     0x18 <hits_addend>, at the end or left out
 
 Lengths take one or two bytes and the addend takes one. An empty value may be left out, as proto3
-does. Everything else, rare or malformed, is None here and left to protobuf: this file refuses
-nothing, and reads nothing otherwise than protobuf does.
+does. Everything else, rare, malformed or more than an ordinary number of parts, is None here and
+left to protobuf: this file refuses nothing, and reads nothing otherwise than protobuf does. What is
+read in vain is read twice, so it ends with the first part that is too many.
 """
 
 from tollgate.actors.ratelimit.rules.descriptors import (
+    DEFAULT_BOUNDS,
     Entries,
     RateLimitDescriptor,
     RateLimitRequest,
+    RequestBounds,
 )
 
 # Tags: the number of a field << 3 | its type on the wire.
@@ -22,9 +25,12 @@ _ENTRY, _KEY, _VALUE = 0x0A, 0x0A, 0x12
 _ONE_BYTE_MAX = 0x7F
 
 
-def ordinary_request(payload: bytes) -> RateLimitRequest | None:
-    """The request in an ordinary payload; None for any other."""
+def ordinary_request(
+    payload: bytes, bounds: RequestBounds = DEFAULT_BOUNDS
+) -> RateLimitRequest | None:
+    """The request in an ordinary payload; None for any other, and for one with too many parts."""
     size = len(payload)
+    descriptors_max, entries_max = bounds.descriptors_max, bounds.entries_max
     try:
         if payload[0] != _DOMAIN:
             return None
@@ -41,7 +47,9 @@ def ordinary_request(payload: bytes) -> RateLimitRequest | None:
             if end > _ONE_BYTE_MAX:
                 end, at = _two_bytes(end, payload, at)
             end += at
-            descriptors.append(RateLimitDescriptor(_entries(payload, at, end)))
+            if len(descriptors) >= descriptors_max:
+                return None
+            descriptors.append(RateLimitDescriptor(_entries(payload, at, end, entries_max)))
         hits_addend = 0
         # An end beyond the payload has no byte to look at: what should be there was cut off.
         if end != size:
@@ -57,11 +65,11 @@ class _NotOrdinary(Exception):  # noqa: N818 (it never leaves this file)
     pass
 
 
-def _entries(payload: bytes, at: int, descriptor_end: int) -> Entries:
+def _entries(payload: bytes, at: int, descriptor_end: int, entries_max: int) -> Entries:
     """The entries from `at` up to the end of their descriptor."""
     entries = []
     while at < descriptor_end:
-        if payload[at] != _ENTRY:
+        if payload[at] != _ENTRY or len(entries) >= entries_max:
             raise _NotOrdinary
         end = payload[at + 1]
         at += 2

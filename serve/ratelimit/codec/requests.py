@@ -37,16 +37,10 @@ def decode_request(payload: bytes, bounds: RequestBounds = DEFAULT_BOUNDS) -> Ra
     size = len(payload)
     # What is no longer than an entry may be has no part that is.
     if size <= bounds.entry_bytes_max and size <= bounds.request_bytes_max:
-        request = ordinary_request(payload)
-        if request is not None and _has_few_parts(request, bounds):
+        request = ordinary_request(payload, bounds)
+        if request is not None:
             return request
     return decode_with_protobuf(payload, bounds)
-
-
-def _has_few_parts(request: RateLimitRequest, bounds: RequestBounds) -> bool:
-    if len(request.descriptors) > bounds.descriptors_max:
-        return False
-    return all(len(each.entries) <= bounds.entries_max for each in request.descriptors)
 
 
 def decode_with_protobuf(

@@ -70,7 +70,7 @@ def by_protobuf(payload: bytes) -> RateLimitRequest | None:
 @example(b"\n\x05d")
 @example(b"\n\x01d\x18\x80")
 def test_it_is_read_as_protobuf_reads_it_or_not_at_all(payload: bytes) -> None:
-    found = ordinary_request(payload)
+    found = ordinary_request(payload, UNBOUNDED)
     if found is not None:
         assert found == by_protobuf(payload)
 
