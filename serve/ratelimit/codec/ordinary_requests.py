@@ -40,7 +40,7 @@ def ordinary_request(
             end, at = _two_bytes(end, payload, at)
         end += at
         domain = payload[at:end].decode()
-        descriptors = []
+        descriptors: list[RateLimitDescriptor] = []
         while end < size and payload[end] == _DESCRIPTOR:
             at = end + 2
             end = payload[end + 1]
@@ -67,7 +67,7 @@ class _NotOrdinary(Exception):  # noqa: N818 (it never leaves this file)
 
 def _entries(payload: bytes, at: int, descriptor_end: int, entries_max: int) -> Entries:
     """The entries from `at` up to the end of their descriptor."""
-    entries = []
+    entries: list[tuple[str, str]] = []
     while at < descriptor_end:
         if payload[at] != _ENTRY or len(entries) >= entries_max:
             raise _NotOrdinary
