@@ -23,6 +23,7 @@ from tests.support.ratelimit.grpc_peers import (
 from tests.support.ratelimit.json_port import Reader, a_service, call, dialled, passing
 from tests.support.waiting import until
 from tollgate.serve.net.shared_ports import claim
+from tollgate.serve.ratelimit.fronts import native
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress
 from tollgate.serve.ratelimit.fronts.inner_socket import SOCKET_NAME, inner_socket_folder
 from tollgate.serve.ratelimit.health import Health
@@ -31,6 +32,8 @@ from tollgate.serve.ratelimit.json_door.server import JsonDoor
 from tollgate.serve.settings.choices import GrpcFront
 
 OURS = b"re:x"
+# Callers on a busy machine may say nothing for longer than a front usually waits for them.
+QUIET_S = 5.0
 # So many connections in a row do not all go to one of two.
 DRAWS_MAX = 100
 
@@ -98,8 +101,15 @@ def connected_to(address: str, answer: bytes) -> Iterator[Caller]:
 
 
 @pytest.fixture
-def ours(choice: GrpcFront, world: World, socket_dir: Path, ports: tuple[int, int]) -> Front:
+def ours(
+    choice: GrpcFront,
+    world: World,
+    socket_dir: Path,
+    ports: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Front:
     """The front of this process, listening."""
+    monkeypatch.setattr(native, "QUIET_S", QUIET_S)
     front = world.front(choice, socket_dir, shared(ports[0]))
     front.start()
     return front

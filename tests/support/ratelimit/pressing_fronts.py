@@ -15,6 +15,7 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.counting.counters import LimitedHits, Unreachable
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.actor import RayChannel
+from tollgate.actors.ratelimit.lent_counting.line import Line
 from tollgate.actors.ratelimit.lent_counting.store import BorrowedCounters
 
 PAUSE_S = 0.001
@@ -48,6 +49,30 @@ def admissions(record: Path) -> Admissions:
     return found
 
 
+class Mark:
+    """A moment of a front, and whether the partition knows what was counted before it."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        with line._lock:
+            self._put_last = line._borrower._stream.put_last
+            self._lease = line._borrower._lease
+        self._report_item = 0
+
+    def is_reached(self) -> bool:
+        """True once a report that was made later has arrived, or nothing is left to report."""
+        with self._line._lock:
+            borrower = self._line._borrower
+            assert borrower._lease == self._lease, "the front was taken for lost"
+            acknowledged = borrower._stream.acknowledged
+            if not self._report_item and borrower._report_item > self._put_last:
+                self._report_item = borrower._report_item
+            if self._report_item:
+                return acknowledged >= self._report_item
+            has_changed = borrower._home.has_changed or bool(borrower._notes.changed)
+            return not has_changed and acknowledged >= borrower._stream.put_last
+
+
 class PressingFront:
     """The actor: a thread for each partition asks for its quotas in turns, once it is told to."""
 
@@ -71,6 +96,7 @@ class PressingFront:
         self._answered = [0] * len(partitions)
         self._refused: set[int] = set()
         self._partitions = len(partitions)
+        self._marks: list[Mark] = []
 
     def describe(self) -> dict[str, int]:
         return {"pid": os.getpid()}
@@ -87,6 +113,14 @@ class PressingFront:
     def refused(self) -> set[int]:
         """The quotas of a single window that were refused when they were asked for last."""
         return set(self._refused)
+
+    def mark(self) -> None:
+        """Remember how far every partition has been told."""
+        self._marks = [Mark(line) for line in self._store._lines]
+
+    def is_reported(self) -> bool:
+        """Whether every partition knows all that was counted before the mark."""
+        return all(mark.is_reached() for mark in self._marks)
 
     def _ask_on(self, partition: int) -> None:
         numbers = [n for n, quota in enumerate(self._quotas) if quota.partition == partition]
