@@ -30,8 +30,9 @@ DAY_S = 86_400
 # A busy machine is not what this is about, and a lost process is waited for: its term, its start.
 DEADLINE_S = 60.0
 ANSWER_WITHIN_S = 180.0
+RETURNED_WITHIN_S = 240.0
 # Longer than a busy machine keeps anybody from saying that they are there; and for ever.
-TERM_S = 6.0
+TERM_S = 15.0
 LONG_TERM_S = 600.0
 QUESTIONS: list[Question] = [(0, b"one", 1), (0, b"ten", 10), (0, b"many", 1_000)]
 
@@ -110,7 +111,7 @@ def cast(
 
 
 def test_a_front_alone_counts_at_home(cast: Callable[..., Cast]) -> None:
-    actors = cast()
+    actors = cast(term_s=LONG_TERM_S)
     question = (0, b"alone", 1_000)
     assert actors.ask(0, question) == [1]
     sent = actors.sent(0)
@@ -120,7 +121,7 @@ def test_a_front_alone_counts_at_home(cast: Callable[..., Cast]) -> None:
 
 
 def test_fronts_together_admit_what_there_is(cast: Callable[..., Cast]) -> None:
-    actors = cast()
+    actors = cast(term_s=LONG_TERM_S)
     for _, key, limit in QUESTIONS:
         for partition in range(2):
             question = (partition, key, limit)
@@ -140,7 +141,11 @@ def test_a_killed_partition_forgets_nothing(cast: Callable[..., Cast]) -> None:
         (count,) = actors.ask(0, question)
         assert count == question[2] // 2 + 2
         before[question].append(count)
-    until(lambda: has_another_process(actors.partitions[0], killed), "the partition is back")
+    until(
+        lambda: has_another_process(actors.partitions[0], killed),
+        "the partition is back",
+        RETURNED_WITHIN_S,
+    )
     for question in QUESTIONS:
         answers = [*before[question], *asked_until_refused(actors, 1, question)]
         assert admitted(answers, question) == question[2]
@@ -158,7 +163,7 @@ def asked_until_refused(actors: Cast, front: int, question: Question) -> list[in
         counts.extend(answer for answer in answers if isinstance(answer, int))
         return counts[-1:] > [question[2]]
 
-    until(is_refused, "all is given away")
+    until(is_refused, "all is given away", RETURNED_WITHIN_S)
     return counts
 
 
@@ -235,7 +240,7 @@ def test_a_front_that_closes_gives_back(cast: Callable[..., Cast]) -> None:
 
 
 def test_operators_see_and_reset_what_a_front_has(cast: Callable[..., Cast]) -> None:
-    actors = cast()
+    actors = cast(term_s=LONG_TERM_S)
     question: Question = (0, b"ten", 10)
     assert actors.ask(0, question, 7) == [*range(1, 8)]
     partition, other = actors.partitions
