@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow
 from tollgate.actors.ratelimit.decision.counter_query import CounterQuery
 
-PAGES_MAX = 1_024  # of one partition
+PAGES_MAX = 16_384  # of one partition, with about 1,024 counters each
 PAGE_WITHIN_S = 10.0
 RESET_WITHIN_S = 15.0
 

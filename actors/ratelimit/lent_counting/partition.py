@@ -25,7 +25,7 @@ from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 
 LOG = logging.getLogger("tollgate.counters")
 MAIL_MAX = 16
-PAGE_ROWS_MAX = 16_384
+PAGE_ROWS_MAX = 1_024  # hits wait while a page is made
 LOOK_EVERY_S = 0.05
 
 

@@ -1,6 +1,7 @@
 """Pages of the counters that a partition owns, in the order of their slots, for operators."""
 
 from collections.abc import Callable, Sequence
+from heapq import nsmallest
 from typing import NamedTuple
 
 from tollgate.actors.ratelimit.counting.counter_row import CounterRow
@@ -8,8 +9,8 @@ from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.partition.loans import Slot
 from tollgate.actors.ratelimit.lending.terms import SLOTS, slot_of
 
-SCANNED_MAX = 16_384
-"""A page looks at no more counters than these, and those of one slot."""
+SCANNED_MAX = 1_024
+"""A page looks at no more counters than these, and those of one slot: hits wait meanwhile."""
 
 Place = tuple[int, int, bytes]
 """(slot, end_s, key)"""
@@ -41,14 +42,15 @@ def page_of(
             return CounterPage(rows, (number, 0, b""))
         columns = columns_of(number)
         scanned += sum(len(keys) for _, keys, _ in columns)
-        found = sorted(
-            (number, end_s, key, count)
+        begin = after[1:] if after is not None and after[0] == number else (0, b"")
+        found = (
+            (end_s, key, count)
             for end_s, keys, counts in columns
-            if end_s > wall_s
+            if end_s > wall_s and end_s >= begin[0]
             for key, count in zip(keys, counts, strict=True)
-            if key.startswith(prefix) and (after is None or (number, end_s, key) > after)
+            if key.startswith(prefix) and (end_s > begin[0] or key > begin[1])
         )
-        for _, end_s, key, count in found:
+        for end_s, key, count in nsmallest(rows_max - len(rows) + 1, found):
             if len(rows) >= rows_max:
                 return CounterPage(rows, last)
             rows.append(_row(slots[number], end_s, key, count))

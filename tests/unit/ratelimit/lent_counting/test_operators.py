@@ -64,3 +64,18 @@ def test_a_counter_that_is_nowhere_is_no_reset() -> None:
     assert branch.partitions[0].list_counters(bool, None).rows == []
     branch.exchange()
     assert reset(branch, b"a") == []
+
+
+def test_hits_wait_for_no_more_than_a_thousand_counters() -> None:
+    branch = Branch(ManualClock(NOW_S))
+    branch.exchange()
+    keys = {b"key %d" % number for number in range(3_000)}
+    for key in keys:
+        hit(branch, key)
+    branch.rest(1)
+    partition = branch.partitions[0]
+    pages = [partition.list_counters(lambda key: True, None)]
+    while pages[-1].after is not None:
+        pages.append(partition.list_counters(lambda key: True, pages[-1].after))
+    assert all(len(page.rows) <= 1_100 for page in pages)
+    assert sorted(row.key for page in pages for row in page.rows) == sorted(keys)
