@@ -112,7 +112,7 @@ class GrpcSettings:
     @property
     def processes(self) -> int:
         """The front processes, which share the ports of gRPC and JSON."""
-        return self.fronts or cores()
+        return self.fronts or min(cores(), FRONTS_MAX)
 
     @property
     def has_peers(self) -> bool:

@@ -309,6 +309,14 @@ def test_metrics_are_exported(
     assert found == []
 
 
+def test_processes_that_hang_sound_an_alarm(
+    documents: dict[str, str], texts: dict[str, str]
+) -> None:
+    _, _, alarms = documents["docs/operations.md"].partition("## Alarms worth waking for")
+    assert "increase(ratelimit_actors_ended[15m]) > 3" in alarms
+    assert "ratelimit_actors_ended" in texts["configs/grafana/ratelimit.json"]
+
+
 def expressions(node: object) -> Iterator[str]:
     """Every `expr` in a dashboard."""
     if isinstance(node, dict):

@@ -26,6 +26,7 @@ def busy() -> Totals:
     front.touch(rule)
     front.domain_not_found("nobody")
     front.count("ratelimit.service.config_load_success")
+    front.count("ratelimit.actors.ended")
     front.count("ratelimit.service.call.should_rate_limit.service_error", 2)
     front.count("ratelimit_server.ShouldRateLimit.total_requests", 9)
     front.gauge("ratelimit.localcache.entryCount", 4)

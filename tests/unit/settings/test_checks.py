@@ -277,7 +277,9 @@ def test_mogrifiers_of_another_transport_are_left_alone() -> None:
     assert Settings.from_environment(environ).mogrifiers == ()
 
 
-@pytest.mark.parametrize(("asked", "cores", "processes"), [("1", 8, 1), ("3", 2, 3), ("0", 8, 8)])
+@pytest.mark.parametrize(
+    ("asked", "cores", "processes"), [("1", 8, 1), ("3", 2, 3), ("0", 8, 8), ("0", 96, 64)]
+)
 def test_fronts_are_as_many_as_asked_or_as_there_are_cores(
     asked: str, cores: int, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
