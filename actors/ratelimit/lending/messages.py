@@ -41,7 +41,8 @@ class LimitedHit(NamedTuple):
 class Ask(NamedTuple):
     """Requests to count: each is counted as a whole, by B9 where `is_conditional`, else it is one
     operation. `numbers`: of the requests in the call. `wanted`: per request, the quota that the
-    front could use of its counter. What cannot be counted within `patience_s` is not counted."""
+    front could use of its counter. What cannot be counted within `patience_s` of its arrival
+    is not counted."""
 
     call: int
     numbers: list[int]
