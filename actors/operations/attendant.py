@@ -66,7 +66,7 @@ class Attendant:
 
     def look(self, is_dismissed: Event) -> None:
         """Look once: hear what became of the pings, ping again, end one that hangs."""
-        heard = {name: self._heard(name) for name in self._seats}
+        heard = {name: self._heard(name) for name in self._pings}
         for name in self._seats:
             if self._pings.get(name) is None:
                 self._pings[name] = self._sent(name)
@@ -79,8 +79,7 @@ class Attendant:
         if failure is not None:
             LOG.error("the %s could not be ended; again soon", hang.seat, exc_info=failure)
             return
-        self._pings[hang.seat] = None
-        self._attendance.ended(hang.seat, self._clock.monotonic_s())
+        del self._pings[hang.seat]  # its successor is asked anew
         self._count(ENDED, 1)
 
     def _heard(self, name: str) -> Heard:

@@ -98,8 +98,12 @@ def test_there_is_one_ping_out_at_a_time() -> None:
     seat = FakeSeat()
     looking = Round(seat=seat)
     seat.hangs = True
-    looking.look(20)
+    looking.look(3)
     assert (seat.pings, seat.ends) == (1, 0)
+    looking.look()
+    assert (seat.pings, seat.ends) == (1, 1), "though it was never heard"
+    looking.look()
+    assert seat.pings == 2
 
 
 def test_an_end_that_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
