@@ -120,9 +120,10 @@ class Operations:
         await self._ask_watcher()
         return self._totals.statistics()
 
-    async def dump_rules(self) -> str:
-        """The rules in force, as the debug port prints them."""
-        return str(await asyncio.wait_for(self._watcher.dump.remote(), ANSWER_WITHIN_S))
+    async def dump_rules(self) -> str | None:
+        """The rules in force, as the debug port prints them; None when the watcher is silent."""
+        dumped: str | None = await self._answer(self._watcher.dump)
+        return dumped
 
     async def processes(self) -> Mapping[str, int]:
         """The pids of the processes that are alive, fronts first."""

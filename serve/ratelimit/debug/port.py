@@ -47,6 +47,10 @@ _INDEX = {
     "/rlconfig": "print out the currently loaded configuration for debugging",
     "/stats": "print out stats",
 }
+_NO_RULES = """\
+the config watcher does not answer: decisions go on by the rules that they have; it is replaced
+within a minute, which the node's log tells
+"""
 _PROFILING_HELP = f"""\
 {_ROOT}memory: memory of every process
 {_ROOT}memory?process=P&seconds=N: what P allocates in N seconds and still holds, by line of
@@ -76,16 +80,17 @@ class AllocationTracing(Protocol):
 class DebugPort:
     """The pages, from callables that fetch what they show when they are asked.
 
-    `processes` gives pids of this machine by name, the one that matters most first. `tracing_key`
-    is asked for before a process traces its allocations, which halves its speed meanwhile; empty:
-    nobody may. All else looks at processes from outside, without stopping them.
+    `dump_rules` gives None when nobody can tell. `processes` gives pids of this machine by name,
+    the one that matters most first. `tracing_key` is asked for before a process traces its
+    allocations, which halves its speed meanwhile; empty: nobody may. All else looks at processes
+    from outside, without stopping them.
     """
 
     def __init__(
         self,
         *,
         statistics: Callable[[], Awaitable[Statistics]],
-        dump_rules: Callable[[], Awaitable[str]],
+        dump_rules: Callable[[], Awaitable[str | None]],
         processes: Callable[[], Awaitable[Mapping[str, int]]],
         allocations: AllocationTracing,
         counters: CounterPages | None = None,
@@ -123,7 +128,10 @@ class DebugPort:
         return PlainTextResponse("".join(lines))
 
     async def _rules(self, _: Request) -> Response:
-        return PlainTextResponse(await self._dump_rules())
+        rules = await self._dump_rules()
+        if rules is None:
+            return PlainTextResponse(_NO_RULES, status_code=503, headers={"Retry-After": "10"})
+        return PlainTextResponse(rules)
 
     async def _stats(self, _: Request) -> Response:
         pieces = await run_in_threadpool(_statistics_pieces, await self._statistics())

@@ -59,7 +59,7 @@ class Port:
 
     def __init__(self) -> None:
         self.totals = Totals()
-        self.rules = ""
+        self.rules: str | None = ""
         self.pids: dict[str, int] = {"operations": os.getpid()}
         self.profiler = Profiler()
         self.allocations = InThisProcess()
@@ -68,7 +68,7 @@ class Port:
     async def statistics(self) -> Statistics:
         return self.totals.statistics()
 
-    async def dump_rules(self) -> str:
+    async def dump_rules(self) -> str | None:
         return self.rules
 
     async def processes(self) -> Mapping[str, int]:
@@ -150,6 +150,13 @@ def test_the_index_and_any_unknown_path(port: Port, path: str) -> None:
 def test_rules_before_any_are_loaded_are_an_empty_page(port: Port) -> None:
     answer = port.get("/rlconfig")
     assert (answer.status_code, answer.text) == (200, "")
+
+
+def test_a_watcher_that_does_not_answer_is_named_as_the_reason(port: Port) -> None:
+    port.rules = None
+    answer = port.get("/rlconfig")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+    assert "the config watcher does not answer" in answer.text
 
 
 def test_rules_are_shown_as_they_are_written(port: Port) -> None:

@@ -25,7 +25,7 @@ from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
 from tollgate.actors.ratelimit.counting.counters import Hits, Unreachable
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 
-BOUNDS = AttendanceBounds(look_every_s=1.0, looks_max=3, start_within_s=60.0, late_by_s=10.0)
+BOUNDS = AttendanceBounds(look_every_s=1.0, looks_max=5, start_within_s=60.0, late_by_s=10.0)
 # For a busy machine: Ray takes 5 s to end a process that is stopped, and a start takes its time.
 REPLACED_WITHIN_S = 240.0
 ANSWERS_WITHIN_S = 20.0
