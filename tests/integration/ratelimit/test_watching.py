@@ -11,6 +11,7 @@ import ray
 
 from tests.integration.conftest import NAMESPACE, kill
 from tests.support.waiting import until
+from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.watching import actor as watching
 from tollgate.actors.ratelimit.watching.actor import (
@@ -45,8 +46,8 @@ class Watched:
         self.write(rule_text(1))
 
     def write(self, text: str) -> None:
-        """Put this into the only rule file."""
-        (self._rules / "shop.yaml").write_text(text)
+        """Put this into the only rule file, at once: none is seen that is half written."""
+        replace_file(self._rules / "shop.yaml", text.encode())
 
     def lose_archive(self) -> None:
         self._archive.unlink()
