@@ -18,8 +18,6 @@ from tests.support.waiting import until
 from tollgate.actors.ratelimit.lending.borrower import LOST, NO_ANSWER
 from tollgate.actors.ratelimit.lending.lender import RECOVERING
 
-# For a busy machine.
-ENDS_WITHIN_S = 5.0
 TENANTS = [f"tenant={number}" for number in range(6)]
 
 
@@ -92,7 +90,6 @@ def test_a_killed_watcher_changes_nothing_and_comes_back(
         until(lambda: "added.k: " not in debug.get("/rlconfig").text, "and again")
     assert [call for call in traffic.calls if call.error] == []
     assert {call.limit for call in traffic.calls} == {1_000_000}
-    assert max(call.took_s for call in traffic.calls) < ENDS_WITHIN_S
 
 
 def test_a_killed_operations_actor_harms_no_call_and_its_ports_come_back(
@@ -107,4 +104,3 @@ def test_a_killed_operations_actor_harms_no_call_and_its_ports_come_back(
         metrics = httpx.get(tollgate.url("PULLMETRICS_PORT", "/metrics"))
         assert "ratelimit_service_rate_limit_total_hits" in metrics.text
     assert [call for call in traffic.calls if call.error] == []
-    assert max(call.took_s for call in traffic.calls) < ENDS_WITHIN_S
