@@ -1,5 +1,6 @@
 """Lists and resets counters for operators, by asking every partition."""
 
+import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -7,7 +8,7 @@ from typing import Any, Protocol
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow
 from tollgate.actors.ratelimit.decision.counter_query import CounterQuery
 
-PAGES_MAX = 16_384  # of one partition, with about 1,024 counters each
+PAGES_MAX = 16_384  # of one partition, each of which looks at about 1,024 counters
 PAGE_WITHIN_S = 10.0
 RESET_WITHIN_S = 15.0
 
@@ -67,8 +68,8 @@ class CounterDesk:
     async def find(self, keys: Sequence[bytes]) -> CounterList:
         """The counters of these keys."""
         told = CounterList()
-        for name, handle in self._partitions.items():
-            rows = await self._answer(handle.find_counters, keys, within_s=PAGE_WITHIN_S)
+        found = await self._ask_all("find_counters", keys, within_s=PAGE_WITHIN_S)
+        for name, rows in found.items():
             if rows is None:
                 told.silent.append(name)
             else:
@@ -78,10 +79,19 @@ class CounterDesk:
     async def reset(self, keys: Sequence[bytes]) -> ResetList:
         """Set the counters of these keys to 0, wherever they are."""
         told = ResetList()
-        for name, handle in self._partitions.items():
-            resets = await self._answer(handle.reset_counters, keys, within_s=RESET_WITHIN_S)
+        done = await self._ask_all("reset_counters", keys, within_s=RESET_WITHIN_S)
+        for name, resets in done.items():
             if resets is None:
                 told.silent.append(name)
             else:
                 told.resets += [(name, reset) for reset in resets]
         return told
+
+    async def _ask_all(self, method: str, *arguments: object, within_s: float) -> dict[str, Any]:
+        """What each partition answers, all of which are asked at once: one that hangs keeps nobody
+        waiting but itself."""
+        calls = (
+            self._answer(getattr(handle, method), *arguments, within_s=within_s)
+            for handle in self._partitions.values()
+        )
+        return dict(zip(self._partitions, await asyncio.gather(*calls), strict=True))

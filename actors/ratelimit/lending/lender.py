@@ -34,7 +34,7 @@ from tollgate.actors.ratelimit.lending.messages import (
 )
 from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
-from tollgate.actors.ratelimit.lending.partition.listing import CounterPage, Place, page_of
+from tollgate.actors.ratelimit.lending.partition.listing import Listing
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
 from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset, Task, TaskQueue
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
@@ -80,6 +80,7 @@ class Lender:
         self.counters = LentCounters(
             terms, self._send, first_epoch=first_epoch, keeps_changes=keeps_changes
         )
+        self.listing = Listing(self.counters, self._restored)
         until_s = now_s + terms.term_s + terms.margin_s
         self._recovery = None if is_new else Recovery(until_s, expected)
 
@@ -105,8 +106,10 @@ class Lender:
 
     def columns(self, slot: int) -> list[CounterColumns]:
         """All counters of a slot, as far as is known."""
-        at_least = {} if self._recovery is None else self._recovery.restored(slot)
-        return self.counters.columns(slot, at_least)
+        return self.counters.columns(slot, self._restored(slot))
+
+    def _restored(self, slot: int) -> dict[CounterName, int]:
+        return {} if self._recovery is None else self._recovery.restored(slot)
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here: absolute. None
@@ -148,13 +151,6 @@ class Lender:
         return self._envelopes(wall_s, now_s)
 
     # For operators
-
-    def counters_page(
-        self, after: Place | None, rows_max: int, wall_s: float, *, prefix: bytes = b""
-    ) -> CounterPage:
-        """Up to so many live counters after a place (None: from the first)."""
-        slots = self.counters.slots
-        return page_of(slots, self.columns, after, rows_max, wall_s=wall_s, prefix=prefix)
 
     def reset(self, counter: CounterName, patience_s: float, now_s: float) -> PendingReset:
         """Set a counter to 0 once it has come back from whoever has it. Call `tick` afterwards: it

@@ -23,7 +23,7 @@ from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.channel import OnReply
-from tollgate.actors.ratelimit.lent_counting.partition import LendingPartition
+from tollgate.actors.ratelimit.lent_counting.partition import RESETS_MAX, LendingPartition
 from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
 from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 
@@ -92,7 +92,7 @@ class LentCounterPartition:
         """The counters of these keys."""
         return self._partition.find_counters(keys)
 
-    @ray.method(concurrency_group="inspecting")
+    @ray.method(concurrency_group="resetting")
     def reset_counters(
         self, keys: Sequence[bytes], patience_s: float = RESET_PATIENCE_S
     ) -> list[CounterReset]:
@@ -147,7 +147,13 @@ def start_lent_partitions(
     options = {
         "max_task_retries": 0,
         "max_pending_calls": PENDING_CALLS_MAX,
-        "concurrency_groups": {"standing": STANDING_CALLS_MAX, "describing": 1, "inspecting": 1},
+        "concurrency_groups": {
+            "standing": STANDING_CALLS_MAX,
+            "describing": 1,
+            "inspecting": 1,
+            # (resets wait for loans; one beyond those that may is refused by a thread of its own)
+            "resetting": RESETS_MAX + 1,
+        },
     }
     handles: list[Any] = [
         named_actor(LentCounterPartition, name, namespace, **options).remote(

@@ -19,13 +19,19 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.counting.eviction_notice import EvictionNotice
 from tollgate.actors.ratelimit.lending.lender import Lender
-from tollgate.actors.ratelimit.lending.messages import CounterColumns, ToFront, ToPartition
-from tollgate.actors.ratelimit.lending.partition.listing import Place, rows_of
+from tollgate.actors.ratelimit.lending.messages import (
+    CounterColumns,
+    CounterName,
+    ToFront,
+    ToPartition,
+)
+from tollgate.actors.ratelimit.lending.partition.listing import Place
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 
 LOG = logging.getLogger("tollgate.counters")
 MAIL_MAX = 16
-PAGE_ROWS_MAX = 1_024  # hits wait while a page is made
+RESETS_MAX = 4
+TOO_MANY_RESETS = f"{RESETS_MAX} resets wait in the counter partition already: ask again later"
 LOOK_EVERY_S = 0.05
 
 
@@ -69,6 +75,7 @@ class LendingPartition:
         self._lock = Lock()
         self._passing = Condition(self._lock)
         self._resets = 0
+        self._resetting = 0
         self._eviction_notice = EvictionNotice()
         self._boxes: dict[str, MailBox] = {}
         self._calls = 0
@@ -117,6 +124,7 @@ class LendingPartition:
             held = self._lender.counters.held.values()
             return {
                 "resets": self._resets,
+                "resetting": self._resetting,
                 "slots_lent": sum(len(each.slots) for each in held),
                 "loans": sum(len(each.loans) for each in held),
                 "clock_offset_ms": max(
@@ -136,8 +144,9 @@ class LendingPartition:
         with self._lock:
             if self._lender is None:
                 return RowsPage([], None)
-            page = self._lender.counters_page(after, PAGE_ROWS_MAX, self._clock.now_s())
-        return RowsPage([row for row in page.rows if is_wanted(row.key)], page.after)
+            page = self._lender.listing.page(after, self._clock.now_s())
+        wanted = [name for name in page.names if is_wanted(name[1])]  # (hits need not wait for it)
+        return RowsPage(self._rows(wanted), page.after)
 
     def find_counters(self, keys: Sequence[bytes]) -> list[CounterRow]:
         """The live counters of these keys, in all their windows."""
@@ -146,24 +155,33 @@ class LendingPartition:
 
     def reset_counters(self, keys: Sequence[bytes], patience_s: float) -> list[CounterReset]:
         """Set these counters to 0, in all their windows, wherever they are. Waits for those that
-        are lent to come back."""
+        are lent to come back. At most RESETS_MAX wait at once; the next one fails at once."""
         with self._lock:
             lender = self._lender
             if lender is None:
                 return []
             rows = self._find(lender, keys)
+            if self._resetting >= RESETS_MAX:
+                return [CounterReset(row, TOO_MANY_RESETS) for row in rows]
             now_s = self._clock.monotonic_s()
             pending = [lender.reset((row.end_s, row.key), patience_s, now_s) for row in rows]
             self._post(lender.tick(self._clock.now_s(), now_s))
-            while not all(each.is_done or each.failure for each in pending):
-                self._passing.wait(LOOK_EVERY_S)
+            self._resetting += 1
+            try:
+                while not all(each.is_done for each in pending):
+                    self._passing.wait(LOOK_EVERY_S)
+            finally:
+                self._resetting -= 1
             resets = [each.failure for each in pending]
             self._resets += resets.count(None)
         return [CounterReset(*each) for each in zip(rows, resets, strict=True)]
 
+    def _rows(self, names: Sequence[CounterName]) -> list[CounterRow]:
+        with self._lock:
+            return [] if self._lender is None else self._lender.listing.rows(names)
+
     def _find(self, lender: Lender, keys: Sequence[bytes]) -> list[CounterRow]:
-        slots = lender.counters.slots
-        return rows_of(slots, lender.columns, keys, wall_s=self._clock.now_s())
+        return lender.listing.find(keys, self._clock.now_s())
 
     # What outlives the process
 

@@ -27,7 +27,7 @@ from tollgate.actors.ratelimit.lending.partition.loans import (
     counted_and_reserved,
     loans_in_the_way,
 )
-from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
+from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable
 from tollgate.actors.ratelimit.lending.partition.tasks import Task
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
@@ -322,6 +322,21 @@ class LentCounters:
         for counter, count in at_least.items():
             counts[counter] = max(count, counts.get(counter, 0))
         return side_by_side(counts)
+
+    def has(self, number: int, end_s: int, key: bytes) -> bool:
+        """Whether something is known of a counter."""
+        lent = self.slots[number].loans
+        return self.table.has(number, end_s, key) or (end_s, key) in lent
+
+    def names(self, number: int, others: Iterable[CounterName]) -> Names:
+        """The names of a slot's counters, to be read at once; `others`: of which there are more
+        elsewhere."""
+        names = self.table.names(number)
+        missing: dict[int, set[bytes]] = defaultdict(set)
+        for end_s, key in (*self.slots[number].loans, *others):
+            if not self.table.has(number, end_s, key):
+                missing[end_s].add(key)
+        return [*names, *missing.items()]
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""

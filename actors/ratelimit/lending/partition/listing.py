@@ -1,80 +1,103 @@
-"""Pages of the counters that a partition owns, in the order of their slots, for operators."""
+"""Pages of the counters that a partition owns, slot by slot, for operators.
 
-from collections.abc import Callable, Sequence
-from heapq import nsmallest
+A slot that is too large for one page is gone through by the hashes of its keys: each page shows a
+part of all hashes, the smaller the more counters there are. A key keeps its hash, so a counter that
+stays is on exactly one page, whatever comes and goes meanwhile; and no page copies a slot or puts
+it in order, for hits wait until it is made.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from tollgate.actors.ratelimit.counting.counter_row import CounterRow
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
-from tollgate.actors.ratelimit.lending.partition.loans import Slot
+from tollgate.actors.ratelimit.lending.messages import CounterName
+from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
+from tollgate.actors.ratelimit.lending.partition.slot_table import Names
 from tollgate.actors.ratelimit.lending.terms import SLOTS, slot_of
 
-SCANNED_MAX = 1_024
-"""A page looks at no more counters than these, and those of one slot: hits wait meanwhile."""
+LOOKED_AT_MAX = 1_024
+"""A page looks at about so many counters at most. Of the others of a slot it only sees the hash."""
+HASHES = 1 << 16
+SALT = hash(b"counters") % (1 << 62)
+"""Another process hashes otherwise, and begins the slot again that it is asked to go on with."""
 
-Place = tuple[int, int, bytes]
-"""(slot, end_s, key)"""
+
+class Place(NamedTuple):
+    """Before the counters of `slot` whose hashes are not below `first`, under `salt`."""
+
+    slot: int
+    first: int
+    salt: int
 
 
-class CounterPage(NamedTuple):
-    """`after`: where the next page goes on; None: there is none. A page may be short, or empty, and
-    others follow."""
+class NamesPage(NamedTuple):
+    """`after`: where the next page goes on; None: there is none. A page may be empty, and others
+    follow."""
 
-    rows: list[CounterRow]
+    names: list[CounterName]
     after: Place | None
 
 
-def page_of(
-    slots: list[Slot],
-    columns_of: Callable[[int], list[CounterColumns]],
-    after: Place | None,
-    rows_max: int,
-    *,
-    wall_s: float,
-    prefix: bytes,
-) -> CounterPage:
-    """Up to so many live counters after a place, whose keys begin with `prefix`."""
-    rows: list[CounterRow] = []
-    last = after
-    scanned = 0
-    for number in range(0 if after is None else after[0], SLOTS):
-        if scanned >= SCANNED_MAX:
-            return CounterPage(rows, (number, 0, b""))
-        columns = columns_of(number)
-        scanned += sum(len(keys) for _, keys, _ in columns)
-        begin = after[1:] if after is not None and after[0] == number else (0, b"")
-        found = (
-            (end_s, key, count)
-            for end_s, keys, counts in columns
-            if end_s > wall_s and end_s >= begin[0]
-            for key, count in zip(keys, counts, strict=True)
-            if key.startswith(prefix) and (end_s > begin[0] or key > begin[1])
-        )
-        for end_s, key, count in nsmallest(rows_max - len(rows) + 1, found):
-            if len(rows) >= rows_max:
-                return CounterPage(rows, last)
-            rows.append(_row(slots[number], end_s, key, count))
-            last = (number, end_s, key)
-    return CounterPage(rows, None)
+def page_of(names_of: Callable[[int], Names], after: Place | None) -> NamesPage:
+    """The counters after a place (None: from the first). `names_of`: those of a slot."""
+    begin, first = (0, 0) if after is None else (after.slot, after.first)
+    if after is not None and after.salt != SALT:
+        first = 0
+    found: list[CounterName] = []
+    for slot in range(begin, SLOTS):
+        windows = names_of(slot)
+        size = sum(len(keys) for _, keys in windows)
+        if not first and len(found) + size <= LOOKED_AT_MAX:
+            found += [(end_s, key) for end_s, keys in windows for key in keys]
+            continue
+        if found:
+            return NamesPage(found, Place(slot, 0, SALT))
+        end = first + max(1, HASHES * LOOKED_AT_MAX // max(size, LOOKED_AT_MAX))
+        found = [
+            (end_s, key)
+            for end_s, keys in windows
+            for key in keys
+            if first <= hash(key) % HASHES < end
+        ]
+        after = Place(slot, end, SALT) if end < HASHES else Place(slot + 1, 0, SALT)
+        return NamesPage(found, after if after.slot < SLOTS else None)
+    return NamesPage(found, None)
 
 
-def _row(slot: Slot, end_s: int, key: bytes, count: int) -> CounterRow:
-    loans = slot.loans.get((end_s, key), {})
-    limit = max((loan.limit for loan in loans.values()), default=None)
-    return CounterRow(end_s, key, count, limit, slot.holder, len(loans))
+class Listing:
+    """The counters of one partition. `at_least`: what is known of a slot from elsewhere."""
 
+    def __init__(
+        self, counters: LentCounters, at_least: Callable[[int], Mapping[CounterName, int]]
+    ) -> None:
+        self._counters = counters
+        self._at_least = at_least
 
-def rows_of(
-    slots: list[Slot],
-    columns_of: Callable[[int], list[CounterColumns]],
-    keys: Sequence[bytes],
-    *,
-    wall_s: float,
-) -> list[CounterRow]:
-    """The live counters of these keys, in all their windows."""
-    return [
-        _row(slots[slot_of(key)], end_s, key, counts[names.index(key)])
-        for key in keys
-        for end_s, names, counts in columns_of(slot_of(key))
-        if end_s > wall_s and key in names
-    ]
+    def page(self, after: Place | None, wall_s: float) -> NamesPage:
+        """The live counters after a place (None: from the first)."""
+        return page_of(lambda slot: self._names(slot, wall_s), after)
+
+    def rows(self, names: Iterable[CounterName]) -> list[CounterRow]:
+        """Counters as they are, but for those that are not there any more."""
+        rows = (self._row(*name) for name in names)
+        return [row for row in rows if row is not None]
+
+    def find(self, keys: Iterable[bytes], wall_s: float) -> list[CounterRow]:
+        """The live counters of these keys, in all their windows."""
+        ends_s = [end_s for end_s in self._counters.table.ends_s if end_s > wall_s]
+        return self.rows((end_s, key) for key in keys for end_s in ends_s)
+
+    def _names(self, slot: int, wall_s: float) -> Names:
+        names = self._counters.names(slot, self._at_least(slot))
+        return [(end_s, keys) for end_s, keys in names if end_s > wall_s]
+
+    def _row(self, end_s: int, key: bytes) -> CounterRow | None:
+        number = slot_of(key)
+        at_least = self._at_least(number).get((end_s, key))
+        if at_least is None and not self._counters.has(number, end_s, key):
+            return None
+        slot = self._counters.slots[number]
+        loans = slot.loans.get((end_s, key), {})
+        limit = max((loan.limit for loan in loans.values()), default=None)
+        hits = max(at_least or 0, self._counters.known(end_s, key))
+        return CounterRow(end_s, key, hits, limit, slot.holder, len(loans))

@@ -9,7 +9,7 @@ the terms say, it refuses new counters (`has_room_for`), but for those that a fr
 home already.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
@@ -18,6 +18,9 @@ from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 FREED_PER_CALL_MAX = 4_096
 EVICTED_AT_ONCE = 1_024
+
+Names = list[tuple[int, Collection[bytes]]]
+"""(end of a window, keys in it)"""
 
 
 class SlotTable:
@@ -114,6 +117,18 @@ class SlotTable:
             (end_s, list(window), list(window.values()))
             for end_s, window in self._slots[slot].items()
         ]
+
+    def names(self, slot: int) -> Names:
+        """The names of all counters of a slot, to be read before anything changes."""
+        return [(end_s, window.keys()) for end_s, window in self._slots[slot].items()]
+
+    def has(self, slot: int, end_s: int, key: bytes) -> bool:
+        return key in self._slots[slot].get(end_s, ())
+
+    @property
+    def ends_s(self) -> list[int]:
+        """The windows that are open."""
+        return list(self._ends_at_s)
 
     def size_of(self, slot: int) -> int:
         return sum(map(len, self._slots[slot].values()))

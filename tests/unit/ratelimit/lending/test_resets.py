@@ -3,25 +3,26 @@
 import pytest
 
 from tests.support.ratelimit.lending_pair import START_S, Pair
+from tollgate.actors.ratelimit.counting.counter_row import CounterRow
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.lending.lender import NOT_IN_TIME, TOO_MANY_WAIT, Lender
 from tollgate.actors.ratelimit.lending.partition import listing
-from tollgate.actors.ratelimit.lending.partition.listing import CounterRow, Place
 from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 END_S = START_S + 60
 
 
-def rows_of(pair: Pair, rows_max: int = 10, prefix: bytes = b"") -> list[list[CounterRow]]:
-    """All pages."""
-    pages: list[list[CounterRow]] = []
-    after: Place | None = None
-    while not pages or after is not None:
-        wall_s = START_S + pair.now_s
-        rows, after = pair.partition.counters_page(after, rows_max, wall_s, prefix=prefix)
-        pages.append(rows)
-    return pages
+def rows_of(pair: Pair) -> list[CounterRow]:
+    """Of all pages."""
+    listing = pair.partition.listing
+    rows: list[CounterRow] = []
+    page = listing.page(None, START_S + pair.now_s)
+    while True:
+        rows += listing.rows(page.names)
+        if page.after is None:
+            return rows
+        page = listing.page(page.after, START_S + pair.now_s)
 
 
 def reset(pair: Pair, key: bytes, patience_s: float = 5.0) -> PendingReset:
@@ -30,31 +31,17 @@ def reset(pair: Pair, key: bytes, patience_s: float = 5.0) -> PendingReset:
     return pending
 
 
-def test_pages_hold_every_counter_once() -> None:
+def test_pages_hold_every_counter_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "LOOKED_AT_MAX", 5)
     pair = Pair(Terms())
     keys = [b"key %d" % number for number in range(25)]
     for key in keys:
         pair.hit_one(key, 10)
     pair.rest(0.2)
-    pages = rows_of(pair)
-    assert [len(page) for page in pages] == [10, 10, 5]
-    rows = [row for page in pages for row in page]
+    rows = rows_of(pair)
     assert sorted(row.key for row in rows) == sorted(keys)
     assert rows == sorted(rows, key=lambda row: slot_of(row.key))
-    assert set(rows[0]._replace(key=b"")) == {END_S, b"", 1, None, "front 0", 0}
-
-
-def test_pages_of_a_prefix_look_at_so_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "SCANNED_MAX", 10)
-    pair = Pair(Terms())
-    for number in range(100):
-        pair.hit_one(b"key %d" % number, 10)
-    pair.rest(0.2)
-    pages = rows_of(pair, prefix=b"key 7")
-    assert sorted(row.key for page in pages for row in page) == sorted(
-        key for key in (b"key %d" % number for number in range(100)) if key.startswith(b"key 7")
-    )
-    assert len(pages) > 5
+    assert {row._replace(key=b"") for row in rows} == {(END_S, b"", 1, None, "front 0", 0)}
 
 
 def test_a_row_says_who_has_loans_and_leaves_out_what_has_ended() -> None:
@@ -62,9 +49,27 @@ def test_a_row_says_who_has_loans_and_leaves_out_what_has_ended() -> None:
     for front in (0, 1, 0, 1):
         pair.hit_one(b"k", 100, front)
     pair.rest(0.2)
-    assert rows_of(pair) == [[CounterRow(END_S, b"k", 4, 100, None, 2)]]
+    assert rows_of(pair) == [CounterRow(END_S, b"k", 4, 100, None, 2)]
     pair.now_s = 60.0
-    assert rows_of(pair) == [[]]
+    assert rows_of(pair) == []
+
+
+def test_counters_are_listed_while_a_partition_recovers() -> None:
+    pair = Pair(Terms())
+    pair.partition = Lender(pair.terms, 2, pair.now_s, is_new=False)
+    pair.partition.restore([(END_S, [b"k"], [3])], START_S, pair.now_s)
+    assert rows_of(pair) == [CounterRow(END_S, b"k", 3)]
+    found = pair.partition.listing.find([b"k", b"other"], START_S + pair.now_s)
+    assert found == [CounterRow(END_S, b"k", 3)]
+
+
+def test_what_is_gone_when_its_row_is_made_has_none() -> None:
+    pair = Pair(Terms())
+    pair.hit_one(b"k", 10)
+    pair.rest(0.2)
+    assert pair.partition.listing.rows([(END_S, b"k"), (END_S, b"other")]) == [
+        CounterRow(END_S, b"k", 1, None, "front 0")
+    ]
 
 
 def test_a_counter_at_home_is_called_back_and_begins_anew() -> None:

@@ -6,6 +6,7 @@ from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.borrowed_counters import Branch
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset
 from tollgate.actors.ratelimit.counting.counters import LimitedHits
+from tollgate.actors.ratelimit.lent_counting.partition import RESETS_MAX, TOO_MANY_RESETS
 
 NOW_S = 1_000_000
 END_S = 1_003_600
@@ -66,7 +67,7 @@ def test_a_counter_that_is_nowhere_is_no_reset() -> None:
     assert reset(branch, b"a") == []
 
 
-def test_hits_wait_for_no_more_than_a_thousand_counters() -> None:
+def test_pages_hold_all_that_is_wanted() -> None:
     branch = Branch(ManualClock(NOW_S))
     branch.exchange()
     keys = {b"key %d" % number for number in range(3_000)}
@@ -74,8 +75,37 @@ def test_hits_wait_for_no_more_than_a_thousand_counters() -> None:
         hit(branch, key)
     branch.rest(1)
     partition = branch.partitions[0]
-    pages = [partition.list_counters(lambda key: True, None)]
+    pages = [partition.list_counters(lambda key: key.endswith(b"7"), None)]
     while pages[-1].after is not None:
-        pages.append(partition.list_counters(lambda key: True, pages[-1].after))
-    assert all(len(page.rows) <= 1_100 for page in pages)
-    assert sorted(row.key for page in pages for row in page.rows) == sorted(keys)
+        pages.append(partition.list_counters(lambda key: key.endswith(b"7"), pages[-1].after))
+    assert len(pages) > 2
+    listed = sorted(row.key for page in pages for row in page.rows)
+    assert listed == sorted(key for key in keys if key.endswith(b"7"))
+
+
+def test_so_many_resets_wait_and_the_next_one_is_told_at_once() -> None:
+    branch = Branch(ManualClock(NOW_S))
+    branch.exchange()
+    hit(branch, b"a", 7)
+    hit(branch, b"b", 2)
+    branch.rest(1)
+    partition = branch.partitions[0]
+    with ThreadPoolExecutor(RESETS_MAX) as operators:
+        asked = [
+            operators.submit(partition.reset_counters, [b"a"], PATIENCE_S)
+            for _ in range(RESETS_MAX)
+        ]
+        try:
+            while partition.describe()["resetting"] < RESETS_MAX:
+                pass  # (they are on their way, in threads)
+            (refused,) = partition.reset_counters([b"b"], PATIENCE_S)
+            listed = partition.list_counters(lambda key: True, None).rows
+        finally:
+            while not all(each.done() for each in asked):
+                branch.exchange()
+    assert (refused.row.hits, refused.failure) == (2, TOO_MANY_RESETS)
+    assert sorted(row.hits for row in listed) == [2, 7]
+    assert [each.result()[0].failure for each in asked] == [None] * RESETS_MAX
+    assert sorted(row.hits for row in partition.find_counters([b"a", b"b"])) == [0, 2]
+    (done,) = reset(branch, b"b")
+    assert done.failure is None
