@@ -157,6 +157,7 @@ def _keeper(settings: Settings, name: JournalName) -> SnapshotKeeper:
 def lending_terms(settings: Settings) -> Terms:
     """The terms that fronts and partitions lend by."""
     return Terms(
+        term_s=settings.counting.term_s,
         counters_max=settings.bounds.counters_per_partition_max,
         refuses_when_full=settings.counting.when_full is WhenFull.REFUSE,
     )
