@@ -17,7 +17,7 @@ from tollgate.serve.ratelimit.fronts.front import (
     WireReply,
     unfailing,
 )
-from tollgate.serve.ratelimit.fronts.hand_over import hand_over
+from tollgate.serve.ratelimit.fronts.hand_over import AnswerGate, hand_over
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
 from tollgate.serve.ratelimit.fronts.tls import RequireSan, server_credentials
 from tollgate.serve.ratelimit.health import Component
@@ -37,10 +37,11 @@ class GrpcioFront:
         self._health = service.health
         self._clock = service.clock
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decide")
+        self._gate = AnswerGate()
         tls = listen.tls
         self._server = AioServer(
             (
-                _RateLimitService(service, self._executor),
+                _RateLimitService(service, self._executor, self._gate),
                 HealthService(service),
                 ReflectionService(),
             ),
@@ -72,7 +73,7 @@ class GrpcioFront:
 
     def _hand_over(self, grace_s: float) -> float:
         is_plain = self._listen.tls is None
-        left_s = hand_over(self._address, grace_s, self._clock, says_goaway=is_plain)
+        left_s = hand_over(self._address, grace_s, self._clock, self._gate, says_goaway=is_plain)
         # What was on its way when its caller heard of it comes within this time.
         notice_s = min(left_s, NOTICE_S)
         time.sleep(notice_s)
@@ -96,8 +97,9 @@ def connection_age_arguments(listen: ListenAddress) -> list[tuple[str, int]]:
 class _RateLimitService:
     """ShouldRateLimit, on raw bytes."""
 
-    def __init__(self, service: Service, executor: ThreadPoolExecutor) -> None:
-        self._gatherer = CallBatcher(unfailing(service), executor, count=service.count)
+    def __init__(self, service: Service, executor: ThreadPoolExecutor, gate: AnswerGate) -> None:
+        decide_batch = gate.held(unfailing(service))
+        self._gatherer = CallBatcher(decide_batch, executor, count=service.count)
         self._clock = service.clock
         self._observe = service.observe
 

@@ -5,66 +5,184 @@
 A caller that hears GOAWAY (RFC 9113, 6.8) opens another connection for what it asks next, and gets
 the answers to what it has asked on this one. The servers here say it only when they cut connections
 (pygrpc_native), or refuse what is on its way to them (grpcio). So the frame is written into the
-connection beside the server's own: the kernel keeps every write in one piece, and a connection is
-left alone while it has not heard the server's first frame, or takes so little that the server may
-have written half of one.
+connection beside the server's own, where it must not come between two parts of another frame.
+
+The kernel keeps every write in one piece, and a server writes a frame in several only when the
+connection is full. So answers are held back for a moment (`AnswerGate`), and a server that could
+write all that time, and wrote nothing, has no rest of a frame left to write. Where a connection was
+seen full, its threads must have been seen asleep as well, so that none waits for a processor to
+write that rest. A caller that does not read is told when it has read; the others wait QUIET_S once.
 """
 
 import socket
 import struct
 import termios
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fcntl import ioctl
+from pathlib import Path
+from select import POLLOUT, poll
+from threading import Event
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.serve.net.shared_ports import is_listening, leave, sockets_at, tcp_info
+from tollgate.serve.ratelimit.fronts.front import DecideBatch, WireReply
 
 LAST_STREAM = 2**31 - 1  # whatever is under way, too
 GOAWAY = struct.pack(">IBI", 8 << 8 | 7, 0, 0) + struct.pack(">II", LAST_STREAM, 0)
-# The smallest buffer of a connection holds several times as much.
-UNREAD_BYTES_MAX = 4_096
-DATA_SEGMENTS_OUT = 156  # (in struct tcp_info)
+# (in struct tcp_info)
+BYTES_ACKNOWLEDGED = 120
+DATA_SEGMENTS_OUT = 156
+# A server's thread has its turn within this time, and a proxy's patience (20 ms) is longer.
+QUIET_S = 0.01
+HELD_MAX_S = 1.0
 TOLD_WITHIN_S = 5.0
-TRY_EVERY_S = 0.02
+TRY_EVERY_S = 0.1
+LOOK_EVERY_S = 0.002
+# The names that the threads of both libraries have, which write into connections.
+WRITERS = frozenset({"grpc-native-io", "event_engine"})
+
+Peer = object
+Written = dict[Peer, int]
+"""The bytes that were written into connections which take more, by the address of the caller."""
 
 
-def hand_over(address: str, grace_s: float, clock: Clock, *, says_goaway: bool = True) -> float:
+class AnswerGate:
+    """Answers pass, but for moments in which they are held back. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._is_open = Event()
+        self._is_open.set()
+
+    def held(self, decide_batch: DecideBatch) -> Callable[[Sequence[bytes]], list[WireReply]]:
+        """The same decisions, whose answers wait while the gate is closed."""
+
+        def decide(payloads: Sequence[bytes]) -> list[WireReply]:
+            replies = decide_batch(payloads)
+            self._is_open.wait(HELD_MAX_S)
+            return replies
+
+        return decide
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Holds answers back meanwhile."""
+        self._is_open.clear()
+        try:
+            yield
+        finally:
+            self._is_open.set()
+
+
+def hand_over(
+    address: str, grace_s: float, clock: Clock, gate: AnswerGate, *, says_goaway: bool = True
+) -> float:
     """Ends listening at a shared port, and sends its callers to the others; what is left of the
     grace. `says_goaway`: not where nobody but the server can write into a connection (TLS)."""
     started_s = clock.monotonic_s()
     port = int(address.rpartition(":")[2])
+    notices = Notices(port)
+    if says_goaway:
+        notices.look()
     leave(port, clock)
     if says_goaway:
         give_up_s = clock.monotonic_s() + min(grace_s, TOLD_WITHIN_S)
-        told: set[object] = set()
-        while _say_goaway(port, told) and clock.monotonic_s() < give_up_s:
-            time.sleep(TRY_EVERY_S)
+        while notices.has_left and clock.monotonic_s() < give_up_s:
+            if notices.look():
+                with gate.closed():
+                    _tell_the_quiet(notices, clock)
+            if notices.has_left:
+                time.sleep(TRY_EVERY_S)
     return max(0.0, grace_s - (clock.monotonic_s() - started_s))
 
 
-def _say_goaway(port: int, told: set[object]) -> bool:
-    """Tells the connections that can be told and have not been; True when any is left."""
-    is_any_left = False
-    for _, connection in sockets_at(port):
-        if is_listening(connection):
-            continue
-        try:
-            peer = connection.getpeername()
-            if peer in told:
-                continue
-            if _is_ready(connection):
-                connection.send(GOAWAY, socket.MSG_DONTWAIT)
-                told.add(peer)
-            else:
-                is_any_left = True
-        except BlockingIOError:
-            is_any_left = True
-        except OSError:  # the caller has gone
-            continue
-    return is_any_left
+def _tell_the_quiet(notices: "Notices", clock: Clock) -> None:
+    written = notices.look()
+    until_s = clock.monotonic_s() + QUIET_S
+    while clock.monotonic_s() < until_s:
+        time.sleep(LOOK_EVERY_S)
+        notices.look()
+    notices.tell(written)
 
 
-def _is_ready(connection: socket.socket) -> bool:
-    unread = struct.unpack("i", ioctl(connection, termios.TIOCOUTQ, bytes(4)))[0]
-    segments = struct.unpack_from("I", tcp_info(connection), DATA_SEGMENTS_OUT)[0]
-    return bool(unread < UNREAD_BYTES_MAX and segments > 0)
+class Notices:
+    """Tells every connection at a port, once, that this server goes away.
+
+    `has_left`: whether any was not told at the last look. `are_asleep`: whether no thread of the
+    server is about to write."""
+
+    def __init__(self, port: int, are_asleep: Callable[[], bool] | None = None) -> None:
+        self._port = port
+        self._are_asleep = are_asleep or are_writers_asleep
+        self._told: set[Peer] = set()
+        self._seen_full: set[Peer] = set()
+        self.has_left = True
+
+    def look(self) -> Written:
+        """The connections that are not told yet, and can be written to."""
+        written = {}
+        self.has_left = False
+        for peer, connection in self._untold():
+            self.has_left = True
+            if not _is_writable(connection):
+                self._seen_full.add(peer)
+            elif _has_spoken(connection):  # (until then its first frame is to come)
+                written[peer] = _written(connection)
+        return written
+
+    def tell(self, before: Written) -> None:
+        """Tells those into which nothing was written since that look, though it could be."""
+        self.has_left = False
+        for peer, connection in self._untold():
+            if self._is_quiet(peer, connection, before):
+                with suppress(OSError):  # full after all, or gone
+                    connection.send(GOAWAY, socket.MSG_DONTWAIT)
+                    self._told.add(peer)
+            self.has_left = self.has_left or peer not in self._told
+
+    def _is_quiet(self, peer: Peer, connection: socket.socket, before: Written) -> bool:
+        if not _is_writable(connection):
+            self._seen_full.add(peer)
+            return False
+        # Whoever has something to write wakes as soon as that can be, and is awake until then.
+        is_idle = peer not in self._seen_full or self._are_asleep()
+        return is_idle and before.get(peer) == _written(connection)
+
+    def _untold(self) -> Iterator[tuple[Peer, socket.socket]]:
+        for _, connection in sockets_at(self._port):
+            with suppress(OSError):  # the caller has gone
+                if is_listening(connection):
+                    continue
+                peer = connection.getpeername()
+                if peer not in self._told:
+                    yield peer, connection
+
+
+def _is_writable(connection: socket.socket) -> bool:
+    asked = poll()
+    asked.register(connection, POLLOUT)
+    return any(what == POLLOUT for _, what in asked.poll(0))
+
+
+def _has_spoken(connection: socket.socket) -> bool:
+    return bool(struct.unpack_from("I", tcp_info(connection), DATA_SEGMENTS_OUT)[0])
+
+
+def _written(connection: socket.socket) -> int:
+    """The bytes that were ever written: those that have arrived, and those that have not."""
+    while True:
+        (arrived,) = struct.unpack_from("Q", tcp_info(connection), BYTES_ACKNOWLEDGED)
+        (unread,) = struct.unpack("i", ioctl(connection, termios.TIOCOUTQ, bytes(4)))
+        if struct.unpack_from("Q", tcp_info(connection), BYTES_ACKNOWLEDGED)[0] == arrived:
+            return int(arrived + unread)
+
+
+def are_writers_asleep() -> bool:
+    """Whether all threads that write for the servers of this process were asleep just now."""
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it has ended
+            name, _, rest = (thread / "stat").read_text().partition(" (")[2].rpartition(") ")
+            if name in WRITERS and not rest.startswith("S"):
+                return False
+    return True

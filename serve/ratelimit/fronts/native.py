@@ -43,7 +43,7 @@ from tollgate.serve.ratelimit.fronts.front import (
     host_port,
     unfailing,
 )
-from tollgate.serve.ratelimit.fronts.hand_over import hand_over
+from tollgate.serve.ratelimit.fronts.hand_over import AnswerGate, hand_over
 from tollgate.serve.ratelimit.fronts.health_service import HealthService, ReflectionService
 from tollgate.serve.ratelimit.fronts.inner_socket import SOCKET_NAME, inner_socket_folder
 from tollgate.serve.ratelimit.health import Component
@@ -87,6 +87,7 @@ class NativeFront:
         self._service = service
         self._tuning = tuning
         self._address = ""
+        self._gate = AnswerGate()
         self._pumps: list[_Pump] = []
         self._to_close = ExitStack()
 
@@ -108,7 +109,8 @@ class NativeFront:
             front.start()
             self._to_close = to_close.pop_all()
         self._pumps = [
-            _Pump(front, self._service, self._tuning.queue_max) for _ in range(self._tuning.pumps)
+            _Pump(front, self._service, self._gate, self._tuning.queue_max)
+            for _ in range(self._tuning.pumps)
         ]
         self._address = host_port(self._listen.host, front.bound_port)
 
@@ -118,7 +120,7 @@ class NativeFront:
 
     def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
         if hands_over and self._pumps:
-            grace_s = hand_over(self._address, grace_s, self._service.clock)
+            grace_s = hand_over(self._address, grace_s, self._service.clock, self._gate)
         else:
             self._service.health.set(Component.SIGTERM, is_healthy=False)
         self._wait_until_quiet(grace_s)
@@ -172,11 +174,13 @@ def _listening(listen: ListenAddress, tuning: NativeTuning) -> NativeGrpcFront:
 class _Pump(Thread):
     """One thread's loop: take what is queued, decide, answer; until the front is closed."""
 
-    def __init__(self, front: NativeGrpcFront, service: Service, queue_max: int) -> None:
+    def __init__(
+        self, front: NativeGrpcFront, service: Service, gate: AnswerGate, queue_max: int
+    ) -> None:
         super().__init__(name="grpc-pump", daemon=True)
         self._front = front
         self._service = service
-        self._decide_batch = unfailing(service)
+        self._decide_batch = gate.held(unfailing(service))
         self._monotonic_s = service.clock.monotonic_s
         self._queue = CallQueue(queue_max)
         self.is_deciding = False

@@ -14,8 +14,8 @@ from tests.support.ratelimit.grpc_peers import (
     Caller,
     World,
     caller,
-    send_by_hand,
 )
+from tests.support.ratelimit.http2_by_hand import send_by_hand
 from tollgate.actors.ratelimit.rules.descriptors import REQUEST_BYTES_MAX
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH, SERVICE_NAME
 from tollgate.serve.ratelimit.fronts.front import ErrorStatus, Front, WireReply

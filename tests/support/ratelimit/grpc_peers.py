@@ -1,6 +1,5 @@
 """What the tests of the gRPC doors put on both sides of them: decisions, and callers."""
 
-import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -141,41 +140,3 @@ def caller(address: str, credentials: grpc.ChannelCredentials | None = None) -> 
     )
     with channel:
         yield Caller(channel)
-
-
-# --- HTTP/2 by hand: for what no gRPC client would send -------------------------------------------
-
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_DATA, _HEADERS, _SETTINGS, _PING = 0, 1, 4, 6
-_END_STREAM, _END_HEADERS, _ACK = 1, 4, 1
-
-
-def _frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
-    length = len(content).to_bytes(3, "big")
-    return length + bytes([kind, flags]) + stream.to_bytes(4, "big") + content
-
-
-def _header(name: str, value: str) -> bytes:
-    """A literal without indexing and without Huffman coding (RFC 7541, 6.2.2)."""
-    return b"\x00" + b"".join(bytes([len(text)]) + text.encode() for text in (name, value))
-
-
-def send_by_hand(address: str, headers: dict[str, str], body: bytes) -> None:
-    """One HTTP/2 request; returns once the server has read it all, or has closed the connection."""
-    host, port = address.rsplit(":", 1)
-    pseudo = {":method": "POST", ":scheme": "http", ":path": METHOD_PATH, ":authority": address}
-    block = b"".join(_header(*item) for item in (pseudo | headers).items())
-    with socket.create_connection((host, int(port)), PATIENCE_S) as connection:
-        connection.sendall(
-            _PREFACE
-            + _frame(_SETTINGS, 0, 0)
-            + _frame(_HEADERS, _END_HEADERS, 1, block)
-            + _frame(_DATA, _END_STREAM, 1, body)
-            + _frame(_PING, 0, 0, b"all read")
-        )
-        with connection.makefile("rb") as stream:
-            while len(start := stream.read(9)) == 9:
-                kind, flags = start[3], start[4]
-                stream.read(int.from_bytes(start[:3], "big"))
-                if kind == _PING and flags & _ACK:
-                    return
