@@ -55,7 +55,7 @@ class AnswerGate:
         self._is_open = Event()
         self._is_open.set()
 
-    def held(self, decide_batch: DecideBatch) -> Callable[[Sequence[bytes]], list[WireReply]]:
+    def held(self, decide_batch: DecideBatch) -> DecideBatch:
         """The same decisions, whose answers wait while the gate is closed."""
 
         def decide(payloads: Sequence[bytes]) -> list[WireReply]:
