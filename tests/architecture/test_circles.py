@@ -7,7 +7,7 @@ and what has to be read together stays the same.
 import ast
 from collections.abc import Iterator, Mapping, Set
 
-from tests.architecture.trees import tree
+from tests.architecture.trees import nodes
 
 Graph = Mapping[str, Set[str]]
 
@@ -18,7 +18,7 @@ def module_name(path: str) -> str:
 
 def imports_of(path: str, text: str, known: Set[str]) -> Iterator[str]:
     """The modules among `known` that the file at `path` imports anywhere."""
-    for node in ast.walk(tree(path, text)):
+    for node in nodes(path, text):
         match node:
             case ast.Import(names=names):
                 found = [alias.name for alias in names]

@@ -15,7 +15,7 @@ from functools import cache
 
 import pytest
 
-from tests.architecture.trees import tree
+from tests.architecture.trees import nodes
 
 RATE_LIMIT = "docs/ratelimit.md"
 PAYMENTS = "docs/payments.md"
@@ -38,7 +38,7 @@ CASE_IDS = re.compile(r"^[ -]*\{?id: (.*)$", re.M)
 
 def prose_of(path: str, text: str) -> Iterator[tuple[int, str]]:
     """(first line, text) of each docstring and comment."""
-    for node in ast.walk(tree(path, text)):
+    for node in nodes(path, text):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             match node.body:
                 case [ast.Expr(value=ast.Constant(value=str(docstring))) as first, *_]:
@@ -49,8 +49,13 @@ def prose_of(path: str, text: str) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string
 
 
-def citations(path: str, text: str) -> Iterator[tuple[int, str]]:
+@cache
+def citations(path: str, text: str) -> tuple[tuple[int, str], ...]:
     """(line, label) of everything that is cited."""
+    return tuple(find_citations(path, text))
+
+
+def find_citations(path: str, text: str) -> Iterator[tuple[int, str]]:
     if not (LABEL.search(text) or PARTS.search(text)):
         return  # (to look for comments takes a hundred times as long)
     for first, prose in prose_of(path, text):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.trees import tree
+from tests.architecture.trees import nodes
 
 TEXT = (Path(__file__).resolve().parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
 ANYWHERE_BUT = "anywhere but "
@@ -79,14 +79,13 @@ def find_forbidden(path: str, text: str) -> list[str]:
 
 def touched(path: str, text: str) -> Iterator[tuple[int, str]]:
     """(line, full dotted name) of all that is imported, and of its attributes that are read."""
-    module = tree(path, text)
     known: dict[str, str] = {}
-    for node in ast.walk(module):
+    for node in nodes(path, text):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for name, bound, meant in imported(path, node):
                 known[bound] = meant
                 yield node.lineno, name
-    for node in ast.walk(module):
+    for node in nodes(path, text):
         if isinstance(node, ast.Attribute) and (name := dotted(node, known)):
             yield node.lineno, name
         if isinstance(node, ast.Call) and (name := dynamically_imported(node, known)):
@@ -131,7 +130,7 @@ def find_misnamed_serve(path: str, text: str) -> list[str]:
     """Imports under which Ray's serve and ours could be taken for each other."""
     law = "Ray's serve is `from ray import serve as ray_serve`"
     findings = []
-    for node in ast.walk(tree(path, text)):
+    for node in nodes(path, text):
         match node:
             case ast.Import(names=names):
                 wrong = any(f"{alias.name}.".startswith("ray.serve.") for alias in names)

@@ -4,13 +4,15 @@ import ast
 
 import pytest
 
+from tests.architecture.trees import nodes
+
 ROOMS = ("actors/ratelimit/", "actors/operations/", "serve/ratelimit/", "serve/node/")
 
 
 def find_endless_waits(path: str, text: str) -> list[str]:
     return [
         f"{path}:{node.lineno}: ray.get without a timeout"
-        for node in ast.walk(ast.parse(text, path))
+        for node in nodes(path, text)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) == "ray.get"
         and not any(keyword.arg == "timeout" for keyword in node.keywords)

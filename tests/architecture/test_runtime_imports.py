@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from tests.architecture.trees import tree
+from tests.architecture.trees import nodes
 
 ROOT = Path(__file__).parents[2]
 OWN = {"tollgate", "scripts"}
@@ -16,7 +16,7 @@ OWN = {"tollgate", "scripts"}
 def _imported(folder: str) -> set[str]:
     names: set[str] = set()
     for path in (ROOT / folder).rglob("*.py"):
-        for node in ast.walk(tree(str(path.relative_to(ROOT)), path.read_text())):
+        for node in nodes(str(path.relative_to(ROOT)), path.read_text()):
             if isinstance(node, ast.Import):
                 names.update(alias.name.partition(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.architecture.trees import tree
+from tests.architecture.trees import nodes
 
 FILE_LINES_MAX = 400
 # The thin shells around Ray: whoever needs more has put rules into them.
@@ -25,7 +25,7 @@ def find_oversize(path: str, text: str) -> list[str]:
     findings = []
     if (lines := len(text.splitlines())) > lines_max:
         findings.append(f"{path}: {lines} lines, the end is {lines_max}: split it by subject")
-    for node in ast.walk(tree(path, text)):
+    for node in nodes(path, text):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             if lines > FUNCTION_LINES_MAX:
