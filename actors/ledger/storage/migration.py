@@ -1,5 +1,6 @@
 """The tables' versions: upgrading to this one, and refusing to work on any other."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -28,7 +29,13 @@ def _config(connection: Connection | None = None) -> Config:
 
 def newest_revision() -> str:
     """The version of the tables that this code works on."""
-    revision = ScriptDirectory.from_config(_config()).get_current_head()
+    return _newest_revision(MIGRATIONS)
+
+
+@cache
+def _newest_revision(folder: Path) -> str:
+    """The last of the migrations in a folder, all of which are imported to find that out."""
+    revision = ScriptDirectory(str(folder)).get_current_head()
     assert revision is not None, "there is a first revision"
     return revision
 

@@ -4,7 +4,8 @@ The dispatcher answers whatever is not the document, so its own errors are the o
 and no call is matched against one route after another.
 """
 
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -40,8 +41,9 @@ def payments_application(
         redoc_url=None,
         redirect_slashes=False,
     )
-    described = document(dispatcher.routes, version, dispatcher.fundable)
-    app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
+    # (made when somebody reads it: no start waits for it)
+    described = cache(partial(document, dispatcher.routes, version, dispatcher.fundable))
+    app.openapi = described  # type: ignore[method-assign]  # (as FastAPI documents it)
     pages = DocumentPages(dispatcher, described)
     for path, answer in (
         (DOCUMENT_PATH, pages.document),
@@ -68,13 +70,13 @@ async def _through(dispatcher: Dispatcher, scope: Scope, receive: Receive, send:
 class DocumentPages:
     """Pages beside the dispatcher's calls, with the request id that every reply carries."""
 
-    def __init__(self, dispatcher: Dispatcher, described: dict[str, Any]) -> None:
+    def __init__(self, dispatcher: Dispatcher, described: Callable[[], dict[str, Any]]) -> None:
         self._dispatcher = dispatcher
         self._described = described
 
     async def document(self, request: Request) -> Response:
         servers = {"servers": [{"url": request.scope.get("root_path", "") or "/"}]}
-        return self._answer(request, encode_json(self._described | servers), "application/json")
+        return self._answer(request, encode_json(self._described() | servers), "application/json")
 
     async def page(self, request: Request) -> Response:
         return self._answer(request, *api_page.index(TITLE))

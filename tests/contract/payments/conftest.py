@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ledger.compiled_statements import compiled_once
 from tests.support.payments.api import App, PaymentsApi
 from tollgate.actors.ledger.storage.migration import upgrade
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    with compiled_once():
+        yield
 
 
 @pytest.fixture(scope="session")
