@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import psutil
+import pytest
 
 from tests.e2e.conftest import StartTollgate
 from tests.support.processes.tollgate import TollgateProcess
@@ -48,7 +49,10 @@ def pull_the_plug(tollgate: TollgateProcess) -> None:
     psutil.wait_procs(processes, timeout=60)
 
 
-def test_counters_go_on_where_they_were(start_tollgate: StartTollgate, rules: Path) -> None:
+@pytest.mark.parametrize("starts", [2, pytest.param(3, marks=pytest.mark.repetition)])
+def test_counters_go_on_where_they_were(
+    start_tollgate: StartTollgate, rules: Path, starts: int
+) -> None:
     settings = {
         "RUNTIME_ROOT": str(rules.parent),
         "RUNTIME_APPDIRECTORY": rules.name,
@@ -61,15 +65,17 @@ def test_counters_go_on_where_they_were(start_tollgate: StartTollgate, rules: Pa
         folder = tollgate.data / "ratelimit" / "counters"
         for tenant in TENANTS:
             assert [hit(tollgate, tenant) for _ in range(3)] == [1, 2, 3]
-        # What was counted within the last second is written by the stop.
-        assert tollgate.down().returncode == 0
-        assert hits_on_disk(folder, 2) == 3 * len(TENANTS)
-        tollgate.up()
-        assert {hit(tollgate, tenant) for tenant in TENANTS} == {4}
-        until(lambda: hits_on_disk(folder, 2) == 4 * len(TENANTS), "it is on disk")
+        until(lambda: hits_on_disk(folder, 2) == 3 * len(TENANTS), "it is on disk")
         pull_the_plug(tollgate)
         tollgate.environment["COUNTER_PARTITIONS"] = "3"
-        tollgate.up()
-        assert {hit(tollgate, tenant) for tenant in TENANTS} == {5}
         journals = [JournalName(number, 3).file_name for number in range(3)]
-        until(lambda: visible(folder) == journals, "the journals of before are not needed any more")
+        count = 3
+        for _ in range(1, starts):
+            tollgate.up()
+            assert {hit(tollgate, tenant) for tenant in TENANTS} == {count + 1}
+            until(lambda: visible(folder) == journals, "those of before are not needed any more")
+            assert {hit(tollgate, tenant) for tenant in TENANTS} == {count + 2}
+            # What was counted within the last second is written by the stop.
+            assert tollgate.down().returncode == 0
+            count += 2
+            assert hits_on_disk(folder, 3) == count * len(TENANTS)
