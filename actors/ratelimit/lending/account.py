@@ -17,7 +17,7 @@ def account_of(
     for slot in home.slots():
         epoch = home.epoch(slot)
         slots.append(ToldSlot(slot, epoch, []))
-        for end_s, keys, counts in home.columns(slot):
+        for end_s, keys, counts in home.tell(slot):
             while keys:
                 if not room:
                     yield ToldSlots(slots)

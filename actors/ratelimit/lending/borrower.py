@@ -9,18 +9,17 @@ partition within the term, counted from when it *sent* what was answered, and wh
 the time of day; otherwise it asks for everything, and the partition says what holds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, Unreachable
 from tollgate.actors.ratelimit.lending.account import account_of
+from tollgate.actors.ratelimit.lending.asks import Asks
 from tollgate.actors.ratelimit.lending.home_counters import FULL, NOT_HERE, HomeCounters
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
 from tollgate.actors.ratelimit.lending.messages import (
     Answer,
-    Ask,
     Claim,
-    CounterName,
     Forgotten,
     FrontItem,
     LimitedHit,
@@ -33,20 +32,15 @@ from tollgate.actors.ratelimit.lending.messages import (
     SlotLoan,
     SlotLoans,
     SlotRecall,
-    Spent,
-    Surrender,
     ToFront,
     ToPartition,
+    Unheard,
 )
 from tollgate.actors.ratelimit.lending.notes import Notes
 from tollgate.actors.ratelimit.lending.partition.lent_counters import TABLE_FULL
 from tollgate.actors.ratelimit.lending.pending_call import PendingCall
-from tollgate.actors.ratelimit.lending.rates import SpendRates
+from tollgate.actors.ratelimit.lending.reports import Reports
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
-
-LOST = "the counter partition was lost, or took this front for lost, while it was counting"
-NO_ANSWER = "the counter partition did not answer in time"
-TOO_MUCH_WAITS = "too much waits already for the counter partition's answer"
 
 
 class Borrower:
@@ -63,19 +57,16 @@ class Borrower:
         self._trusted_until_s = -inf
         self._echo_s = -inf
         self._offset_s = inf  # the partition's wall clock minus this process's monotonic clock
-        self._calls: dict[int, PendingCall] = {}
-        self._call_last = 0
         self._told_item = 0
-        self._report_item = 0
-        self._report_at_s = -inf
         self._say_by_s = -inf
         self._said_at_s = -inf
         self._claim_at_s = -inf
         self._claim_item = 0
         self._is_ending = False
         self._notes = Notes(terms)
-        self._rates = SpendRates(terms)
         self._home = HomeCounters(terms, self._notes)
+        self._reports = Reports(terms, self._stream, self._home, self._notes)
+        self._asks = Asks(terms, self._stream, self._reports)
 
     @property
     def evicted(self) -> int:
@@ -94,9 +85,8 @@ class Borrower:
         return {
             "counters_max": (len(self._home), terms.counters_max),
             "notes_max": (len(self._notes), terms.notes_max),
-            "rates_max": (len(self._rates), terms.rates_max),
-            "calls_max": (len(self._calls), terms.calls_max),
             "unacknowledged_max": (len(self._stream), streams_max),
+            **self._asks.sizes(),
         }
 
     # Counting
@@ -119,7 +109,7 @@ class Borrower:
             if column and min(column) < 0:
                 self._find_awaited(call, row, column, batch[row])
         if call.left:
-            self._ask(call, now_s, patience_s)
+            self._asks.ask(call, now_s, patience_s)
         return call
 
     def _may_decide(self, wall_s: float, now_s: float) -> bool:
@@ -159,51 +149,18 @@ class Borrower:
             hits = [LimitedHit(*each) for each in zip(*request, strict=True)]
             call.wait_for(hits, [(row, column) for column in range(len(hits))])
         if call.left:
-            self._ask(call, now_s, patience_s)
+            self._asks.ask(call, now_s, patience_s)
         return call
-
-    def _ask(self, call: PendingCall, now_s: float, patience_s: float) -> None:
-        """Ask for all that a call waits for; what was lent of it, and is not enough, goes along."""
-        is_too_much = len(self._calls) >= self._terms.calls_max or self._stream.is_full
-        if is_too_much or patience_s <= 0:
-            call.fail(NO_ANSWER if patience_s <= 0 else TOO_MUCH_WAITS)
-            return
-        self._call_last += 1
-        call.number = self._call_last
-        call.until_s = now_s + patience_s
-        self._calls[call.number] = call
-        self._put_ask(call, list(range(len(call.awaited))), now_s)
-
-    def _put_ask(self, call: PendingCall, requests: list[int], now_s: float) -> None:
-        awaited = [call.awaited[request].hits for request in requests]
-        surrendered: dict[CounterName, int] = {}
-        for hit in [hit for hits in awaited for hit in hits]:
-            spent = self._notes.end_loan(hit.counter)
-            if spent is not None:
-                surrendered[hit.counter] = spent
-        if surrendered:
-            self._stream.put(Surrender(list(surrendered.items())))
-        if call.is_conditional:
-            wanted = [0] * len(requests)
-        else:
-            wanted = [self._wanted(hits[0], surrendered, now_s) for hits in awaited]
-        patience_s = call.until_s - now_s
-        ask = Ask(call.number, requests, awaited, wanted, call.is_conditional, patience_s)
-        self._stream.put(ask)
-
-    def _wanted(self, hit: LimitedHit, spent: Mapping[CounterName, int], now_s: float) -> int:
-        return self._rates.wanted(hit.key, spent.get(hit.counter, 0) + max(0, hit.addend), now_s)
 
     # Messages
 
     def outgoing(self, wall_s: float, now_s: float) -> ToPartition | None:
         """The message that is due, if one is. To be called after each `hit` and `receive`, and at
         least every `report_every_s`: that is how time passes here."""
-        for call in [each for each in self._calls.values() if each.until_s <= now_s]:
-            self._close(call, NO_ANSWER)
+        self._asks.end(now_s)
         for end_s in self._home.ended(now_s):
             self._notes.end_window(end_s)
-        self._report(now_s)
+        self._reports.report(now_s)
         if now_s >= self._claim_at_s:
             self._claim(now_s)
         is_in_doubt = self._is_in_doubt(now_s)
@@ -215,6 +172,7 @@ class Borrower:
         self._said_at_s = now_s
         self._say_by_s = now_s + self._terms.term_s / 4
         items = [] if is_in_doubt else self._stream.due(now_s)
+        items = [(number, self._asks.as_of(item, now_s)) for number, item in items]
         return ToPartition(self._front, *self._lease, now_s, wall_s, self._stream.taken, items)
 
     def _is_in_doubt(self, now_s: float) -> bool:
@@ -223,18 +181,6 @@ class Borrower:
         return (
             -inf < self._trusted_until_s <= now_s and self._stream.acknowledged >= self._told_item
         )
-
-    def _report(self, now_s: float) -> None:
-        """Put what has changed into a report, when the one before has arrived."""
-        if now_s < self._report_at_s or self._stream.acknowledged < self._report_item:
-            return
-        if not (self._home.has_changed or self._notes.changed):
-            return
-        counters = self._home.report(self._terms.reported_max)
-        quotas = self._notes.report(self._terms.reported_max)
-        if counters or quotas:
-            self._report_item = self._stream.put(Spent(counters, quotas))
-            self._report_at_s = now_s + self._terms.report_every_s
 
     def _claim(self, now_s: float) -> None:
         """Ask ahead of need for all slots that are not here."""
@@ -272,9 +218,9 @@ class Borrower:
                     self._open_window(item.counter[0], now_s)
                     self._notes.lend(item)
                 case SlotRecall():
-                    self._give_slot(item.slot)
+                    self._reports.give_slot(item.slot)
                 case QuotaRecall():
-                    self._give_quotas(item.counters)
+                    self._reports.surrender(item.counters)
                 case Forgotten():
                     self._notes.forget(item.counter)
 
@@ -292,7 +238,7 @@ class Borrower:
         self._home.open_window(end_s, end_s - now_s - self._offset_s, now_s)
 
     def _take_answer(self, answer: Answer, now_s: float) -> None:
-        call = self._calls.get(answer.call)
+        call = self._asks.find(answer.call)
         if call is None:
             return  # whoever waited has given up
         again = []
@@ -309,9 +255,9 @@ class Borrower:
                 call.settle(outcome.request, outcome.counts)
         if again:
             # The slot was called back in between: so it is for the partition to count, after all.
-            self._put_ask(call, again, now_s)
+            self._asks.put(call, again, now_s)
         if call.is_done:
-            del self._calls[answer.call]
+            self._asks.close(call)
 
     def _note_parts(self, call: PendingCall, outcome: Outcome, now_s: float) -> None:
         hits = call.awaited[outcome.request].hits
@@ -322,7 +268,8 @@ class Borrower:
     def _count_at_home(self, call: PendingCall, request: int, now_s: float) -> bool:
         """Count what the partition has handed back, for the slot is here."""
         hits = call.awaited[request].hits
-        if not all(self._home.epoch(slot_of(hit.key)) for hit in hits):
+        is_here = all(self._home.epoch(slot_of(hit.key)) for hit in hits)
+        if not is_here or now_s >= self._trusted_until_s:
             return False
         partition_s = now_s + self._offset_s
         if call.is_conditional:
@@ -335,36 +282,14 @@ class Borrower:
         call.settle(request, Unreachable(TABLE_FULL) if FULL in counts else counts)
         return True
 
-    def _close(self, call: PendingCall, reason: str) -> None:
-        call.fail(reason)
-        del self._calls[call.number]
-
     # Giving back
 
     def give_back(self) -> None:
         """Give all loans back, and keep no other slot: the front is about to end."""
         self._is_ending = True
         for slot in self._home.slots():
-            self._give_slot(slot)
-        self._give_quotas([counter for counter, _ in self._notes.loans()])
-
-    def _give_slot(self, slot: int) -> None:
-        if self._home.epoch(slot):
-            self._stream.put(Return(slot, self._keep_slot(slot)))
-
-    def _keep_slot(self, slot: int) -> list[tuple[int, list[bytes], list[int]]]:
-        """A slot is not here any more: keep its counts as notes. What has changed of it."""
-        epoch = self._home.epoch(slot)
-        changed, everything = self._home.give_slot(slot)
-        for end_s, keys, counts in everything:
-            for key, count in zip(keys, counts, strict=True):
-                self._notes.keep_whole((end_s, key), count, epoch)
-        return changed
-
-    def _give_quotas(self, counters: list[CounterName]) -> None:
-        ended = ((counter, self._notes.end_loan(counter)) for counter in counters)
-        if quotas := [(counter, spent) for counter, spent in ended if spent is not None]:
-            self._stream.put(Surrender(quotas))
+            self._reports.give_slot(slot)
+        self._reports.surrender([counter for counter, _ in self._notes.loans()])
 
     # Leases
 
@@ -372,27 +297,35 @@ class Borrower:
         """The partition has started again, or has taken back all that this front had."""
         before, self._lease = self._lease, lease
         stream, self._stream = self._stream, ItemStream(self._terms)
-        self._report_item = self._claim_item = 0
+        taken = _taken(before, lease, message.before, stream.put_last)
+        has_told = taken >= self._told_item
+        self._claim_item = self._told_item = 0
         self._claim_at_s = -inf
         is_lent = message.is_recovering and now_s < self._trusted_until_s
         if not is_lent:
-            for slot in self._home.slots():
-                self._keep_slot(slot)
-            self._notes.end_all()
+            unheard = self._reports.end_all(taken)
             self._trusted_until_s = -inf
-        self._told_item = 0
+            if lease[0] == before[0] and has_told:
+                for each in unheard:
+                    self._stream.put(each)
         if message.is_recovering:
             for told in account_of(self._home, self._notes, self._terms.reported_max):
                 self._told_item = self._stream.put(told)
-        if before == (0, 0):
-            taken = 0
-        elif message.before[0] == before[1] and lease[0] == before[0]:
-            taken = message.before[1]
-        else:
-            taken = stream.put_last
-        asks = [item for item in stream.untaken(taken) if isinstance(item, Ask)]
-        for call in list(self._calls.values()):
-            if all(ask.call != call.number for ask in asks):
-                self._close(call, LOST)
-        for ask in asks:
-            self._stream.put(ask)
+        untaken = stream.untaken(taken)
+        for item in untaken:
+            if isinstance(item, Unheard) and lease[0] == before[0]:
+                self._stream.put(item)
+        self._reports.begin(self._stream)
+        self._asks.begin(self._stream, untaken)
+
+
+def _taken(
+    lease_before: tuple[int, int], lease: tuple[int, int], before: tuple[int, int], put_last: int
+) -> int:
+    """The items of a lease that ended that the partition may have taken. `before`: the lease that
+    it says it has ended for the new one, and the last item taken of it."""
+    if lease_before == (0, 0):
+        return 0
+    if before[0] == lease_before[1] and lease[0] == lease_before[0]:
+        return before[1]
+    return put_last

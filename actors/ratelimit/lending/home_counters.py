@@ -39,8 +39,9 @@ class HomeCounters:
         self._ends_at_s: dict[int, float] = {}
         self._epochs = [0] * SLOTS
         self._slots_held = 0
-        self._slot_keys: list[dict[int, set[bytes]]] = [{} for _ in range(SLOTS)]
-        # Counters that are not in `_slot_keys` yet, by window.
+        # By slot, window and key: the count that was said, to the partition or by it.
+        self._said: list[dict[int, dict[bytes, int]]] = [{} for _ in range(SLOTS)]
+        # Counters that are not in `_said` yet, by window.
         self._unsorted: dict[int, list[bytes]] = {}
         # In the order of use as of the last report: key -> its newest window.
         self._used: Recency[bytes, int] = Recency()
@@ -125,7 +126,7 @@ class HomeCounters:
             self.has_missed = True
             return FULL
         self._windows[end_s][key] = addend
-        self._put(slot, end_s, key)
+        self._put(slot, end_s, key, 0)
         return addend
 
     def has(self, request: Conditional) -> bool:
@@ -172,51 +173,56 @@ class HomeCounters:
                 self._size -= len(window)
                 window.update(zip(keys, counts, strict=True))
                 self._size += len(window)
-                self._slot_keys[slot].setdefault(end_s, set()).update(keys)
+                self._said[slot].setdefault(end_s, {}).update(zip(keys, counts, strict=True))
                 for key in keys:
                     self._use(end_s, key)
                 continue
             for key, count in zip(keys, counts, strict=True):
                 if self._size < self._counters_max or self._make_room():
                     window[key] = count
-                    self._put(slot, end_s, key)
+                    self._put(slot, end_s, key, count)
         return True
 
-    def give_slot(self, slot: int) -> tuple[list[CounterColumns], list[CounterColumns]]:
-        """A slot is not the front's any more. Its counters that have changed since they were
-        reported, and all of them."""
+    def give_slot(
+        self, slot: int
+    ) -> tuple[list[CounterColumns], list[CounterColumns], list[CounterColumns]]:
+        """A slot is not the front's any more. Its counters that have changed since they were said,
+        the hits that were not said of these, and all its counters."""
         self._sort_in(self._size)
         self._slots_held -= bool(self._epochs[slot])
         self._epochs[slot] = 0
-        changed, everything = [], []
-        for end_s, keys in self._slot_keys[slot].items():
+        changed, hits, everything = [], [], []
+        for end_s, said in self._said[slot].items():
             window = self._windows[end_s]
-            everything.append((end_s, list(keys), [window.pop(key) for key in keys]))
-            for key in keys:
+            counts = {key: window.pop(key) for key in said}
+            everything.append((end_s, list(counts), list(counts.values())))
+            for key in said:
                 self._forget_use(end_s, key)
-            self._size -= len(keys)
-            new = keys & self._changed[end_s]
+            self._size -= len(said)
+            new = list(said.keys() & self._changed[end_s])
             if new:
-                self._changed[end_s] -= new
-                _, names, counts = everything[-1]
-                count_of = dict(zip(names, counts, strict=True))
-                changed.append((end_s, list(new), [count_of[key] for key in new]))
-        self._slot_keys[slot] = {}
-        return changed, everything
+                self._changed[end_s].difference_update(new)
+                changed.append((end_s, new, [counts[key] for key in new]))
+                hits.append((end_s, new, [counts[key] - said[key] for key in new]))
+        self._said[slot] = {}
+        return changed, hits, everything
 
-    def columns(self, slot: int) -> list[CounterColumns]:
-        """All counters of a slot that the front has."""
+    def tell(self, slot: int) -> list[CounterColumns]:
+        """All counters of a slot that the front has. They count as said."""
         self._sort_in(self._size)
-        return [
-            (end_s, list(keys), [self._windows[end_s][key] for key in keys])
-            for end_s, keys in self._slot_keys[slot].items()
-        ]
-
-    def report(self, counters_max: int) -> list[CounterColumns]:
-        """Up to so many counters that have changed since they were reported. They count as the
-        most recently used."""
-        self._sort_in(counters_max)
         columns = []
+        for end_s, said in self._said[slot].items():
+            window = self._windows[end_s]
+            for key in said:
+                said[key] = window[key]
+            columns.append((end_s, list(said), list(said.values())))
+        return columns
+
+    def report(self, counters_max: int) -> tuple[list[CounterColumns], list[CounterColumns]]:
+        """Up to so many counters that have changed since they were said, and the hits that were
+        not said of them. They count as the most recently used."""
+        self._sort_in(counters_max)
+        columns, hits = [], []
         for end_s, changed in self._changed.items():
             if not changed or counters_max <= 0:
                 continue
@@ -228,8 +234,22 @@ class HomeCounters:
             for key in keys:
                 self._use(end_s, key)
             if keys:
-                columns.append((end_s, keys, [window[key] for key in keys]))
-        return columns
+                counts = [window[key] for key in keys]
+                columns.append((end_s, keys, counts))
+                hits.append((end_s, keys, self._say(end_s, keys, counts)))
+        return columns, hits
+
+    def _say(self, end_s: int, keys: list[bytes], counts: list[int]) -> list[int]:
+        """Note what is said of counters; the hits that were not said before."""
+        hits = []
+        for key, count in zip(keys, counts, strict=True):
+            windows = self._said[slot_of(key)]
+            said = windows.get(end_s)
+            if said is None:  # (a new counter, which is not sorted in yet)
+                said = windows[end_s] = {}
+            hits.append(count - said.get(key, 0))
+            said[key] = count
+        return hits
 
     @property
     def has_changed(self) -> bool:
@@ -243,8 +263,8 @@ class HomeCounters:
         for end_s in ended:
             del self._ends_at_s[end_s], self._changed[end_s], self._unsorted[end_s]
             self._ended.append((end_s, self._windows.pop(end_s)))
-            for keys in self._slot_keys:
-                keys.pop(end_s, None)
+            for said in self._said:
+                said.pop(end_s, None)
         if self._ended:
             self._free(FREED_PER_CALL_MAX)
         return ended
@@ -261,9 +281,9 @@ class HomeCounters:
         window = self._windows[end_s] = {}
         return window
 
-    def _put(self, slot: int, end_s: int, key: bytes) -> None:
+    def _put(self, slot: int, end_s: int, key: bytes, said: int) -> None:
         """Note a counter that was not there before."""
-        self._slot_keys[slot].setdefault(end_s, set()).add(key)
+        self._said[slot].setdefault(end_s, {})[key] = said
         self._size += 1
         self._use(end_s, key)
 
@@ -273,11 +293,11 @@ class HomeCounters:
             if not unsorted:
                 continue
             for key in unsorted[-keys_max:]:
-                slot_keys = self._slot_keys[slot_of(key)]
-                keys = slot_keys.get(end_s)
-                if keys is None:
-                    keys = slot_keys[end_s] = set()
-                keys.add(key)
+                windows = self._said[slot_of(key)]
+                said = windows.get(end_s)
+                if said is None:
+                    said = windows[end_s] = {}
+                said.setdefault(key, 0)
             del unsorted[-keys_max:]
 
     # Memory
@@ -311,7 +331,7 @@ class HomeCounters:
         self._sort_in(self._size)
         end_s, key = self._least_recently_used()
         del self._windows[end_s][key]
-        self._slot_keys[slot_of(key)][end_s].discard(key)
+        self._said[slot_of(key)][end_s].pop(key, None)
         self._forget_use(end_s, key)
         self._size -= 1
         self.evicted += 1

@@ -10,7 +10,6 @@ again before it has come back or its term has run out.
 """
 
 from collections.abc import Collection, Iterable
-from math import inf
 
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
 from tollgate.actors.ratelimit.lending.messages import (
@@ -31,6 +30,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToldNotes,
     ToldSlots,
     ToPartition,
+    Unheard,
 )
 from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
@@ -126,6 +126,7 @@ class Lender:
             "fronts_max": (len(self._leases.by_front), terms.fronts_max),
             "loans_max": (max((len(each.loans) for each in held), default=0), terms.loans_max),
             "deferred_max": (len(self._tasks), terms.deferred_max),
+            "unheard_max": (len(self.counters.late), terms.unheard_max),
             "unacknowledged_max": (max(streams, default=0), streams_max),
         }
 
@@ -165,7 +166,7 @@ class Lender:
         return pending
 
     def _reset(self, pending: PendingReset) -> bool:
-        if self._recovery is not None or not self.counters.reset(pending.counter):
+        if self._recovery is not None or not self.counters.reset(pending.counter, self._moved_s):
             return False
         for front, lease in self._leases.by_front.items():
             if not lease.stream.is_full:
@@ -183,7 +184,8 @@ class Lender:
         self._moved_s = now_s
         if self._recovery is not None and self._recovery.is_over(now_s):
             self._end_recovery(self._recovery)
-        for front, lease in self._leases.ended(now_s):
+        # While it recovers nothing is lent to anybody else, so nothing has to fall back.
+        for front, lease in [] if self._recovery is not None else self._leases.ended(now_s):
             self._lapse(front, lease, now_s)
         ended = self.counters.end_windows(now_s)
         for task in self._tasks.drop(lambda task: task.until_s <= now_s):
@@ -198,10 +200,7 @@ class Lender:
         self.counters.lapse(front)
         self._tasks.drop(lambda task: task.front == front)
         self._claims.discard(front)
-        del self._leases.by_front[front]
-        if lease.heard_s > -inf:
-            # Should it come back, it learns what was taken of its last items, and that no more was.
-            self._leases.begin(front, (lease.number, lease.stream.taken), now_s)
+        self._leases.end(front, lease, now_s)
         self._has_come_back = True
 
     # What fronts say
@@ -232,6 +231,9 @@ class Lender:
                     self.counters.report(message.front, item.counters, [])
                     self.counters.take_back(message.front, item.slot, now_s)
                     self._has_come_back = True
+                case Unheard():
+                    self.counters.table.open_windows(item.counters, wall_s, now_s)
+                    self.counters.add_late(item.counters, lease.lost_s)
                 case ToldSlots() | ToldNotes() | ToldAll():
                     if self._recovery is None:
                         # Too late: it may have been lent to others meanwhile.

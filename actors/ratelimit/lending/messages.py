@@ -8,7 +8,7 @@ envelopes.
     Ask                      Answer
     Claim                    SlotLoans
     Spent, Surrender, Return QuotaLoan, SlotLoan, QuotaRecall, SlotRecall
-                             Forgotten
+    Unheard                  Forgotten
     ToldSlots, ToldNotes, ToldAll   (after a partition has started again)
 
 `end_s` is the end of a window in whole seconds of the epoch; counts and quotas are hits.
@@ -74,6 +74,13 @@ class Return(NamedTuple):
     """A slot that comes back, with the counts that have not been reported yet."""
 
     slot: int
+    counters: list[CounterColumns]
+
+
+class Unheard(NamedTuple):
+    """Hits that the front had counted of its loans, and not said before they were taken back from
+    it: they are to be added. The first items of a lease that follows another one."""
+
     counters: list[CounterColumns]
 
 
@@ -173,7 +180,7 @@ class Forgotten(NamedTuple):
     counter: CounterName
 
 
-PartitionItem = Ask | Claim | Spent | Surrender | Return | ToldSlots | ToldNotes | ToldAll
+PartitionItem = Ask | Claim | Spent | Surrender | Return | Unheard | ToldSlots | ToldNotes | ToldAll
 FrontItem = Answer | SlotLoan | SlotLoans | QuotaLoan | SlotRecall | QuotaRecall | Forgotten
 
 

@@ -21,6 +21,7 @@ class Note:
     """See ToldNote; `base`: the count without what is spent of the loan, as far as is known.
     `earlier`: (part, epoch, is_whole) of a few epochs before, in case whoever had the slot since
     is lost.
+    `said`: of what is spent, so much was said to the partition.
     `is_leaving`: the loan goes back with the next request, for the one before did not fit in."""
 
     part: int = 0
@@ -30,6 +31,7 @@ class Note:
     is_leaving: bool = False
     quota: int = 0
     spent: int = 0
+    said: int = 0
     limit: int = 0
     base: int = 0
     earlier: list[tuple[int, int, bool]] = field(default_factory=list)
@@ -89,7 +91,8 @@ class Notes:
     def lend(self, loan: QuotaLoan) -> None:
         note = self._make_of(loan.counter, loan.epoch)
         note.has_loan, note.is_leaving = True, False
-        note.quota, note.limit, note.base, note.spent = loan.quota, loan.limit, loan.base, 0
+        note.quota, note.limit, note.base = loan.quota, loan.limit, loan.base
+        note.spent = note.said = 0
 
     def end_loan(self, counter: CounterName) -> int | None:
         """What was spent of a loan, which is over. None: there is none."""
@@ -101,6 +104,11 @@ class Notes:
         self.changed.pop(counter, None)
         return note.spent
 
+    def unsaid(self, counter: CounterName) -> int:
+        """What is spent of a loan, if there is one, and was not said."""
+        note = self.find(*counter)
+        return note.spent - note.said if note is not None and note.has_loan else 0
+
     def end_all(self) -> None:
         """Every loan is over."""
         for counter in [name for name, note in self._all() if note.has_loan]:
@@ -110,16 +118,21 @@ class Notes:
         """All loans, with what is spent of them."""
         return [(name, note.spent) for name, note in self._all() if note.has_loan]
 
-    def report(self, quotas_max: int) -> list[tuple[CounterName, int]]:
-        """Up to so many loans of which more is spent than was reported."""
+    def report(
+        self, quotas_max: int
+    ) -> tuple[list[tuple[CounterName, int]], list[tuple[CounterName, int]]]:
+        """What is spent of up to so many loans of which more is spent than was said, and the hits
+        that were not said."""
         counters = list(islice(self.changed, quotas_max))
-        quotas = []
+        quotas, hits = [], []
         for counter in counters:
             del self.changed[counter]
             note = self.find(*counter)
             if note is not None and note.has_loan:
                 quotas.append((counter, note.spent))
-        return quotas
+                hits.append((counter, note.spent - note.said))
+                note.said = note.spent
+        return quotas, hits
 
     def add_part(self, counter: CounterName, hits: int, epoch: int) -> None:
         """The front has counted hits in the partition, in a slot of this epoch."""
@@ -149,8 +162,9 @@ class Notes:
             self.changed.pop((end_s, key), None)
 
     def told(self) -> Iterator[ToldNote]:
-        """Everything, for a partition that has started again."""
+        """Everything, for a partition that has started again. What is spent counts as said."""
         for counter, note in self._all():
+            note.said = note.spent
             for earlier in note.earlier:
                 yield ToldNote(counter, *earlier, None, 0, 0)
             yield ToldNote(

@@ -66,5 +66,7 @@ class Terms:
     items_per_message_max: int = 64
     calls_max: int = 1_024
     """Batches of a front that wait for one partition."""
+    unheard_max: int = 65_536
+    """Counters whose late hits wait in a partition for somebody else who has them by then."""
     rates_max: int = 65_536
     """Counters whose rate of spending a front remembers."""

@@ -1,9 +1,14 @@
-"""Those who ask in a run of lending: now and then in the storm, for all there is in the calm."""
+"""Those who ask in a run of lending: now and then in the storm, for all there is in the calm.
+
+In the calm there is also a counter that is used up, with everybody knowing it, and then given back
+by all but one, who may count on from there.
+"""
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
-from tests.simulation.ratelimit.auditor import HitRecord, Testimony
+from tests.simulation.ratelimit.auditor import CounterName, HitRecord, Testimony
 from tests.simulation.ratelimit.faults import Scale
 from tests.simulation.ratelimit.network import Agenda
 from tests.simulation.ratelimit.processes import EPOCH_S, FrontProcess
@@ -12,6 +17,7 @@ from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 from tollgate.actors.ratelimit.lending.terms import Terms
 
 FINAL_LIMITS = (1, 7, 40)
+GIVEN_EACH = 3
 
 Send = Callable[[FrontProcess, int], None]
 
@@ -94,6 +100,8 @@ class Callers:
         if min(terms.deferred_max, terms.unacknowledged_max) < 1_000:
             return
         end_s = window_at(Unit.DAY, int(EPOCH_S + self._agenda.now_s)).end_s
+        if len(self._fronts) > 1:
+            self._use_up_and_give_back((end_s, bytes((Unit.DAY,)) + b"given back"))
         for number, limit in enumerate(FINAL_LIMITS):
             key = bytes((Unit.DAY,)) + b"final %d" % number
             self._testimony.finals[end_s, key] = limit
@@ -102,12 +110,30 @@ class Callers:
                     ask = self._final_ask(front, (end_s, key), limit)
                     self._agenda.after(self._chance.random(), ask)
 
+    def _use_up_and_give_back(self, counter: CounterName) -> None:
+        *givers, taker = self._fronts
+        limit = GIVEN_EACH * len(givers)
+        for front in givers:
+            for _ in range(GIVEN_EACH):
+                ask = self._final_ask(front, counter, limit)
+                self._agenda.after(0.4 * self._chance.random(), ask)
+        for front in self._fronts:
+            self._agenda.after(0.6, self._final_ask(front, counter, limit))
+        for front in givers:
+            self._agenda.after(0.9, partial(self._give_all_back, front, counter))
+        self._agenda.after(1.2, self._final_ask(taker, counter, limit))
+
+    def _give_all_back(self, front: FrontProcess, counter: CounterName) -> None:
+        given = [hit for hit in front.admitted if hit.counter == counter and hit.addend > 0]
+        for hit in given:
+            self._final_ask(front, counter, hit.limit, -hit.addend)()
+
     def _final_ask(
-        self, front: FrontProcess, counter: tuple[int, bytes], limit: int
+        self, front: FrontProcess, counter: CounterName, limit: int, addend: int = 1
     ) -> Callable[[], None]:
         def ask() -> None:
             partition = stable_hash(counter[1]) % self._scale.partitions
-            hit = HitRecord(front.name, partition, counter, 1, limit, self._agenda.now_s)
+            hit = HitRecord(front.name, partition, counter, addend, limit, self._agenda.now_s)
             self._testimony.hits.append(hit)
             front.hit(partition, [hit], 0.4)
             self._send(front, partition)

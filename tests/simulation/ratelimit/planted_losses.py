@@ -66,7 +66,8 @@ def changes_not_kept(patch: pytest.MonkeyPatch) -> None:
 def reset_of_what_is_lent(patch: pytest.MonkeyPatch) -> None:
     """A counter is set to 0 here, whatever somebody has counted of it elsewhere."""
 
-    def reset(self: LentCounters, counter: CounterName) -> bool:
+    def reset(self: LentCounters, counter: CounterName, now_s: float) -> bool:
+        del now_s
         self.table.put(lent_counters.slot_of(counter[1]), *counter, 0)
         return True
 
@@ -78,8 +79,8 @@ def reset_done_twice(patch: pytest.MonkeyPatch) -> None:
     reset, end_windows = LentCounters.reset, LentCounters.end_windows
     again: list[tuple[LentCounters, CounterName, float]] = []
 
-    def reset_and_remember(self: LentCounters, counter: CounterName) -> bool:
-        is_done = reset(self, counter)
+    def reset_and_remember(self: LentCounters, counter: CounterName, now_s: float) -> bool:
+        is_done = reset(self, counter, now_s)
         if is_done:
             again.append((self, counter, -1.0))
         return is_done
@@ -101,8 +102,8 @@ def reset_not_waited_for(patch: pytest.MonkeyPatch) -> None:
     """A reset is done as soon as it has been asked for."""
     reset = LentCounters.reset
 
-    def reset_sometime(self: LentCounters, counter: CounterName) -> bool:
-        reset(self, counter)
+    def reset_sometime(self: LentCounters, counter: CounterName, now_s: float) -> bool:
+        reset(self, counter, now_s)
         return True
 
     patch.setattr(LentCounters, "reset", reset_sometime)

@@ -68,12 +68,14 @@ class Process:
 class Line:
     """What a front and a partition have of each other in one lease, as seen from outside.
 
-    `reports`: item -> when it was sent first, of reports that held all there was."""
+    `reports`: item -> when it was sent first, of reports that held all there was. `late`: the last
+    item so far of those that tell what was not heard under the lease before."""
 
     reported_s: float
     heard_s: float = 0.0
     stamp_s: float = -inf
     reports: dict[int, float] = field(default_factory=dict)
+    late: int = 0
 
 
 class PartitionProcess(Process):
@@ -194,6 +196,10 @@ class FrontProcess(Process):
                 self.admitted.append(record)
                 if record.addend > 0:
                     self.refundable.append(record)
+
+    def is_waiting(self, partition: int, call: int) -> bool:
+        """Whether somebody still waits for an answer."""
+        return (partition, call) in self._waiting
 
     def receive(self, partition: int, message: ToFront) -> None:
         for _, item in message.items:

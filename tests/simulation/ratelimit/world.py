@@ -4,8 +4,9 @@
     calm    everything heals; then everybody asks for more than there is of a few new counters
 
 What was asked and answered is written down for the auditor, and who was lost when: a loss excuses
-the hits that nobody else can know of. A partition that takes a front for lost too early, or starts
-again without waiting for what fronts tell, is found here, as is anything that outgrows its bound.
+the hits that nobody else can know of (see `silences.py`). A partition that takes a front for lost
+too early, or starts again without waiting for what fronts tell, is found here, as is anything that
+outgrows its bound, and a front that asks for those who have gone.
 """
 
 from collections.abc import Callable
@@ -33,14 +34,17 @@ from tests.simulation.ratelimit.processes import (
     PartitionProcess,
     complete_reports,
 )
+from tests.simulation.ratelimit.silences import Silences
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 from tollgate.actors.ratelimit.lending.messages import (
+    Ask,
     ToFront,
     ToldAll,
     ToldNotes,
     ToldSlots,
     ToPartition,
+    Unheard,
 )
 from tollgate.actors.ratelimit.lending.terms import Terms
 
@@ -75,6 +79,7 @@ class World:
         ]
         self._lines: dict[tuple[str, int, tuple[int, int]], Line] = {}
         self._all_fronts: list[FrontProcess] = []
+        self._silences = Silences(self._all_fronts)
         # (what was given back after a snapshot would be taken for counted)
         self._has_disks = not has_refunds and chance.random() < 0.5
         self._disks = [Disk() for _ in range(self.scale.partitions)]
@@ -105,6 +110,7 @@ class World:
         self.testimony.has_evicted |= any(
             each.has_evicted for each in (*self.fronts, *self.partitions)
         )
+        self.testimony.excused += self._silences.excused(self.testimony.hits)
         self.testimony.events["messages"] = self._network.messages
         return self.testimony
 
@@ -154,6 +160,12 @@ class World:
             line = self._line(front.name, partition, (message.incarnation, message.lease))
             for item in complete_reports(message, self.terms):
                 line.reports.setdefault(item, self._agenda.now_s)
+            for item, content in message.items:
+                if isinstance(content, Unheard):
+                    line.late = max(line.late, item)
+                elif isinstance(content, Ask) and content.requests:
+                    is_waiting = front.is_waiting(partition, content.call)
+                    assert is_waiting, f"{front.name} asks for a call that nobody waits for"
             self._to_partition(front, partition, message)
         _check_sizes(front.machines[partition].sizes())
 
@@ -190,6 +202,8 @@ class World:
             taken = answers[message.front].acknowledged
             for item in [each for each in line.reports if each <= taken]:
                 line.reported_s = max(line.reported_s, line.reports.pop(item))
+            if taken >= line.late:
+                self._silences.end(message.front, process, self._agenda.now_s)
         self._to_fronts(process, answers)
 
     def _tick_partition(self, process: PartitionProcess) -> None:
@@ -232,18 +246,8 @@ class World:
                     f"{front} was taken for lost after {silent_s:.3f} s"
                 )
                 self.testimony.events["fronts lost"] += 1
-                self._excuse(process.number, front, line.reported_s)
+                self._silences.begin(front, process, line.reported_s, self._agenda.now_s)
         return answers
-
-    def _excuse(self, partition: int, name: str, since_s: float) -> None:
-        """A front is lost: what it counted at home since its last report is known to nobody."""
-        for front in self._all_fronts:
-            if front.name == name:
-                for hit in front.admitted:
-                    # (Who has been frozen does much at the same moment.)
-                    is_unknown = hit.told_s >= since_s and not hit.is_direct
-                    if hit.partition == partition and is_unknown:
-                        self.testimony.excused[hit.counter] += max(0, hit.addend)
 
     def _excuse_untold(self, process: PartitionProcess, told: frozenset[str]) -> None:
         """A partition was lost, and these fronts could not tell the next one what they had."""

@@ -10,35 +10,51 @@ from tollgate.actors.ratelimit.lending.terms import Terms
 
 @dataclass(slots=True)
 class Lease:
-    """A front, as long as it is heard of. `until_s`: when all that it has falls back."""
+    """A front, as long as it is heard of. `until_s`: when all that it has falls back. `before`: the
+    lease that ended so, and the last item taken of it; `lost_s`: when that was."""
 
     number: int
     stream: ItemStream[FrontItem, PartitionItem]
     before: tuple[int, int] = (0, 0)
+    lost_s: float = -inf
     heard_s: float = -inf
     until_s: float = 0.0
     offset_s: float = 0.0
 
 
 class Leases:
-    """By front, at most `fronts_max`; numbers rise and are never used again."""
+    """By front, at most `fronts_max`; numbers rise and are never used again. Of as many that are
+    not heard of any more it is remembered how their leases ended, for they may come back."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._last = 0
         self.by_front: dict[str, Lease] = {}
+        self._gone: dict[str, Lease] = {}
 
     def of(self, front: str, now_s: float) -> Lease | None:
         """The lease of a front, a new one if need be. None: there are too many."""
         lease = self.by_front.get(front)
         if lease is None and len(self.by_front) < self._terms.fronts_max:
-            lease = self.begin(front, (0, 0), now_s)
+            gone = self._gone.pop(front, None)
+            before, lost_s = ((0, 0), -inf) if gone is None else (gone.before, gone.lost_s)
+            lease = self._begin(front, before, lost_s, now_s)
         return lease
 
-    def begin(self, front: str, before: tuple[int, int], now_s: float) -> Lease:
-        """A new lease. `before`: the one that ended, and the last item taken of it."""
+    def end(self, front: str, lease: Lease, now_s: float) -> None:
+        """All that a front has has fallen back. Should it come back, it learns what was taken of
+        its last items, and that no more was."""
+        del self.by_front[front]
+        if lease.heard_s > -inf:
+            self._begin(front, (lease.number, lease.stream.taken), now_s, now_s)
+        elif lease.before != (0, 0):
+            self._gone[front] = lease
+            if len(self._gone) > self._terms.fronts_max:
+                del self._gone[next(iter(self._gone))]
+
+    def _begin(self, front: str, before: tuple[int, int], lost_s: float, now_s: float) -> Lease:
         self._last += 1
-        lease = Lease(self._last, ItemStream(self._terms), before)
+        lease = Lease(self._last, ItemStream(self._terms), before, lost_s)
         self.renew(lease, now_s)
         self.by_front[front] = lease
         return lease

@@ -21,6 +21,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     SlotLoans,
     SlotRecall,
 )
+from tollgate.actors.ratelimit.lending.partition.late_hits import LateHits
 from tollgate.actors.ratelimit.lending.partition.loans import (
     Loan,
     Slot,
@@ -65,6 +66,7 @@ class LentCounters:
         self._terms = terms
         self._send = send
         self.table = SlotTable(terms, keeps_changes=keeps_changes)
+        self.late = LateHits(terms)
         self.slots = [Slot(epoch=first_epoch) for _ in range(SLOTS)]
         self.held: dict[str, Held] = defaultdict(Held)
 
@@ -238,7 +240,7 @@ class LentCounters:
 
     # Taking back
 
-    def reset(self, counter: CounterName) -> bool:
+    def reset(self, counter: CounterName, now_s: float) -> bool:
         """Set a counter to 0, as soon as nobody has it. False: it has been called back."""
         number = slot_of(counter[1])
         slot = self.slots[number]
@@ -250,6 +252,7 @@ class LentCounters:
             return False
         if self.table.count(number, *counter):
             self.table.put(number, *counter, 0)
+        self.late.note_reset(counter, now_s)
         return True
 
     def report(
@@ -289,6 +292,30 @@ class LentCounters:
             slot.holder = None
             slot.is_recalled = False
             slot.users = {front: now_s}
+            for counter, hits in self.late.take(number).items():
+                self._add(counter, hits)
+
+    def add_late(self, counters: list[CounterColumns], since_s: float) -> None:
+        """Count what a front had counted at home when all that it had was taken back from it."""
+        for end_s, keys, numbers in counters:
+            for key, hits in zip(keys, numbers, strict=True):
+                counter = (end_s, key)
+                number = slot_of(key)
+                if self.late.is_void(counter, since_s):
+                    continue
+                if self.slots[number].holder is None:
+                    self._add(counter, hits)
+                else:
+                    self.late.put(number, counter, hits)
+                    self._recall_slot(number, self.slots[number])
+
+    def _add(self, counter: CounterName, hits: int) -> None:
+        """Add hits, or give some back, to a counter that nobody has whole."""
+        number = slot_of(counter[1])
+        self.table.add(number, *counter, max(hits, -self.known(*counter)))
+        if hits < 0:
+            # Who knows of a counter that is used up does not know of this.
+            self._recall({(counter, front) for front in self.slots[number].loans.get(counter, ())})
 
     def lapse(self, front: str) -> None:
         """End all loans of a front that is not there any more."""

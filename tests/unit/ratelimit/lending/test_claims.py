@@ -102,7 +102,7 @@ def test_after_a_restart_the_rest_is_claimed_as_soon_as_all_is_known() -> None:
     pair.exchange()
     pair.partition = Lender(pair.terms, 2, pair.now_s, is_new=False)
     pair.rest(0.5)
-    pair.fronts[0]._give_slot(7)
+    pair.fronts[0]._reports.give_slot(7)
     for _ in range(6):
         pair.rest(0.5)
     assert holders(pair) == {"front 0"}

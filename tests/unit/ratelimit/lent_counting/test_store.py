@@ -5,7 +5,7 @@ import pytest
 from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.borrowed_counters import Branch
 from tollgate.actors.ratelimit.counting.counters import Conditional, LimitedHits, Unreachable
-from tollgate.actors.ratelimit.lending.borrower import NO_ANSWER
+from tollgate.actors.ratelimit.lending.asks import NO_ANSWER
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.store import BorrowedCounters
 

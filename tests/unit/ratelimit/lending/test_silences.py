@@ -1,0 +1,176 @@
+"""Fronts and partitions that do not hear each other for a while, and what is counted then."""
+
+from tests.support.ratelimit.lending_pair import PATIENCE_S, START_S, Pair
+from tollgate.actors.ratelimit.counting.counters import Unreachable
+from tollgate.actors.ratelimit.lending.messages import Ask, LimitedHits, ToPartition
+from tollgate.actors.ratelimit.lending.partition.late_hits import LateHits
+from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
+
+END_S = START_S + 60
+SILENCE_S = 3.4
+
+
+def silence(pair: Pair, *, until_s: float) -> None:
+    pair.silent = {0}
+    while pair.now_s < until_s:
+        pair.rest(0.2)
+
+
+def known(pair: Pair, key: bytes) -> int:
+    return pair.partition.counters.known(END_S, key)
+
+
+def hits(key: bytes, by: int = 1) -> list[LimitedHits]:
+    return [LimitedHits(END_S, [key], [by], [100])]
+
+
+def test_what_a_front_counted_unheard_is_counted_as_soon_as_it_is_heard() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for _ in range(16):
+        pair.hit_one(b"k", 100)
+    pair.rest(0.2)  # (a report)
+    pair.silent = {0}
+    assert [pair.hit_one(b"k", 100) for _ in range(84)] == list(range(17, 101))
+    silence(pair, until_s=SILENCE_S)
+    assert known(pair, b"k") == 16
+    pair.silent = set()
+    assert pair.hit_one(b"k", 100) == 101
+    assert pair.hit_one(b"k", 100, 1) == 102
+
+
+def test_so_is_what_it_spent_of_a_loan_and_what_it_gave_back() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1, 0, 1):
+        pair.hit_one(b"shared", 1_000, front)
+    pair.hit_one(b"whole", 100, by=9)
+    pair.rest(0.2)
+    assert pair.partition.counters.slots[slot_of(b"shared")].loans
+    assert (known(pair, b"shared"), known(pair, b"whole")) == (4, 9)
+    pair.silent = {0}
+    spent = sum(isinstance(pair.hit_one(b"shared", 1_000), int) for _ in range(3))
+    pair.hit_one(b"whole", 100, by=-4)
+    silence(pair, until_s=SILENCE_S)
+    assert (known(pair, b"shared"), known(pair, b"whole")) == (4, 9)
+    pair.silent = set()
+    pair.rest(1.0)
+    assert spent == 3
+    assert (known(pair, b"shared"), known(pair, b"whole")) == (7, 5)
+
+
+def test_nothing_is_counted_twice_that_was_on_its_way() -> None:
+    pair = Pair(Terms())
+    pair.hit_one(b"k", 100, by=5)
+    front = pair.fronts[0]
+    pair.rest(0.2)
+    front.hit(hits(b"k", 3), pair.wall_s(), pair.now_s, PATIENCE_S)
+    reports = [message for message in iter(lambda: outgoing(pair), None) if message]
+    assert len(reports) == 1
+    for report in reports:  # (it arrives; its receipt does not)
+        pair.partition.receive(report, pair.wall_s(), pair.now_s)
+    front.hit(hits(b"k", 2), pair.wall_s(), pair.now_s, PATIENCE_S)
+    assert known(pair, b"k") == 8
+    silence(pair, until_s=SILENCE_S)
+    pair.silent = set()
+    pair.rest(1.0)
+    assert pair.hit_one(b"k", 100) == 11
+
+
+def outgoing(pair: Pair) -> ToPartition | None:
+    return pair.fronts[0].outgoing(pair.wall_s(), pair.now_s)
+
+
+def test_a_silence_of_several_terms_forgets_nothing() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, by=5)
+    pair.rest(0.2)
+    pair.silent = {0}
+    pair.hit_one(b"k", 100, by=7)
+    silence(pair, until_s=20.0)
+    assert "front 0" not in pair.partition.leases
+    pair.silent = set()
+    pair.rest(1.0)
+    assert pair.hit_one(b"k", 100, 1) == 13
+
+
+def test_who_has_the_slot_by_then_hears_of_it() -> None:
+    pair = Pair(Terms(alone_s=0.2), fronts=2)
+    pair.hit_one(b"k", 100, by=5)
+    pair.rest(0.2)
+    pair.silent = {0}
+    pair.hit_one(b"k", 100, by=40)
+    silence(pair, until_s=SILENCE_S)
+    assert pair.hit_one(b"k", 100, 1) == 6
+    assert pair.partition.counters.slots[slot_of(b"k")].holder == "front 1"
+    assert pair.hit_one(b"k", 100, 1) == 7
+    pair.silent = set()
+    pair.rest(1.0)
+    assert pair.hit_one(b"k", 100, 1) == 48
+    assert pair.partition.sizes()["unheard_max"][0] == 0
+
+
+def test_what_was_before_a_reset_does_not_count_after_it() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, by=5)
+    pair.hit_one(b"other", 100, by=5)
+    pair.rest(0.2)
+    pair.silent = {0}
+    pair.hit_one(b"k", 100, by=40)
+    pair.hit_one(b"other", 100, by=40)
+    silence(pair, until_s=3.0)
+    pending = pair.partition.reset((END_S, b"k"), 5.0, pair.now_s)
+    pair.rest(0.2)
+    assert pending.is_done
+    pair.silent = set()
+    pair.rest(1.0)
+    assert (known(pair, b"k"), known(pair, b"other")) == (0, 45)
+
+
+def test_late_hits_that_wait_are_bounded() -> None:
+    late = LateHits(Terms(unheard_max=2))
+    for key in (b"a", b"b", b"a", b"c"):
+        late.put(1, (END_S, key), 3)
+    assert len(late) == 2
+    assert late.take(1) == {(END_S, b"a"): 6, (END_S, b"b"): 3}
+    assert len(late) == 0
+    for number in range(3):
+        late.note_reset((END_S, b"%d" % number), float(number))
+    assert [late.is_void((END_S, b"%d" % number), 1.0) for number in range(3)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_what_nobody_waits_for_is_not_counted() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, 1)
+    pair.silent = {0}
+    assert isinstance(pair.hit_one(b"k", 100), Unreachable)
+    pair.silent = set()
+    pair.rest(1.0)
+    assert pair.hit_one(b"k", 100) == 2
+
+
+def test_nor_when_it_is_sent_for_the_first_time_after_a_silence() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, 1)
+    pair.exchange()
+    silence(pair, until_s=SILENCE_S)
+    assert isinstance(pair.hit_one(b"k", 100), Unreachable)
+    pair.silent = set()
+    pair.rest(1.0)
+    assert pair.hit_one(b"k", 100) == 2
+
+
+def test_what_is_sent_once_more_has_the_patience_that_is_left() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, 1)
+    pair.exchange()
+    pair.fronts[0].hit(hits(b"k"), pair.wall_s(), pair.now_s, 0.8)
+    patience_s = []
+    for _ in range(3):
+        message = outgoing(pair)
+        assert message is not None
+        patience_s += [item.patience_s for _, item in message.items if isinstance(item, Ask)]
+        pair.now_s += pair.terms.resend_s
+    assert [round(each, 3) for each in patience_s] == [0.8, 0.3, 0.0]
