@@ -7,7 +7,7 @@ from math import inf
 
 from tests.simulation.ratelimit.auditor import CounterName, HitRecord
 from tests.simulation.ratelimit.processes import FrontProcess, PartitionProcess
-from tollgate.actors.ratelimit.lending.partition.lent_counters import side_by_side
+from tollgate.actors.ratelimit.lending.partition.slot_table import side_by_side
 from tollgate.actors.ratelimit.lending.terms import SLOTS
 
 

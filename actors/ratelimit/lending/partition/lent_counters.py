@@ -6,7 +6,6 @@ here, and what they spend fast is lent to them by the counter (see `loans.py`).
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
 from tollgate.actors.ratelimit.lending.messages import (
@@ -23,36 +22,19 @@ from tollgate.actors.ratelimit.lending.messages import (
 )
 from tollgate.actors.ratelimit.lending.partition.late_hits import LateHits
 from tollgate.actors.ratelimit.lending.partition.loans import (
+    Held,
     Loan,
     Slot,
     counted_and_reserved,
     loans_in_the_way,
 )
-from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable
+from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable, side_by_side
 from tollgate.actors.ratelimit.lending.partition.tasks import Task
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 TABLE_FULL = "the counter table is full, and takes no new counters"
 
 Send = Callable[[str, FrontItem], object]
-
-
-def side_by_side(counts: Mapping[CounterName, int]) -> list[CounterColumns]:
-    """Counters by window."""
-    columns: dict[int, CounterColumns] = {}
-    for (end_s, key), count in counts.items():
-        _, keys, numbers = columns.setdefault(end_s, (end_s, [], []))
-        keys.append(key)
-        numbers.append(count)
-    return list(columns.values())
-
-
-@dataclass(slots=True)
-class Held:
-    """What a front has: slots whole, and loans of quota in the order in which they were made."""
-
-    slots: set[int] = field(default_factory=set)
-    loans: dict[CounterName, Slot] = field(default_factory=dict)
 
 
 class LentCounters:

@@ -54,6 +54,14 @@ class Slot:
         return len(self.users) == 1
 
 
+@dataclass(slots=True)
+class Held:
+    """What a front has: slots whole, and loans of quota in the order in which they were made."""
+
+    slots: set[int] = field(default_factory=set)
+    loans: dict[CounterName, Slot] = field(default_factory=dict)
+
+
 def counted_and_reserved(own: int, loans: FrontLoans) -> tuple[int, int]:
     """See the law above."""
     counted = own

@@ -9,7 +9,7 @@ the terms say, it refuses new counters (`has_room_for`), but for those that a fr
 home already.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
@@ -21,6 +21,16 @@ EVICTED_AT_ONCE = 1_024
 
 Names = list[tuple[int, Collection[bytes]]]
 """(end of a window, keys in it)"""
+
+
+def side_by_side(counts: Mapping[CounterName, int]) -> list[CounterColumns]:
+    """Counters by window."""
+    columns: dict[int, CounterColumns] = {}
+    for (end_s, key), count in counts.items():
+        _, keys, numbers = columns.setdefault(end_s, (end_s, [], []))
+        keys.append(key)
+        numbers.append(count)
+    return list(columns.values())
 
 
 class SlotTable:
