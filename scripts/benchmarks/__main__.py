@@ -6,6 +6,7 @@ from scripts.benchmarks.catalog import catalog
 from scripts.benchmarks.ledger_machine import ledger_machine
 from scripts.benchmarks.lending import lending
 from scripts.benchmarks.lending_machine import lending_machine
+from scripts.benchmarks.memory import memory
 from scripts.benchmarks.payments import payments
 from scripts.benchmarks.planning import planning
 from scripts.benchmarks.ratelimit import envoy, ratelimit
@@ -26,6 +27,7 @@ main.add_command(lending)
 main.add_command(payments)
 main.add_command(ledger_machine)
 main.add_command(lending_machine)
+main.add_command(memory)
 main.add_command(catalog)
 main.add_command(recovery)
 main.add_command(scale)
