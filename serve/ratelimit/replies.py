@@ -19,6 +19,7 @@ from tollgate.serve.ratelimit.codec.answers import (
     STATUS_WITHOUT_LIMIT,
     UnencodableResponse,
     response_bytes,
+    response_of_one,
     status_bytes,
 )
 from tollgate.serve.ratelimit.codec.requests import (
@@ -56,14 +57,19 @@ def decoded_request(
 
 def encoded_decision(decision: RateLimitDecision) -> bytes | Refusal:
     """The serialised RateLimitResponse of a decision; a refusal when no message can hold it."""
+    overall, decided, headers, metadata = decision
+    if len(decided) == 1 and metadata is None and not headers:
+        code, remaining, reset_s, hit = decided[0]
+        if hit is not None:
+            return response_of_one(overall, code, hit.limit_wire, remaining, reset_s)
     statuses = [
         status_bytes(status.code, status.hit.limit_wire, status.remaining, status.reset_s)
         if status.hit is not None
         else (STATUS_UNLIMITED if status.remaining else STATUS_WITHOUT_LIMIT)
-        for status in decision.statuses
+        for status in decided
     ]
     try:
-        return response_bytes(decision.overall, statuses, decision.headers, decision.metadata)
+        return response_bytes(overall, statuses, headers, metadata)
     except UnencodableResponse as error:
         return Refusal(RefusalReason.UNENCODABLE, str(error))
 

@@ -34,7 +34,7 @@ from tollgate.actors.ratelimit.decision.plan import (
 from tollgate.actors.ratelimit.decision.planner import RequestPlanner
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.decision.response import RateLimitDecision
-from tollgate.actors.ratelimit.decision.round import Bucket, Round
+from tollgate.actors.ratelimit.decision.round import Bucket, Round, WindowEnds
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
@@ -70,6 +70,7 @@ class Decider:
         """Roughly, for several threads count here."""
         self._planner: RequestPlanner | None = None
         self._cache = OverLimitCache(policy.local_cache_bytes) if policy.local_cache_bytes else None
+        self._window_ends = WindowEnds(0, has_calendar_months=policy.has_calendar_months)
         self._judge = Judge(policy, tallies, self._cache)
 
     @property
@@ -99,9 +100,7 @@ class Decider:
         """Decide serialised requests. Blocks for the store, no longer than its deadline (twice that
         where counting is conditional)."""
         self.batches += 1
-        round_ = Round(
-            int(self._clock.now_s()), has_calendar_months=self._policy.has_calendar_months
-        )
+        round_ = Round(self._ends_s())
         planner = self._planner
         if planner is None:
             plans = list(map(self._plan_without_rules, payloads))
@@ -118,9 +117,28 @@ class Decider:
             with self._lock:
                 decided, judged = self._judge.judge(share, places, judged, round_)
             # Encoding takes as long as judging: time enough for another thread to get the lock.
-            answers += map(self._answer, decided)
+            self._answer_all(decided, answers)
         assert judged == len(places), "every hit was placed once and judged once"
         return answers
+
+    def _ends_s(self) -> WindowEnds:
+        now_s = int(self._clock.now_s())
+        ends_s = self._window_ends
+        if ends_s.now_s != now_s:
+            has_months = self._policy.has_calendar_months
+            ends_s = self._window_ends = WindowEnds(now_s, has_calendar_months=has_months)
+        return ends_s
+
+    def _answer_all(self, decided: Sequence[Decided], answers: list[DecidedAnswer]) -> None:
+        """Encode decisions; equal ones that stand beside each other are one object (see `Judge`),
+        and are encoded once."""
+        note = answers.append
+        last: Decided | None = None
+        answer: DecidedAnswer = b""
+        for each in decided:
+            if each is not last:
+                answer, last = self._answer(each), each
+            note(answer)
 
     def _answer(self, decided: Decided) -> DecidedAnswer:
         if type(decided) is not RateLimitDecision:
@@ -150,8 +168,19 @@ class Decider:
 
     def _place_share(self, plans: Sequence[Planned], round_: Round, places: list[HitSlot]) -> None:
         cache = self._cache
+        last: RequestPlan | None = None
+        again: Sequence[HitSlot] = ()
         for plan in plans:
             if type(plan) is not RequestPlan:
+                continue
+            if plan is not last:
+                last, again = plan, ()
+            elif again or (cache is None and _is_repeatable(plan)):
+                again = again or places[-len(plan.hits) :]
+                for (bucket, slot), hit in zip(again, plan.hits, strict=True):
+                    assert bucket is not None, "without a cache every hit has a bucket"
+                    bucket.addends[slot] += hit.addend
+                places += again
                 continue
             for hit in plan.hits:
                 if cache is not None and self._is_cached_over(cache, hit, round_):
@@ -212,6 +241,14 @@ class Decider:
             )
         if cache is not None:
             round_.drops = cache.drops
+
+
+def _is_repeatable(plan: RequestPlan) -> bool:
+    """Whether the hits of an equal request right behind go where those of the first one went."""
+    hits = plan.hits
+    return 0 < len(hits) == len({hit.key for hit in hits}) and not any(
+        hit.is_refund for hit in hits
+    )
 
 
 def _shares(plans: Sequence[Planned]) -> Sequence[Sequence[Planned]]:

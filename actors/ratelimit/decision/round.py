@@ -13,6 +13,7 @@ from tollgate.actors.ratelimit.counting.counters import (
 from tollgate.actors.ratelimit.counting.windows import Unit, window_at
 from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
 from tollgate.actors.ratelimit.decision.plan import PlannedHit
+from tollgate.actors.ratelimit.decision.response import RateLimitDecision
 
 
 class Bucket:
@@ -49,45 +50,61 @@ class Bucket:
         return slot
 
 
+class WindowEnds(dict[Unit, int]):
+    """The ends of the windows of all units at one instant, each looked up once. Threads may share
+    it."""
+
+    __slots__ = ("_has_calendar_months", "now_s")
+
+    def __init__(self, now_s: int, *, has_calendar_months: bool) -> None:
+        self.now_s = now_s
+        self._has_calendar_months = has_calendar_months
+
+    def __missing__(self, unit: Unit) -> int:
+        window = window_at(unit, self.now_s, has_calendar_months=self._has_calendar_months)
+        self[unit] = window.end_s
+        return window.end_s
+
+
 class Round:
     """The buckets of a batch at one instant (whole seconds of the epoch).
 
     `drops`: what the local over-limit cache showed when the hits were placed. `has_failures`: some
-    counter could not be reached.
+    counter could not be reached. `over`: the last decision on an ordinary hit over its limit.
     """
 
-    __slots__ = ("_buckets", "_ends_s", "_has_calendar_months", "drops", "has_failures", "now_s")
+    __slots__ = ("_buckets", "_ends_s", "drops", "has_failures", "now_s", "over")
 
-    def __init__(self, now_s: int, *, has_calendar_months: bool) -> None:
-        self.now_s = now_s
+    def __init__(self, ends_s: WindowEnds) -> None:
+        self.now_s = ends_s.now_s
         self.drops = 0
         self.has_failures = False
-        self._has_calendar_months = has_calendar_months
-        self._ends_s: dict[Unit, int] = {}
+        self.over: RateLimitDecision | None = None
+        self._ends_s = ends_s
         self._buckets: dict[int, Bucket] = {}
 
     def end_s(self, unit: Unit) -> int:
         """The end of the current window of `unit`."""
-        end_s = self._ends_s.get(unit)
-        if end_s is None:
-            window = window_at(unit, self.now_s, has_calendar_months=self._has_calendar_months)
-            end_s = self._ends_s[unit] = window.end_s
-        return end_s
+        return self._ends_s[unit]
 
     def bucket(self, hit: PlannedHit) -> Bucket:
         """The bucket of the hit's counter in this round."""
         bucket = self._buckets.get(hit.bucket)
         if bucket is None:
-            bucket = self._buckets[hit.bucket] = Bucket(self.end_s(hit.unit))
+            bucket = self._buckets[hit.bucket] = Bucket(self._ends_s[hit.unit])
         return bucket
 
     def count(self, store: CounterStore) -> None:
         """Ask the store once, and turn the counts after into running counts before."""
         if not self._buckets:
             return
-        by_partition: dict[int, list[Bucket]] = {}
-        for number, bucket in self._buckets.items():
-            by_partition.setdefault(number // UNIT_SLOTS, []).append(bucket)
+        if len(self._buckets) == 1:
+            ((number, bucket),) = self._buckets.items()
+            by_partition = {number // UNIT_SLOTS: [bucket]}
+        else:
+            by_partition = {}
+            for number, bucket in self._buckets.items():
+                by_partition.setdefault(number // UNIT_SLOTS, []).append(bucket)
         answers = store.hit(
             {
                 partition: [
@@ -109,6 +126,6 @@ class Round:
                 if Unreachable in map(type, after):
                     self.has_failures = True
                 bucket.counts = [
-                    count - addend if addend > 0 and not isinstance(count, Unreachable) else count
+                    count - addend if addend > 0 and type(count) is int else count
                     for count, addend in zip(after, bucket.addends, strict=True)
                 ]

@@ -52,8 +52,23 @@ _CODE_FIELDS = (b"", b"\x08\x01", b"\x08\x02")
 
 
 @lru_cache(maxsize=VARINTS_KEPT_MAX)
-def _remaining_field(remaining: int) -> bytes:
+def _kept_remaining_field(remaining: int) -> bytes:
     return b"\x18" + _varint(remaining) if remaining else b""
+
+
+@lru_cache(maxsize=VARINTS_KEPT_MAX)
+def _remaining_start(low: int) -> bytes:
+    return b"\x18" + bytes((low & 0x7F | 0x80, low >> 7 | 0x80))
+
+
+_kept_varint = lru_cache(maxsize=VARINTS_KEPT_MAX)(_varint)
+
+
+def _remaining_field(remaining: int) -> bytes:
+    # What is left of a large limit is another number each time, but its halves are not.
+    if remaining < VARINTS_KEPT_MAX:
+        return _kept_remaining_field(remaining)
+    return _remaining_start(remaining & 0x3FFF) + _kept_varint(remaining >> 14)
 
 
 # What a status starts with, by the length of its content, where that length takes one byte.
@@ -84,6 +99,19 @@ def status_bytes(code: int, current_limit: bytes, remaining: int, reset_s: int |
     if len(content) < len(_SHORT_STATUS_STARTS):
         return _SHORT_STATUS_STARTS[len(content)] + content
     return _framed(2, content)
+
+
+def response_of_one(
+    overall_code: int, code: int, current_limit: bytes, remaining: int, reset_s: int
+) -> bytes:
+    """As `response_bytes` of one such status: the ordinary answer, put together at once."""
+    content = (
+        _CODE_FIELDS[code] + current_limit + _remaining_field(remaining) + _reset_field(reset_s)
+    )
+    size = len(content)
+    if size < len(_SHORT_STATUS_STARTS):
+        return _CODE_FIELDS[overall_code] + _SHORT_STATUS_STARTS[size] + content
+    return _CODE_FIELDS[overall_code] + _framed(2, content)
 
 
 STATUS_WITHOUT_LIMIT = status_bytes(ResponseMessage.OK, b"", 0, None)

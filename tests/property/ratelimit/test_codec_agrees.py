@@ -14,7 +14,12 @@ from tollgate.actors.ratelimit.rules.descriptors import (
     RateLimitDescriptor,
     RateLimitRequest,
 )
-from tollgate.serve.ratelimit.codec.answers import current_limit_bytes, response_bytes, status_bytes
+from tollgate.serve.ratelimit.codec.answers import (
+    current_limit_bytes,
+    response_bytes,
+    response_of_one,
+    status_bytes,
+)
 from tollgate.serve.ratelimit.codec.json_answers import response_to_json
 from tollgate.serve.ratelimit.codec.json_requests import request_from_json
 from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
@@ -112,6 +117,12 @@ def test_answers_are_written_as_protobuf_writes_them(
         metadata,
     )
     assert ResponseMessage.FromString(payload) == expected
+    if len(statuses) == 1 and None not in statuses[0] and not headers and metadata is None:
+        ((code, only, remaining, reset_s),) = statuses
+        assert only is not None
+        assert reset_s is not None
+        limit_wire = current_limit_bytes(*only)
+        assert payload == response_of_one(overall, code, limit_wire, remaining, reset_s)
     if metadata is None:
         assert payload == expected.SerializeToString(deterministic=True)
     assert json.loads(response_to_json(payload)) == json_format.MessageToDict(expected)

@@ -80,11 +80,10 @@ class Engine:
     def decide(self, *requests: RateLimitRequest) -> list[RateLimitDecision | Refusal]:
         """One batch."""
         answers = self.decider.decide_batch([pickle.dumps(request) for request in requests])
+        tokens = {answer for answer in answers if isinstance(answer, bytes)}  # (some share one)
         with self._lock:
-            return [
-                answer if isinstance(answer, Refusal) else self._decisions.pop(answer)
-                for answer in answers
-            ]
+            kept = {token: self._decisions.pop(token) for token in tokens}
+        return [answer if isinstance(answer, Refusal) else kept[answer] for answer in answers]
 
     def ask(self, request: RateLimitRequest) -> RateLimitDecision:
         """One request that must be decided."""

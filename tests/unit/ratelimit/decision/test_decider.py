@@ -168,6 +168,28 @@ def test_hundreds_of_hits_in_one_batch() -> None:
     }
 
 
+def test_equal_requests_over_their_limit_share_one_answer() -> None:
+    engine = Engine(RULES)
+    answers = engine.decide(*[ask("k=1")] * 5, ask("k=2"), ask("k=1"))
+    left = [(OK, 2), (OK, 1), (OK, 0), (OVER_LIMIT, 0), (OVER_LIMIT, 0), (OK, 2), (OVER_LIMIT, 0)]
+    assert [outcome(answer) for answer in answers] == left
+    assert answers[3] is answers[4]
+
+
+def test_equal_requests_in_a_row_are_counted_as_one_by_one() -> None:
+    requests = [
+        *[ask("many=1", "many=2")] * 3,
+        *[ask("many=1", "many=1")] * 2,
+        *[ask("many=1", addend=2, is_refund=True)] * 2,
+        *[ask("many=1", "unknown=1")] * 2,
+    ]
+    together, apart = Engine(RULES), Engine(RULES)
+    assert [outcome(each) for each in together.decide(*requests)] == [
+        outcome(each) for request in requests for each in apart.decide(request)
+    ]
+    assert rule_stats(together.tallies.drain()) == rule_stats(apart.tallies.drain())
+
+
 class InterruptedCounters(RecordedCounters):
     """Counters that let something happen after they have counted and before they answer."""
 

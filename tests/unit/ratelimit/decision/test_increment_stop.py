@@ -9,7 +9,7 @@ from tollgate.actors.ratelimit.counting.counters import (
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.increment_stop import ConditionalCounts, count_conditionally
 from tollgate.actors.ratelimit.decision.plan import PlannedHit
-from tollgate.actors.ratelimit.decision.round import Round
+from tollgate.actors.ratelimit.decision.round import Round, WindowEnds
 
 NOW_S = 1_000_000
 MINUTE, HOUR = NOW_S + 20, NOW_S + 800
@@ -17,7 +17,9 @@ MINUTE, HOUR = NOW_S + 20, NOW_S + 800
 
 def count(store: RecordedCounters, *requests: list[PlannedHit]) -> list[ConditionalCounts]:
     addends = [[hit.signed_addend for hit in hits] for hits in requests]
-    return count_conditionally(requests, addends, Round(NOW_S, has_calendar_months=False), store)
+    return count_conditionally(
+        requests, addends, Round(WindowEnds(NOW_S, has_calendar_months=False)), store
+    )
 
 
 def on(partition: int, key: bytes, *, limit: int = 2, addend: int = 1) -> PlannedHit:

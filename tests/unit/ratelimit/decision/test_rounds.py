@@ -12,7 +12,7 @@ from tollgate.actors.ratelimit.counting.counters import (
     Unreachable,
 )
 from tollgate.actors.ratelimit.counting.windows import Unit
-from tollgate.actors.ratelimit.decision.round import Bucket, Round
+from tollgate.actors.ratelimit.decision.round import Bucket, Round, WindowEnds
 
 NOW_S = 1_000_000
 
@@ -74,7 +74,7 @@ def test_a_refund_ends_the_row_of_its_counter_alone() -> None:
 
 def test_counts_before_hits_and_after_refunds() -> None:
     store = RecordedCounters()
-    round_ = Round(NOW_S, has_calendar_months=False)
+    round_ = Round(WindowEnds(NOW_S, has_calendar_months=False))
     hits = [
         planned_hit(addend=3),
         planned_hit(addend=5, is_refund=True),
@@ -89,7 +89,7 @@ def test_counts_before_hits_and_after_refunds() -> None:
 
 def test_one_call_for_all_with_a_batch_per_window_and_partition() -> None:
     store = RecordedCounters(partitions=2)
-    round_ = Round(NOW_S, has_calendar_months=False)
+    round_ = Round(WindowEnds(NOW_S, has_calendar_months=False))
     hits = [
         planned_hit(b"a", partition=0),
         planned_hit(b"b", partition=1),
@@ -113,14 +113,14 @@ def test_one_call_for_all_with_a_batch_per_window_and_partition() -> None:
 
 def test_nothing_to_count_asks_nobody() -> None:
     store = RecordedCounters()
-    Round(NOW_S, has_calendar_months=False).count(store)
+    Round(WindowEnds(NOW_S, has_calendar_months=False)).count(store)
     assert store.calls == []
 
 
 def test_a_partition_out_of_reach_fails_its_own_buckets() -> None:
     store = RecordedCounters(partitions=2)
     store.unreachable = {1: "gone"}
-    round_ = Round(NOW_S, has_calendar_months=False)
+    round_ = Round(WindowEnds(NOW_S, has_calendar_months=False))
     hits = [
         planned_hit(partition=0),
         planned_hit(partition=1),
@@ -140,7 +140,7 @@ def test_a_partition_out_of_reach_fails_its_own_buckets() -> None:
 
 def test_a_counter_out_of_reach_fails_its_own_hits() -> None:
     store = HalfReachable()
-    round_ = Round(NOW_S, has_calendar_months=False)
+    round_ = Round(WindowEnds(NOW_S, has_calendar_months=False))
     hits = [planned_hit(b"a", addend=2), planned_hit(b"b")]
     places = [round_.bucket(hit).place(hit) for hit in hits]
     round_.count(store)
@@ -153,6 +153,6 @@ def test_a_counter_out_of_reach_fails_its_own_hits() -> None:
     ("has_calendar_months", "reset_s"), [(False, 1_592_000), (True, 1_678_400)]
 )
 def test_the_calendar_is_asked_if_it_should_be(has_calendar_months: bool, reset_s: int) -> None:
-    round_ = Round(NOW_S, has_calendar_months=has_calendar_months)
+    round_ = Round(WindowEnds(NOW_S, has_calendar_months=has_calendar_months))
     assert round_.end_s(Unit.MONTH) == NOW_S + reset_s
     assert round_.bucket(planned_hit(unit=Unit.MONTH)).end_s == NOW_S + reset_s

@@ -21,6 +21,7 @@ from tollgate.serve.ratelimit.codec.answers import (
     STATUS_WITHOUT_LIMIT,
     current_limit_bytes,
     response_bytes,
+    response_of_one,
     status_bytes,
 )
 from tollgate.serve.ratelimit.codec.json_answers import response_to_json
@@ -179,6 +180,15 @@ def test_a_status_shows_its_limit() -> None:
     assert status.current_limit.requests_per_unit == 10
     assert status.current_limit.unit == Unit.MINUTE
     assert status.current_limit.name == "per path"
+
+
+@pytest.mark.parametrize("remaining", [0, 1, 127, 128, 16_383, 16_384, 2**21, 2**28, 2**32 - 1])
+@pytest.mark.parametrize("name", ["", "n" * 200])
+def test_the_answer_of_one_status_is_put_together_at_once(remaining: int, name: str) -> None:
+    limit = current_limit_bytes(2**32 - 1, Unit.YEAR, name)
+    payload = response_of_one(OK, OK, limit, remaining, 34)
+    assert payload == response_bytes(OK, [status_bytes(OK, limit, remaining, 34)])
+    assert ResponseMessage.FromString(payload).statuses[0].limit_remaining == remaining
 
 
 def test_statuses_keep_their_order() -> None:
