@@ -1,12 +1,17 @@
 """Named actors that outlive whoever made them: the shells of everything that owns state."""
 
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
+import psutil
 import ray
+from ray._private.state import actors as rows_of_actors
 from ray.exceptions import RayActorError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 ALIVE = 2  # of Ray's ActorTableData.ActorState; no other value is a process that can answer
+END_WITHIN_S = 60.0
 
 
 def named_actor(kind: type, name: str, namespace: str, **options: Any) -> Any:
@@ -50,6 +55,32 @@ class ActorSeat:
         return isinstance(failure, RayActorError) or state not in (None, ALIVE)
 
     def end(self) -> None:
-        """End the process, also one that does not react; Ray starts the next. RayError when the
-        word cannot be given."""
-        ray.kill(self._handle, no_restart=False)
+        """End the process; Ray starts the next. Raises what `end_process` does."""
+        end_process(self._handle, no_restart=False)
+
+
+def end_process(handle: Any, *, no_restart: bool) -> None:
+    """End an actor's process, also one that does not react. Blocks until it is done: RayError when
+    the word cannot be given, or its node does not carry it out in time.
+
+    Ray asks a process to end itself before it ends it, and leaves it alone when it cannot connect
+    to it, as to one that was stopped before it was first asked: so it is ended on its node, too.
+    """
+    row = rows_of_actors(handle._actor_id.hex())
+    ray.kill(handle, no_restart=no_restart)
+    node_id = row.get("Address", {}).get("NodeID", "")
+    if not node_id or not row["Pid"]:
+        return  # no process was ever there
+    there = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    remote: Any = ray.remote
+    kill = remote(num_cpus=0, max_retries=0, enable_task_events=False)(_kill)
+    ended = kill.options(scheduling_strategy=there).remote(row["Pid"], row["ActorClassName"])
+    ray.get(ended, timeout=END_WITHIN_S)
+
+
+def _kill(pid: int, class_name: str) -> None:
+    """End a process of this machine, if it is still that of an actor of this class."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if "".join(process.cmdline()).startswith(f"ray::{class_name}"):
+            process.kill()

@@ -22,7 +22,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, PendingCallsLimitExceeded, RayError
 
-from tollgate.actors.kernel.actor import named_actor
+from tollgate.actors.kernel.actor import end_process, named_actor
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
@@ -186,7 +186,10 @@ class RayShardConnection:
                 await called.ping.remote()
         except TimeoutError:
             LOG.critical("a ledger shard hangs: %r is removed and started anew", called)
-            await asyncio.to_thread(ray.kill, called, no_restart=True)
+            try:
+                await asyncio.to_thread(end_process, called, no_restart=True)
+            except RayError as error:  # what it may still do, the epoch refuses
+                LOG.error("the process of %r may go on: %r", called, error)
             await self._find_again(called)
         except RayError:
             return  # it is restarting, or gone, and the next call says which

@@ -179,3 +179,26 @@ def test_a_slow_start_is_waited_for_and_one_that_hangs_is_ended(
 
 def started_in(folder: Path) -> set[int]:
     return {int(each.name) for each in folder.iterdir() if each.name != GATE}
+
+
+class Idle:
+    """An actor that has nothing to do."""
+
+    def describe(self) -> dict[str, int]:
+        return {"pid": os.getpid()}
+
+
+def test_a_process_that_ray_leaves_alone_is_ended_on_its_node(
+    request: pytest.FixtureRequest,
+    end_after: Callable[[Any], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ray asks a process to end itself before it ends it, and when it cannot ask, it gives up."""
+    handle = end_after(named_actor(Idle, request.node.name, NAMESPACE).remote())
+    stopped = stop(handle)
+    words = []
+    monkeypatch.setattr(ray, "kill", lambda *_, no_restart: words.append(no_restart))
+    ActorSeat(handle).end()
+    monkeypatch.undo()
+    assert words == [False]
+    until_replaced(handle, stopped)
