@@ -127,15 +127,17 @@ def _partitions(settings: Settings) -> list[Any]:
     """The counter partitions: what lends and what does not have names of their own."""
     count = settings.counting.partitions
     numbers = [f"{STATE_VERSION}-{number}-of-{count}" for number in range(count)]
+    clock, keepers = SystemClock(), counter_keepers(settings)
     if settings.counting.place is Counting.LENT:
         names = [f"lent-counters-{number}" for number in numbers]
-        terms, clock = lending_terms(settings), SystemClock()
-        return start_lent_partitions(names, NAMESPACE, terms, clock, counter_keepers(settings))
+        return start_lent_partitions(names, NAMESPACE, lending_terms(settings), clock, keepers)
     names = [f"counters-{number}" for number in numbers]
     return start_partitions(
         names,
         NAMESPACE,
         settings.bounds.counters_per_partition_max,
+        clock,
+        keepers,
         refuses_when_full=settings.counting.when_full is WhenFull.REFUSE,
     )
 

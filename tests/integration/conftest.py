@@ -14,6 +14,7 @@ import pytest
 import ray
 
 from tests.support.processes.ray_head import ENVIRONMENT, ray_head
+from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.counting.actor import start_partitions
 
 NAMESPACE = "integration"
@@ -60,7 +61,7 @@ def partitions(
 
     def start(count: int) -> list[Any]:
         names = [f"{request.node.name}-{number}" for number in range(count)]
-        started.extend(start_partitions(names, NAMESPACE, COUNTERS_MAX))
+        started.extend(start_partitions(names, NAMESPACE, COUNTERS_MAX, SystemClock()))
         return [end_after(handle) for handle in started]
 
     yield start

@@ -24,6 +24,7 @@ from ray.exceptions import GetTimeoutError, RayError
 from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
+from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.counting.counters import (
     Conditional,
     LimitedHits,
@@ -32,34 +33,97 @@ from tollgate.actors.ratelimit.counting.counters import (
 )
 from tollgate.actors.ratelimit.counting.fall_watch import Described, FallWatch
 from tollgate.actors.ratelimit.counting.partition import DirectPartition
+from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
+from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 
+MakeKeeper = Callable[[], SnapshotKeeper]
+"""Makes the keeper of a partition, in the partition's process."""
 PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
-START_WITHIN_S = 60.0
+START_WITHIN_S = 240.0  # it reads its journal first: 5,000,000 counters take a minute or so
 ANSWER_WITHIN_S = 1.0  # for a result that is there already
 
 
-class CounterPartition(DirectPartition):
-    """The shell around one partition. Calls run one at a time."""
+class CounterPartition:
+    """The shell around one partition. Hits run one call at a time. `make_keeper`: of its counters
+    on disk; None: they end with the process."""
 
-    def __init__(self, counters_max: int, *, refuses_when_full: bool) -> None:
-        super().__init__(counters_max, refuses_when_full=refuses_when_full)
+    def __init__(
+        self,
+        counters_max: int,
+        clock: Clock,
+        make_keeper: MakeKeeper | None = None,
+        *,
+        refuses_when_full: bool,
+    ) -> None:
+        self._partition = DirectPartition(
+            counters_max,
+            clock,
+            refuses_when_full=refuses_when_full,
+            keeps_changes=make_keeper is not None,
+        )
+        self._snapshots: SnapshotThread | None = None
+        if make_keeper is not None:
+            self._snapshots = SnapshotThread.begin(make_keeper(), self._partition)
         spare_what_is_there()
 
-    def finish(self) -> None:
-        """Answers before the process ends; its counters end with it."""
+    def hit(self, call: bytes) -> bytes:
+        """Apply a pickled (batch, now_s); the counts after, pickled."""
+        return self._partition.hit(call)
+
+    def hit_conditionally(self, call: bytes) -> bytes:
+        """Apply pickled (requests, now_s) under B9; the counts after, pickled."""
+        return self._partition.hit_conditionally(call)
+
+    def describe(self) -> dict[str, int]:
+        """The process, the size of its table, and how its counters are kept; also a probe, so it
+        waits behind hits."""
+        kept = {} if self._snapshots is None else self._snapshots.describe()
+        return {**self._partition.describe(), **kept}
+
+    @ray.method(concurrency_group="finishing")
+    def finish(self) -> bool:
+        """Whether all that was counted is on disk, if it is kept at all, as soon as that is known:
+        the process is about to end."""
+        return self._snapshots is None or self._snapshots.finish()
+
+    @ray.method(concurrency_group="inspecting")
+    def list_counters(self, is_wanted: Callable[[bytes], bool], after: Any) -> RowsPage:
+        """A page of the counters whose keys are wanted."""
+        return self._partition.list_counters(is_wanted, after)
+
+    @ray.method(concurrency_group="inspecting")
+    def find_counters(self, keys: Sequence[bytes]) -> list[CounterRow]:
+        """The counters of these keys."""
+        return self._partition.find_counters(keys)
+
+    @ray.method(concurrency_group="inspecting")
+    def reset_counters(self, keys: Sequence[bytes]) -> list[CounterReset]:
+        """Set these counters to 0."""
+        return self._partition.reset_counters(keys)
 
 
 def start_partitions(
-    names: Sequence[str], namespace: str, counters_max: int, *, refuses_when_full: bool = False
+    names: Sequence[str],
+    namespace: str,
+    counters_max: int,
+    clock: Clock,
+    make_keepers: Sequence[MakeKeeper | None] | None = None,
+    *,
+    refuses_when_full: bool = False,
 ) -> list[Any]:
-    """Create the named partitions, or find them; their handles, once every one has answered."""
-    options = {"max_task_retries": 0, "max_pending_calls": PENDING_CALLS_MAX}
+    """Create the named partitions, or find them; their handles, once every one has answered.
+    `make_keepers`: for each of them; None: nothing is kept."""
+    options = {
+        "max_task_retries": 0,
+        "max_pending_calls": PENDING_CALLS_MAX,
+        "concurrency_groups": {"finishing": 1, "inspecting": 1},
+    }
     handles: list[Any] = [
         named_actor(CounterPartition, name, namespace, **options).remote(
-            counters_max, refuses_when_full=refuses_when_full
+            counters_max, clock, make_keeper, refuses_when_full=refuses_when_full
         )
-        for name in names
+        for name, make_keeper in zip(names, make_keepers or [None] * len(names), strict=True)
     ]
     ray.get([handle.describe.remote() for handle in handles], timeout=START_WITHIN_S)
     return handles

@@ -33,7 +33,7 @@ STANDING_PATIENCE_S = 5.0
 TICK_S = 0.1
 RESET_PATIENCE_S = 10.0  # more than a front's term, after which its loans fall back
 PENDING_CALLS_MAX = 1_000
-START_WITHIN_S = 60.0
+START_WITHIN_S = 240.0  # it reads its journal first: 5,000,000 counters take a minute or so
 
 MakeKeeper = Callable[[], SnapshotKeeper]
 """Makes the keeper of a partition, in the partition's process."""

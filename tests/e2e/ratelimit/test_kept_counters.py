@@ -1,4 +1,5 @@
-"""Counters outlive a Tollgate: a stop, a loss of power, another number of partitions."""
+"""Counters outlive a Tollgate: a stop, another way of counting, a loss of power, another number of
+partitions."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -67,7 +68,7 @@ def test_counters_go_on_where_they_were(
             assert [hit(tollgate, tenant) for _ in range(3)] == [1, 2, 3]
         until(lambda: hits_on_disk(folder, 2) == 3 * len(TENANTS), "it is on disk")
         pull_the_plug(tollgate)
-        tollgate.environment["COUNTER_PARTITIONS"] = "3"
+        tollgate.environment |= {"COUNTING": "direct", "COUNTER_PARTITIONS": "3"}
         journals = [JournalName(number, 3).file_name for number in range(3)]
         count = 3
         for _ in range(1, starts):

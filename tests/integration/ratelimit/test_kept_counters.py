@@ -13,12 +13,14 @@ import pytest
 import ray
 from ray.exceptions import RayError
 
-from tests.integration.conftest import NAMESPACE, kill, pid_of
+from tests.integration.conftest import COUNTERS_MAX, NAMESPACE, kill, pid_of
 from tests.support.ratelimit.journals import counts_of
 from tests.support.ratelimit.lent_fronts import LentFront
 from tests.support.waiting import until
 from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
+from tollgate.actors.ratelimit.counting.counters import LimitedHits
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.actor import start_lent_partitions
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
@@ -46,12 +48,21 @@ class Cast:
 
     def partition(self, run: str, interval_s: float) -> Any:
         """A partition that keeps a journal. `interval_s`: between writes."""
-        clock = SystemClock()
-        folder = JournalFolder(self._folder)
-        make_keeper = partial(SnapshotKeeper, folder, NAME, interval_s, clock)
-        names = [f"{self._name}-{run}"]
-        (started,) = start_lent_partitions(names, NAMESPACE, TERMS, clock, [make_keeper])
+        names, clock = [f"{self._name}-{run}"], SystemClock()
+        keepers = [self._make_keeper(interval_s)]
+        (started,) = start_lent_partitions(names, NAMESPACE, TERMS, clock, keepers)
         return self._end_after(started)
+
+    def direct_partition(self, run: str, interval_s: float) -> Any:
+        """One that is asked for every hit."""
+        names, clock = [f"{self._name}-{run}"], SystemClock()
+        keepers = [self._make_keeper(interval_s)]
+        (started,) = start_partitions(names, NAMESPACE, COUNTERS_MAX, clock, keepers)
+        return self._end_after(started)
+
+    def _make_keeper(self, interval_s: float) -> Callable[[], SnapshotKeeper]:
+        folder = JournalFolder(self._folder)
+        return partial(SnapshotKeeper, folder, NAME, interval_s, SystemClock())
 
     def front(self, run: str, partition: Any) -> Any:
         """A front that borrows from it."""
@@ -110,3 +121,21 @@ def test_a_partition_that_finishes_has_written_everything(cast: Cast, tmp_path: 
     assert ask(cast.front("second", successor)) == [8]
     said = ray.get(successor.describe.remote(), timeout=ANSWER_WITHIN_S)
     assert said["snapshot_failures"] == 0
+
+
+def test_one_that_is_asked_for_every_hit_goes_on_as_well(cast: Cast, tmp_path: Path) -> None:
+    partition = cast.direct_partition("first", 0.05)
+    store = PartitionedCounters([partition], DEADLINE_S, SystemClock())
+
+    def hit() -> object:
+        _, key, limit = QUESTION
+        hits = [LimitedHits(END_S, [key], [1], [limit])]
+        return store.hit({0: hits}, int(SystemClock().now_s()))[0]
+
+    assert [hit() for _ in range(5)] == [[[count]] for count in range(1, 6)]
+    until(lambda: on_disk(tmp_path) == 5, "the hits are on disk")
+    killed = kill(partition)
+    until(lambda: has_another_process(partition, killed), "it is back", ANSWER_WITHIN_S)
+    assert hit() == [[6]]
+    assert ray.get(partition.finish.remote(), timeout=ANSWER_WITHIN_S)
+    assert on_disk(tmp_path) == 6

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tollgate.actors.ratelimit.counting import partition as partition_module
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import TABLE_FULL, Unreachable
 from tollgate.actors.ratelimit.counting.partition import DirectPartition
+from tollgate.actors.ratelimit.lending.partition import listing
 
 
 def hit(partition: DirectPartition, *keys: bytes) -> list[Any]:
@@ -23,7 +24,7 @@ def described(partition: DirectPartition) -> tuple[int, int, int]:
 
 
 def test_a_full_partition_refuses_what_is_new_if_it_is_told_to() -> None:
-    partition = DirectPartition(2, refuses_when_full=True)
+    partition = DirectPartition(2, ManualClock(100), refuses_when_full=True)
     assert hit(partition, b"a", b"b", b"c", b"a") == [1, 1, TABLE_FULL, 2]
     request = ([120, 120], [b"a", b"c"], [1, 1], [10, 10])
     (answer,) = pickle.loads(partition.hit_conditionally(pickle.dumps(([request], 100))))
@@ -32,7 +33,7 @@ def test_a_full_partition_refuses_what_is_new_if_it_is_told_to() -> None:
 
 
 def test_what_is_given_up_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    partition = DirectPartition(2, refuses_when_full=False)
+    partition = DirectPartition(2, ManualClock(100), refuses_when_full=False)
     with caplog.at_level(logging.WARNING, "tollgate.counters"):
         for number in range(20):
             hit(partition, b"%d" % number)
@@ -53,8 +54,8 @@ def listed(partition: DirectPartition) -> dict[bytes, int]:
 
 
 def test_counters_are_listed_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_module, "SCANNED_MAX", 3)
-    partition = DirectPartition(40, refuses_when_full=False)
+    monkeypatch.setattr(listing, "LOOKED_AT_MAX", 3)
+    partition = DirectPartition(40, ManualClock(100), refuses_when_full=False)
     keys = [b"k%d" % number for number in range(35)]
     hit(partition, *keys, b"unwanted")
     hit(partition, *keys[:20])
@@ -62,21 +63,21 @@ def test_counters_are_listed_page_by_page(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_counter_that_is_reset_begins_again_at_0() -> None:
-    partition = DirectPartition(8, refuses_when_full=False)
+    partition = DirectPartition(8, ManualClock(100), refuses_when_full=False)
     for _ in range(3):
         hit(partition, b"a", b"b")
     hit(partition, *[b"c%d" % number for number in range(5)])  # (so the others are not the newest)
     (reset,) = partition.reset_counters([b"a", b"none"])
     assert (reset.row.hits, reset.failure) == (3, None)
-    assert partition.find_counters([b"a"]) == []
-    assert described(partition) == (6, 0, 1)
+    assert [row.hits for row in partition.find_counters([b"a"])] == [0]
+    assert described(partition) == (7, 0, 1)
     assert hit(partition, b"a", b"b", b"c0") == [1, 4, 2]
     partition.reset_counters([b"c0"])
     assert hit(partition, b"c0") == [1]
 
 
 def test_hits_that_are_given_back_are_told_of() -> None:
-    partition = DirectPartition(8, refuses_when_full=False)
+    partition = DirectPartition(8, ManualClock(100), refuses_when_full=False)
     hit(partition, b"a")
     assert partition.describe()["falls"] == 0
     partition.hit(pickle.dumps(([(120, [b"a"], [-1])], 100)))
