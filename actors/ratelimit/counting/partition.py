@@ -10,7 +10,6 @@ import logging
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from threading import Lock
 
 from tollgate.actors.kernel.clock import Clock
@@ -30,7 +29,6 @@ from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 LOG = logging.getLogger("tollgate.counters")
-RESTORED_AT_ONCE = 1_024
 
 
 class DirectPartition:
@@ -180,14 +178,10 @@ class DirectPartition:
         """Take what an earlier process has left behind, in the order in which it was written."""
         for end_s, keys, counts in counters:
             wall_s = self._clock.now_s()
-            if end_s <= wall_s:
-                continue
-            pairs = zip(keys, counts, strict=True)
-            while some := list(islice(pairs, RESTORED_AT_ONCE)):
+            if end_s > wall_s:
                 with self._lock:
                     self._table.open_window(end_s, wall_s, self._clock.monotonic_s())
-                    for key, count in some:
-                        self._table.put(slot_of(key), end_s, key, count)
+                    self._table.put_all((end_s, keys, counts))
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""

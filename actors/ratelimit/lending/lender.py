@@ -70,7 +70,6 @@ class Lender:
         self._terms = terms
         self._incarnation = incarnation
         self._leases = Leases(terms)
-        self._moved_s = now_s
         self._tasks = TaskQueue(terms.deferred_max)
         self._answers: dict[tuple[str, int], list[Outcome]] = {}
         self._touched: set[str] = set()
@@ -80,9 +79,16 @@ class Lender:
         self.counters = LentCounters(
             terms, self._send, first_epoch=first_epoch, keeps_changes=keeps_changes
         )
-        self.listing = Listing(self.counters, self._restored)
-        until_s = now_s + terms.term_s + terms.margin_s
-        self._recovery = None if is_new else Recovery(until_s, expected)
+        self.listing = Listing(self.counters)
+        self._recovery = None if is_new else Recovery(now_s, expected)
+        self.begin(now_s)
+
+    def begin(self, now_s: float) -> None:
+        """Give fronts their time, from now on, to tell what they have. Once more before the first
+        message, if it took a while to restore what was left behind."""
+        self._moved_s = now_s
+        if self._recovery is not None:
+            self._recovery.until_s = now_s + self._terms.term_s + self._terms.margin_s
 
     @property
     def told(self) -> frozenset[str] | None:
@@ -106,10 +112,7 @@ class Lender:
 
     def columns(self, slot: int) -> list[CounterColumns]:
         """All counters of a slot, as far as is known."""
-        return self.counters.columns(slot, self._restored(slot))
-
-    def _restored(self, slot: int) -> dict[CounterName, int]:
-        return {} if self._recovery is None else self._recovery.restored(slot)
+        return self.counters.columns(slot)
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here: absolute. None
@@ -368,16 +371,12 @@ class Lender:
 
     def restore(self, counters: Iterable[CounterColumns], wall_s: float, now_s: float) -> None:
         """Take counters that an earlier incarnation has left behind: before the first message, and
-        as often as there are any; what comes later of a counter holds."""
-        for end_s, keys, counts in counters:
-            if end_s <= wall_s:
-                continue
-            self.counters.table.open_window(end_s, wall_s, now_s)
-            for key, count in zip(keys, counts, strict=True):
-                if self._recovery is None:
-                    self.counters.table.put(slot_of(key), end_s, key, count)
-                else:
-                    self._recovery.restore((end_s, key), count)
+        as often as there are any; what comes later of a counter holds. They do not count as
+        changed: whoever keeps them writes everything first."""
+        for columns in counters:
+            if columns[0] > wall_s:
+                self.counters.table.open_window(columns[0], wall_s, now_s)
+                self.counters.table.put_all(columns)
 
     def _end_recovery(self, recovery: Recovery) -> None:
         recovery.end(self.counters)

@@ -33,6 +33,7 @@ MAIL_MAX = 16
 RESETS_MAX = 4
 TOO_MANY_RESETS = f"{RESETS_MAX} resets wait in the counter partition already: ask again later"
 LOOK_EVERY_S = 0.05
+RESTORED_AT_ONCE = 1_024
 
 
 class MailBox:
@@ -71,7 +72,6 @@ class LendingPartition:
     ) -> None:
         self._clock = clock
         self._is_new = is_new
-        self._restored: list[CounterColumns] = []
         self._lock = Lock()
         self._passing = Condition(self._lock)
         self._resets = 0
@@ -80,6 +80,8 @@ class LendingPartition:
         self._boxes: dict[str, MailBox] = {}
         self._calls = 0
         self._lender: Lender | None = None
+        self._restored: Lender | None = None
+        """The machine that begins with the first message: what was left behind is in it."""
         self._make = partial(Lender, terms, incarnation, is_new=is_new, keeps_changes=keeps_changes)
 
     def receive(self, call: bytes) -> bytes:
@@ -187,11 +189,11 @@ class LendingPartition:
 
     def restore(self, counters: Iterable[CounterColumns]) -> None:
         """Take what an earlier process has left behind, in the order in which it was written."""
-        for columns in counters:
-            with self._lock:
-                self._restored.append(columns)
-                if self._is_new:
-                    self._begin()
+        for end_s, keys, counts in counters:
+            for first in range(0, len(keys), RESTORED_AT_ONCE):
+                last = first + RESTORED_AT_ONCE
+                with self._lock:
+                    self._restore((end_s, keys[first:last], counts[first:last]))
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""
@@ -200,21 +202,26 @@ class LendingPartition:
 
     def everything(self) -> Iterator[list[CounterColumns]]:
         """All counters, some at a time."""
-        with self._lock:
-            waiting = [[columns] for columns in self._restored]
-        yield from waiting
         for slot in range(SLOTS):
             with self._lock:
-                some = [] if self._lender is None else self._lender.columns(slot)
+                lender = self._lender or self._restored
+                some = [] if lender is None else lender.columns(slot)
             yield some
 
-    def _begin(self) -> Lender:
-        """The machine, with all that was left behind until now."""
+    def _restore(self, columns: CounterColumns) -> None:
         now_s = self._clock.monotonic_s()
-        if self._lender is None:
-            self._lender = self._make(now_s)
-        self._lender.restore(self._restored, self._clock.now_s(), now_s)
-        self._restored = []
+        lender = self._lender or self._restored or self._make(now_s)
+        lender.restore([columns], self._clock.now_s(), now_s)
+        if self._is_new:
+            self._lender = lender
+        elif self._lender is None:
+            self._restored = lender
+
+    def _begin(self) -> Lender:
+        """The machine, with all that was left behind."""
+        now_s = self._clock.monotonic_s()
+        self._lender, self._restored = self._restored or self._make(now_s), None
+        self._lender.begin(now_s)
         return self._lender
 
     def _box(self, front: str) -> MailBox:

@@ -5,7 +5,7 @@ here, and what they spend fast is lent to them by the counter (see `loans.py`).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
 from tollgate.actors.ratelimit.lending.messages import (
@@ -319,17 +319,15 @@ class LentCounters:
         loans = self.slots[number].loans.get((end_s, key))
         return own if loans is None else counted_and_reserved(own, loans)[0]
 
-    def columns(self, number: int, at_least: Mapping[CounterName, int]) -> list[CounterColumns]:
-        """All counters of a slot, as far as is known; `at_least`: so much is, from elsewhere."""
+    def columns(self, number: int) -> list[CounterColumns]:
+        """All counters of a slot, as far as is known."""
         lent = self.slots[number].loans
         columns = self.table.columns(number)
-        if not (lent or at_least):
+        if not lent:
             return columns
         counts = {(end_s, key): n for end_s, *each in columns for key, n in zip(*each, strict=True)}
         for end_s, key in lent:
             counts[end_s, key] = self.known(end_s, key)
-        for counter, count in at_least.items():
-            counts[counter] = max(count, counts.get(counter, 0))
         return side_by_side(counts)
 
     def has(self, number: int, end_s: int, key: bytes) -> bool:
@@ -337,12 +335,11 @@ class LentCounters:
         lent = self.slots[number].loans
         return self.table.has(number, end_s, key) or (end_s, key) in lent
 
-    def names(self, number: int, others: Iterable[CounterName]) -> Names:
-        """The names of a slot's counters, to be read at once; `others`: of which there are more
-        elsewhere."""
+    def names(self, number: int) -> Names:
+        """The names of a slot's counters, to be read before anything changes."""
         names = self.table.names(number)
         missing: dict[int, set[bytes]] = defaultdict(set)
-        for end_s, key in (*self.slots[number].loans, *others):
+        for end_s, key in self.slots[number].loans:
             if not self.table.has(number, end_s, key):
                 missing[end_s].add(key)
         return [*names, *missing.items()]
@@ -357,11 +354,11 @@ class LentCounters:
     # Starting again
 
     def raise_to(self, counter: CounterName, count: int) -> None:
-        """Believe that so much was counted at least."""
+        """Believe that so much was counted here at least, beside all loans."""
         end_s, key = counter
-        missing = count - self.known(end_s, key)
-        if missing > 0:
-            self.table.add(slot_of(key), end_s, key, missing)
+        number = slot_of(key)
+        if count > self.table.count(number, end_s, key):
+            self.table.put(number, end_s, key, count)
 
     def adopt_slot(
         self, front: str, number: int, epoch: int, counters: list[CounterColumns]
@@ -377,9 +374,15 @@ class LentCounters:
     def adopt_loan(
         self, front: str, counter: CounterName, quota: int, limit: int, spent: int
     ) -> None:
-        """Believe a front that it has a loan of quota."""
-        slot = self.slots[slot_of(counter[1])]
-        slot.loans.setdefault(counter, {})[front] = Loan(quota, limit, spent)
+        """Believe a front that it has a loan of quota. What was restored of the counter holds what
+        was spent of it."""
+        number = slot_of(counter[1])
+        slot = self.slots[number]
+        loans = slot.loans.setdefault(counter, {})
+        if slot.holder is None and self.table.has(number, *counter):
+            known = loans[front].spent if front in loans else 0
+            self.table.add(number, *counter, known - spent)
+        loans[front] = Loan(quota, limit, spent)
         self.held[front].loans[counter] = slot
 
     def end_windows(self, now_s: float) -> set[int]:

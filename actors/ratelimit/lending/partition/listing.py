@@ -6,7 +6,7 @@ stays is on exactly one page, whatever comes and goes meanwhile; and no page cop
 it in order, for hits wait until it is made.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tollgate.actors.ratelimit.counting.counter_row import CounterRow
@@ -65,13 +65,10 @@ def page_of(names_of: Callable[[int], Names], after: Place | None) -> NamesPage:
 
 
 class Listing:
-    """The counters of one partition. `at_least`: what is known of a slot from elsewhere."""
+    """The counters of one partition that lends."""
 
-    def __init__(
-        self, counters: LentCounters, at_least: Callable[[int], Mapping[CounterName, int]]
-    ) -> None:
+    def __init__(self, counters: LentCounters) -> None:
         self._counters = counters
-        self._at_least = at_least
 
     def page(self, after: Place | None, wall_s: float) -> NamesPage:
         """The live counters after a place (None: from the first)."""
@@ -88,16 +85,15 @@ class Listing:
         return self.rows((end_s, key) for key in keys for end_s in ends_s)
 
     def _names(self, slot: int, wall_s: float) -> Names:
-        names = self._counters.names(slot, self._at_least(slot))
+        names = self._counters.names(slot)
         return [(end_s, keys) for end_s, keys in names if end_s > wall_s]
 
     def _row(self, end_s: int, key: bytes) -> CounterRow | None:
         number = slot_of(key)
-        at_least = self._at_least(number).get((end_s, key))
-        if at_least is None and not self._counters.has(number, end_s, key):
+        if not self._counters.has(number, end_s, key):
             return None
         slot = self._counters.slots[number]
         loans = slot.loans.get((end_s, key), {})
         limit = max((loan.limit for loan in loans.values()), default=None)
-        hits = max(at_least or 0, self._counters.known(end_s, key))
+        hits = self._counters.known(end_s, key)
         return CounterRow(end_s, key, hits, limit, slot.holder, len(loans))

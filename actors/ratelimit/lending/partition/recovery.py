@@ -5,9 +5,10 @@ quota, and its own part of every shared counter. The parts of all fronts add up 
 for a slot that was lent whole meanwhile: who had it last tells everybody's hits until then, and
 older parts of the others are in there.
 
-What was restored from an earlier incarnation's snapshot is put together with that in the end. Of a
-slot that a front has whole, the front knows better. Of any other counter the larger number is true:
-the snapshot lacks what came after it, and the fronts what those had who are lost.
+What was restored from an earlier incarnation's snapshot is in the table already, and only what is
+told is put together with it. Of a slot that a front has whole, the front knows better. Of any
+other counter the larger number is true: the snapshot lacks what came after it, and the fronts what
+those had who are lost.
 
 It ends when all fronts that are known to be there have told, or when every loan that nobody told of
 has run out: after that nothing is out that the partition does not know of.
@@ -30,18 +31,18 @@ Told = ToldSlots | ToldNotes | ToldAll
 
 
 class Recovery:
-    """What has been told so far. `expected`: the fronts there are, when somebody knows that."""
+    """What has been told so far. `expected`: the fronts there are, when somebody knows that.
+    `until_s`: it ends then, whoever has not told."""
 
     def __init__(self, until_s: float, expected: Collection[str] | None) -> None:
-        self._until_s = until_s
+        self.until_s = until_s
         self._expected = None if expected is None else set(expected)
         self._told: set[str] = set()
         self._notes: dict[int, list[ToldNote]] = defaultdict(list)
         self._whole: dict[int, tuple[int, str]] = {}
-        self._restored: dict[int, dict[CounterName, int]] = defaultdict(dict)
 
     def is_over(self, now_s: float) -> bool:
-        return now_s >= self._until_s or (
+        return now_s >= self.until_s or (
             self._expected is not None and self._expected <= self._told
         )
 
@@ -49,14 +50,6 @@ class Recovery:
     def told(self) -> frozenset[str]:
         """The fronts that have told everything."""
         return frozenset(self._told)
-
-    def restore(self, counter: CounterName, count: int) -> None:
-        """A counter as an earlier incarnation knew it."""
-        self._restored[slot_of(counter[1])][counter] = count
-
-    def restored(self, slot: int) -> dict[CounterName, int]:
-        """What an earlier incarnation knew of a slot, unless somebody has told it whole."""
-        return {} if slot in self._whole else self._restored.get(slot, {})
 
     def be_told(
         self, front: str, item: Told, counters: LentCounters, wall_s: float, now_s: float
@@ -99,11 +92,11 @@ class Recovery:
         for number, epoch in self.epochs():
             slot = counters.slots[number]
             slot.epoch = max(slot.epoch, epoch)
-        for number, (end_s, key), part in self.parts():
-            counters.table.add(number, end_s, key, part)
-        for number in list(self._restored):
-            for counter, count in self.restored(number).items():
-                counters.raise_to(counter, count)
+        told: dict[CounterName, int] = defaultdict(int)
+        for counter, part in self.parts():
+            told[counter] += part
+        for counter, count in told.items():
+            counters.raise_to(counter, count)
 
     def epochs(self) -> Iterator[tuple[int, int]]:
         """(slot, the highest epoch that was told of it)."""
@@ -111,12 +104,12 @@ class Recovery:
             epochs = [note.epoch for note in self._notes.get(slot, ())]
             yield slot, max([self._whole.get(slot, (0, ""))[0], *epochs])
 
-    def parts(self) -> Iterator[tuple[int, CounterName, int]]:
-        """(slot, counter, hits) to add up, of slots that nobody has whole."""
+    def parts(self) -> Iterator[tuple[CounterName, int]]:
+        """(counter, hits) to add up, of slots that nobody has whole."""
         for slot, notes in self._notes.items():
             if slot in self._whole:
                 continue
             since = max([note.epoch for note in notes if note.is_whole], default=0)
             for note in notes:
                 if note.epoch >= since:
-                    yield slot, note.counter, note.part
+                    yield note.counter, note.part

@@ -90,6 +90,21 @@ class SlotTable:
         if self._changed is not None:
             self.note_change(end_s, key)
 
+    def put_all(self, columns: CounterColumns) -> None:
+        """Set counters of a window that is open, many at once. They do not count as changed."""
+        end_s, keys, counts = columns
+        if self._size + len(keys) > self._terms.counters_max:
+            for key, count in zip(keys, counts, strict=True):
+                self.put(slot_of(key), end_s, key, count)
+            return
+        slots = list(map(slot_of, keys))
+        for slot, key, count in zip(slots, keys, counts, strict=True):
+            window = self._slots[slot].setdefault(end_s, {})
+            self._size += key not in window
+            window[key] = count
+        for slot, key in zip(slots, keys, strict=True):
+            self._used.use((end_s, key), slot)
+
     def note_change(self, end_s: int, key: bytes) -> None:
         """Remember a counter for `take_changes`, if the table keeps changes."""
         if self._changed is not None and end_s in self._ends_at_s:

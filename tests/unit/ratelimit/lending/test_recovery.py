@@ -16,7 +16,7 @@ def told(part: int, epoch: int, *, is_whole: bool = False) -> ToldNote:
 def count(*notes: ToldNote) -> int:
     recovery = Recovery(10.0, None)
     recovery.tell_notes(list(notes))
-    return sum(part for _, _, part in recovery.parts())
+    return sum(part for _, part in recovery.parts())
 
 
 def test_the_parts_of_all_fronts_add_up() -> None:

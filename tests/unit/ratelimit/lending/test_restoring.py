@@ -125,6 +125,27 @@ def test_of_a_shared_counter_the_larger_number_is_true() -> None:
         assert everything(pair.partition) == {(END_S, b"k"): expected}
 
 
+def test_what_a_front_has_spent_of_its_loan_is_restored_once() -> None:
+    """While it is told, and when the front tells of its loan twice."""
+    lender = Lender(TERMS, 2, 0.0, is_new=False)
+    lender.restore([(END_S, [b"k"], [20])], START_S, 0.0)
+    for spent in (3, 5):
+        lender.counters.adopt_loan("front", (END_S, b"k"), 10, 100, spent)
+        assert everything(lender) == {(END_S, b"k"): 20}
+    lender.counters.adopt_loan("other", (END_S, b"k"), 10, 100, 4)
+    assert everything(lender) == {(END_S, b"k"): 20}
+    lender.counters.report("front", [], [((END_S, b"k"), 6)])
+    assert everything(lender) == {(END_S, b"k"): 21}
+
+
+def test_what_is_restored_is_bounded_and_the_oldest_of_it_goes_first() -> None:
+    lender = Lender(Terms(counters_max=3), 1, 0.0, is_new=True)
+    lender.restore([(END_S, [b"a", b"b"], [1, 2]), (END_S, [b"c", b"d"], [3, 4])], START_S, 0.0)
+    assert everything(lender) == {(END_S, key): n for key, n in ((b"b", 2), (b"c", 3), (b"d", 4))}
+    lender.restore([(END_S, [b"b", b"d"], [7, 8])], START_S, 0.0)
+    assert everything(lender) == {(END_S, key): n for key, n in ((b"b", 7), (b"c", 3), (b"d", 8))}
+
+
 def test_it_need_not_recover_when_nobody_can_hold_anything() -> None:
     pair = Pair(TERMS)
     pair.partition = Lender(TERMS, 2, 0.0, is_new=False, expected=())
