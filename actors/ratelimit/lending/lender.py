@@ -80,7 +80,7 @@ class Lender:
             terms, self._send, first_epoch=first_epoch, keeps_changes=keeps_changes
         )
         self.listing = Listing(self.counters)
-        self._recovery = None if is_new else Recovery(now_s, expected)
+        self._recovery = None if is_new else Recovery(terms, now_s, expected)
         self.begin(now_s)
 
     def begin(self, now_s: float) -> None:
@@ -88,12 +88,21 @@ class Lender:
         message, if it took a while to restore what was left behind."""
         self._moved_s = now_s
         if self._recovery is not None:
-            self._recovery.until_s = now_s + self._terms.term_s + self._terms.margin_s
+            self._recovery.begin(now_s)
 
     @property
     def told(self) -> frozenset[str] | None:
         """The fronts that have told what they hold, while the partition recovers; else None."""
         return None if self._recovery is None else self._recovery.told
+
+    @property
+    def roster(self) -> frozenset[str] | None:
+        """The fronts that may hold something: `expected` of the next incarnation. It has to be kept
+        before a message goes out that somebody who is new in it may get. None: it is not known."""
+        if self._recovery is None:
+            return frozenset(self._leases.by_front)
+        expected = self._recovery.expected
+        return None if expected is None else expected | self._leases.by_front.keys()
 
     @property
     def leases(self) -> dict[str, int]:
@@ -169,11 +178,12 @@ class Lender:
         return pending
 
     def _reset(self, pending: PendingReset) -> bool:
-        if self._recovery is not None or not self.counters.reset(pending.counter, self._moved_s):
+        # It waits, too, for a front that can be told nothing: it reads, or it is lost in the end.
+        is_too_early = self._recovery is not None or self._leases.has_full_stream
+        if is_too_early or not self.counters.reset(pending.counter, self._moved_s):
             return False
-        for front, lease in self._leases.by_front.items():
-            if not lease.stream.is_full:
-                self._put(front, Forgotten(pending.counter))
+        for front in self._leases.by_front:
+            self._put(front, Forgotten(pending.counter))
         pending.is_done = True
         return True
 
@@ -213,9 +223,11 @@ class Lender:
             lease.heard_s = message.stamp_s
             self._leases.renew(lease, now_s)
         lease.offset_s = message.wall_s - wall_s
+        was_full = lease.stream.is_full
         lease.stream.take(message.acknowledged, [])
         if lease.stream.is_full:
             return  # (the front does not read: so it is not read either)
+        self._has_come_back |= was_full
         for item in lease.stream.take(message.acknowledged, message.items):
             match item:
                 case Ask():

@@ -44,6 +44,8 @@ class Terms:
     """A loan of quota is what the front spends in this time."""
     loan_min: int = 2
     """A smaller loan of quota is not worth a message: the hits are counted one call at a time."""
+    recovery_max_s: float = 10.0
+    """A partition that has started again waits no longer for fronts that are still telling."""
     counters_max: int = 1_000_000
     """In a partition, and in a front of one partition."""
     refuses_when_full: bool = False

@@ -59,6 +59,11 @@ class Leases:
         self.by_front[front] = lease
         return lease
 
+    @property
+    def has_full_stream(self) -> bool:
+        """Whether some front has not read for so long that it can be told nothing more."""
+        return any(lease.stream.is_full for lease in self.by_front.values())
+
     def renew(self, lease: Lease, now_s: float) -> None:
         lease.until_s = now_s + self._terms.term_s + self._terms.margin_s
 

@@ -27,6 +27,7 @@ from tollgate.actors.ratelimit.lending.partition.loans import (
     Slot,
     counted_and_reserved,
     loans_in_the_way,
+    lowest_limit,
 )
 from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable, side_by_side
 from tollgate.actors.ratelimit.lending.partition.tasks import Task
@@ -136,7 +137,7 @@ class LentCounters:
             return
         own = self.table.count(slot_of(hit.key), hit.end_s, hit.key)
         counted, reserved = counted_and_reserved(own, loans)
-        room = limit - counted - reserved
+        room = lowest_limit(limit, loans) - counted - reserved
         quota = min(task.wanted, room // (2 * (len(loans) + 1)))
         is_used_up = counted >= limit and not reserved
         if quota < self._terms.loan_min and not is_used_up:
@@ -191,9 +192,11 @@ class LentCounters:
             self._send(front, SlotLoans(lent, has_more))
 
     def is_lendable(self, number: int, front: str) -> bool:
-        """Whether the front alone has used the slot of late, and it can be handed over."""
+        """Whether the front alone has used the slot in a live window, or of late, and it can be
+        handed over."""
         slot = self.slots[number]
-        return slot.holder is None and slot.users.keys() <= {front} and self._is_small(number)
+        is_theirs = slot.users.keys() <= {front} or not self.table.size_of(number)
+        return slot.holder is None and is_theirs and self._is_small(number)
 
     def _is_ready(self, number: int, front: str) -> bool:
         if not self.is_lendable(number, front):

@@ -10,6 +10,8 @@ The law of a loan of quota, for one counter and window:
     counted + reserved + a <= limit    room for a, whatever the fronts do meanwhile
     counted >= limit                   no room for anything, whatever they do
     else                               unknown, until what is reserved has come back
+
+While a rule changes, limits differ. What was lent under the lowest has to fit in under that, too.
 """
 
 from collections.abc import Iterable
@@ -72,6 +74,11 @@ def counted_and_reserved(own: int, loans: FrontLoans) -> tuple[int, int]:
     return counted, reserved
 
 
+def lowest_limit(limit: int, loans: FrontLoans) -> int:
+    """Of a limit and those of the loans that are not spent."""
+    return min([limit, *(loan.limit for loan in loans.values() if loan.reserved)])
+
+
 def loans_in_the_way(
     hits: list[LimitedHit], own: list[int], loans: list[FrontLoans], *, is_conditional: bool
 ) -> set[tuple[CounterName, str]]:
@@ -102,4 +109,5 @@ def _is_free(hit: LimitedHit, own: int, loans: FrontLoans, hits: Iterable[Limite
     if hit.limit is None:
         return reserved == 0
     gain = sum(each.addend for each in hits if each.counter == hit.counter and each.addend > 0)
-    return counted + reserved + gain <= hit.limit or reserved == 0 or counted >= hit.limit
+    is_within = counted + reserved + gain <= lowest_limit(hit.limit, loans)
+    return is_within or reserved == 0 or counted >= hit.limit

@@ -11,7 +11,8 @@ other counter the larger number is true: the snapshot lacks what came after it, 
 those had who are lost.
 
 It ends when all fronts that are known to be there have told, or when every loan that nobody told of
-has run out: after that nothing is out that the partition does not know of.
+has run out: after that nothing is out that the partition does not know of. Only a front that is in
+the middle of telling is waited for longer, up to `recovery_max_s`.
 """
 
 from collections import defaultdict
@@ -25,26 +26,47 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToldSlots,
 )
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
-from tollgate.actors.ratelimit.lending.terms import slot_of
+from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 Told = ToldSlots | ToldNotes | ToldAll
 
 
 class Recovery:
-    """What has been told so far. `expected`: the fronts there are, when somebody knows that.
-    `until_s`: it ends then, whoever has not told."""
+    """What has been told so far. `expected`: the fronts that may hold something, if that is known.
 
-    def __init__(self, until_s: float, expected: Collection[str] | None) -> None:
-        self.until_s = until_s
-        self._expected = None if expected is None else set(expected)
+    Of at most `counters_max` parts of counters: what is beyond is given up, as in a full table."""
+
+    def __init__(self, terms: Terms, now_s: float, expected: Collection[str] | None) -> None:
+        self._terms = terms
+        self.begin(now_s)
+        self.expected = None if expected is None else frozenset(expected)
         self._told: set[str] = set()
-        self._notes: dict[int, list[ToldNote]] = defaultdict(list)
+        self._telling_s: dict[str, float] = {}
+        # By slot: hits by counter and epoch; the highest epoch; and the last one that somebody had
+        # the slot whole in, before which nothing counts.
+        self._parts: dict[int, dict[tuple[CounterName, int], int]] = defaultdict(dict)
+        self._epochs: dict[int, int] = {}
+        self._since: dict[int, int] = {}
+        self._size = 0
         self._whole: dict[int, tuple[int, str]] = {}
 
+    def begin(self, now_s: float) -> None:
+        """The time of fronts to tell begins now."""
+        self._until_s = now_s + self._terms.term_s + self._terms.margin_s
+        self._last_s = now_s + self._terms.recovery_max_s
+
+    def __len__(self) -> int:
+        """The parts of counters that are kept."""
+        return self._size
+
     def is_over(self, now_s: float) -> bool:
-        return now_s >= self.until_s or (
-            self._expected is not None and self._expected <= self._told
-        )
+        if self.expected is not None and self.expected <= self._told:
+            return True
+        if now_s < self._until_s or now_s >= self._last_s:
+            return now_s >= self._until_s
+        patience_s = 2 * self._terms.resend_s
+        # Whoever is telling still decides nothing; but what they have is not to be given away.
+        return all(now_s - at_s > patience_s for at_s in self._telling_s.values())
 
     @property
     def told(self) -> frozenset[str]:
@@ -55,6 +77,7 @@ class Recovery:
         self, front: str, item: Told, counters: LentCounters, wall_s: float, now_s: float
     ) -> None:
         """Take a part of what a front tells."""
+        self._telling_s[front] = now_s
         match item:
             case ToldSlots():
                 for slot, epoch, columns in item.slots:
@@ -74,6 +97,7 @@ class Recovery:
 
     def tell_all(self, front: str) -> None:
         self._told.add(front)
+        self._telling_s.pop(front, None)
 
     def tell_slot(self, front: str, slot: int, epoch: int) -> bool:
         """A front has the slot whole. False: somebody got it after them."""
@@ -85,7 +109,17 @@ class Recovery:
 
     def tell_notes(self, notes: list[ToldNote]) -> None:
         for note in notes:
-            self._notes[slot_of(note.counter[1])].append(note)
+            slot = slot_of(note.counter[1])
+            self._epochs[slot] = max(note.epoch, self._epochs.get(slot, 0))
+            if note.is_whole:
+                self._since[slot] = max(note.epoch, self._since.get(slot, 0))
+            parts = self._parts[slot]
+            name = (note.counter, note.epoch)
+            if name not in parts:
+                if self._size >= self._terms.counters_max:
+                    continue
+                self._size += 1
+            parts[name] = parts.get(name, 0) + note.part
 
     def end(self, counters: LentCounters) -> None:
         """Put the counters together that nobody has told whole."""
@@ -100,16 +134,15 @@ class Recovery:
 
     def epochs(self) -> Iterator[tuple[int, int]]:
         """(slot, the highest epoch that was told of it)."""
-        for slot in self._notes.keys() | self._whole.keys():
-            epochs = [note.epoch for note in self._notes.get(slot, ())]
-            yield slot, max([self._whole.get(slot, (0, ""))[0], *epochs])
+        for slot in self._epochs.keys() | self._whole.keys():
+            yield slot, max(self._whole.get(slot, (0, ""))[0], self._epochs.get(slot, 0))
 
     def parts(self) -> Iterator[tuple[CounterName, int]]:
         """(counter, hits) to add up, of slots that nobody has whole."""
-        for slot, notes in self._notes.items():
+        for slot, parts in self._parts.items():
             if slot in self._whole:
                 continue
-            since = max([note.epoch for note in notes if note.is_whole], default=0)
-            for note in notes:
-                if note.epoch >= since:
-                    yield note.counter, note.part
+            since = self._since.get(slot, 0)
+            for (counter, epoch), part in parts.items():
+                if epoch >= since:
+                    yield counter, part

@@ -136,3 +136,16 @@ def test_a_clock_that_is_off_claims_nothing() -> None:
     pair.clock_errors_s[0] = 86_400.0
     pair.exchange()
     assert holders(pair) == {None}
+
+
+def test_a_slot_that_others_used_in_windows_that_have_ended_is_claimed() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1):
+        pair.hit_one(b"k", 100, front)
+    slot = pair.partition.counters.slots[slot_of(b"k")]
+    pair.now_s = 60.0 + pair.terms.skew_max_s
+    pair.rest(0.2)
+    assert slot.holder is None
+    while pair.now_s < 75.0:
+        pair.rest(0.5)
+    assert slot.holder in ("front 0", "front 1")

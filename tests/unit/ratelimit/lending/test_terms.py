@@ -92,6 +92,19 @@ def test_who_knows_that_nothing_is_left_hears_of_what_is_given_back() -> None:
     assert pair.hit_one(b"k", 2, 1) == 2
 
 
+def test_while_a_rule_changes_the_lower_limit_holds_for_what_is_lent_under_it() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1, 0):
+        pair.hit_one(b"k", 20, front)
+    loans = pair.partition.counters.slots[slot_of(b"k")].loans
+    assert loans[START_S + 60, b"k"]["front 0"].quota > 1
+    for _ in range(30):
+        pair.hit_one(b"k", 50, 1)
+    count = pair.hit_one(b"k", 20)
+    assert isinstance(count, int)
+    assert count > 20
+
+
 def test_a_slot_goes_back_whole_to_its_only_user() -> None:
     pair = Pair(Terms(alone_s=1.0), fronts=2)
     for front in (0, 1):
