@@ -33,11 +33,12 @@ def port_uses(settings: Settings) -> Iterator[PortUse]:
         PortUse("PORT", settings.http.host, settings.http.port, "HOST"),
         PortUse("JSON_PORT", settings.json.host, settings.json.port, "JSON_HOST"),
         PortUse("DEBUG_PORT", settings.debug.host, settings.debug.port, "DEBUG_HOST"),
-        PortUse("RAY_DASHBOARD_PORT", LOOPBACK, process.ray_dashboard_port),
         PortUse("HAPROXY_METRICS_PORT", "0.0.0.0", process.haproxy_metrics_port),
         PortUse("HAPROXY_STATS_PORT", "0.0.0.0", process.haproxy_stats_port),
         PortUse("SERVE_FALLBACK_HTTP_PORT", "0.0.0.0", process.fallback_http_port),
     ]
+    if process.has_ray_dashboard:
+        uses.append(PortUse("RAY_DASHBOARD_PORT", LOOPBACK, process.ray_dashboard_port))
     if not grpc.uds:
         uses.append(PortUse("GRPC_PORT", grpc.host, grpc.port, "GRPC_HOST"))
     if statistics.transport is Transport.PULLMETRICS:

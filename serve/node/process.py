@@ -134,7 +134,8 @@ class Node:
         routes = {target.name: str(target.route_prefix) for target in targets}
         addresses = addresses_of(settings, described["grpc"], described["json"], routes)
         addresses |= ray.get(listening, timeout=ANSWER_WITHIN_S)
-        addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
+        if settings.process.has_ray_dashboard:
+            addresses["Ray dashboard"] = f"127.0.0.1:{settings.process.ray_dashboard_port}"
         rules = ray.get(actors.watcher.describe.remote(), timeout=ANSWER_WITHIN_S)
         took_s = SystemClock().now_s() - self._started_s
         self._announcements.tell_start(addresses, rules, took_s)
@@ -148,7 +149,8 @@ class Node:
         statistics = self._settings.statistics
         clock = SystemClock()
         flush_s = clock.monotonic_s()
-        keep_dashboard(self._stop)
+        if self._settings.process.has_ray_dashboard:
+            keep_dashboard(self._stop)
         while not self._stop.wait(WATCH_EVERY_S):
             try:
                 rules = ray.get(actors.watcher.describe.remote(), timeout=WATCH_EVERY_S)

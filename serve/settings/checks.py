@@ -99,11 +99,12 @@ def _ports(settings: Groups) -> Iterator[SettingProblem]:
         "PORT": settings.http.port,
         "JSON_PORT": settings.json.port,
         "DEBUG_PORT": settings.debug.port,
-        "RAY_DASHBOARD_PORT": process.ray_dashboard_port,
         "HAPROXY_METRICS_PORT": process.haproxy_metrics_port,
         "HAPROXY_STATS_PORT": process.haproxy_stats_port,
         "SERVE_FALLBACK_HTTP_PORT": process.fallback_http_port,
     }
+    if process.has_ray_dashboard:
+        ports["RAY_DASHBOARD_PORT"] = process.ray_dashboard_port
     if not settings.grpc.uds:
         ports["GRPC_PORT"] = settings.grpc.port
     if settings.statistics.transport is Transport.PULLMETRICS:

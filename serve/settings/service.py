@@ -143,6 +143,9 @@ class ProcessSettings:
     ray_dashboard_port: int = setting(
         "RAY_DASHBOARD_PORT", fixed_port, "8265", "port of the Ray dashboard"
     )
+    has_ray_dashboard: bool = setting(
+        "RAY_DASHBOARD_ENABLED", boolean, "true", "start the Ray dashboard, a dozen processes"
+    )
     haproxy_metrics_port: int = setting(
         "HAPROXY_METRICS_PORT", fixed_port, "9101", "port of HAProxy's metrics"
     )

@@ -37,6 +37,15 @@ def test_shared_ports_are_kept_for_the_fronts_of_one_node() -> None:
     assert not any(map(is_taken, ports))
 
 
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_dashboard_needs_its_port_where_it_is_wanted(is_wanted: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        wanted = {"RAY_DASHBOARD_ENABLED": f"{is_wanted}".lower(), "RAY_DASHBOARD_PORT": str(port)}
+        conflicts = list(port_conflicts(Settings.from_environment(wanted)))
+    assert any(line.startswith("RAY_DASHBOARD_PORT: ") for line in conflicts) is is_wanted
+
+
 def test_one_front_claims_nothing() -> None:
     ports = (free_port(), free_port())
     with claimed_ports(settings_with(1, *ports)):

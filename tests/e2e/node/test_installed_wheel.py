@@ -17,8 +17,10 @@ def tollgate(tmp_path: Path) -> Iterator[TollgateProcess]:
     """One that does not run yet."""
     wheel = built_wheel(copied_checkout(tmp_path / "source"), tmp_path / "dist")
     executable = installed(wheel, tmp_path / "environment") / "tollgate"
+    # (by default there is a dashboard; other tests do without)
+    settings = {"PATH": os.defpath, "RAY_DASHBOARD_ENABLED": "true"}
     with tempfile.TemporaryDirectory(prefix="tollgate-") as folder:
-        tollgate = TollgateProcess(Path(folder), {"PATH": os.defpath}, executable)
+        tollgate = TollgateProcess(Path(folder), settings, executable)
         yield tollgate
         tollgate.end()
 

@@ -48,7 +48,9 @@ AGAIN = pytest.mark.repetition
 def test_what_is_killed_is_back_by_itself(
     start_tollgate: StartTollgate, victims: tuple[str, ...], repetitions: Callable[[int], int]
 ) -> None:
-    with start_tollgate({"DRAIN_GRACE": "1s"}) as tollgate:
+    has_dashboard = "dashboard.py" in victims
+    settings = {"DRAIN_GRACE": "1s", "RAY_DASHBOARD_ENABLED": f"{has_dashboard}".lower()}
+    with start_tollgate(settings) as tollgate:
         supervisor = tollgate.pid
         load = ServiceLoad(tollgate)
         with load.flowing():

@@ -257,3 +257,8 @@ def test_a_new_certificate_is_served_to_new_connections(
         stub.ShouldRateLimit(request, timeout=CALL_TIMEOUT_S)
     secured.serve_with(secured.authority.issue_cert("localhost"))
     assert secured.ask(request, client).statuses[0].limit_remaining == 96
+
+
+def test_no_dashboard_listens_where_none_is_wanted(secured: Secured) -> None:
+    assert "Ray dashboard" not in secured.tollgate.record["addresses"]
+    assert "RAY_DASHBOARD_PORT" not in secured.tollgate.taken_ports()

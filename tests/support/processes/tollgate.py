@@ -79,6 +79,8 @@ class TollgateProcess:
             "TOLLGATE_DATA": str(self.data),
             # A busy machine is not what tests are about.
             "COUNTER_DEADLINE": "10s",
+            # A third of a start's work, which no test waits for but one.
+            "RAY_DASHBOARD_ENABLED": "false",
             **settings,
         }
         self._processes: list[psutil.Process] = []

@@ -97,6 +97,10 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             ("PORT and DEBUG_PORT: cannot all be port 8080: change one",),
         ),
         (
+            {"DEBUG_PORT": "8265"},
+            ("DEBUG_PORT and RAY_DASHBOARD_PORT: cannot all be port 8265: change one",),
+        ),
+        (
             {"USE_PULLMETRICS": "1", "PROMETHEUS_ADDR": ":6070"},
             ("DEBUG_PORT and PROMETHEUS_ADDR: cannot all be port 6070: change one",),
         ),
@@ -122,6 +126,7 @@ def test_settings_that_are_wrong_together_are_refused(
         TLS | {"GRPC_CLIENT_TLS_CACERT": "/ca.pem", "GRPC_CLIENT_TLS_SAN": "localhost"},
         {"PORT": "0", "GRPC_PORT": "0", "DEBUG_PORT": "0", "PULLMETRICS_ADDR": ":0"},
         {"GRPC_PORT": "8080", "GRPC_UDS": "/tmp/socket"},
+        {"DEBUG_PORT": "8265", "RAY_DASHBOARD_ENABLED": "false"},
         {"PULLMETRICS_ADDR": ":8080"},
         {"USE_STATSD": "false", "USE_PROMETHEUS": "true"},
         {"DISABLE_STATS": "true", "USE_STATSD": "true", "USE_PROMETHEUS": "true"},
