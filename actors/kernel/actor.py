@@ -8,6 +8,7 @@ import psutil
 import ray
 from ray._private.state import actors as rows_of_actors
 from ray.exceptions import RayActorError
+from ray.experimental.internal_kv import _internal_kv_get, _internal_kv_put
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 ALIVE = 2  # of Ray's ActorTableData.ActorState; no other value is a process that can answer
@@ -84,3 +85,17 @@ def _kill(pid: int, class_name: str) -> None:
         process = psutil.Process(pid)
         if "".join(process.cmdline()).startswith(f"ray::{class_name}"):
             process.kill()
+
+
+def next_incarnation(name: str) -> int:
+    """A number for this start of a named actor, higher than those of all its earlier ones.
+
+    Ray's own key-value store keeps it, which lives as long as the cluster. Each
+    number is taken by one start, even if two are under way.
+    """
+    key = f"tollgate:incarnation:{name}"
+    number = int(_internal_kv_get(key) or 0) + 1
+    while _internal_kv_put(f"{key}:{number}", b"taken", overwrite=False):  # (it was there already)
+        number += 1
+    _internal_kv_put(key, b"%d" % number)
+    return number

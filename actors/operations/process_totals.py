@@ -11,11 +11,13 @@ ENTRIES = "ratelimit.counters.entries"
 SNAPSHOT_AGE = "ratelimit.counters.snapshot.age_seconds"
 SNAPSHOT_BYTES = "ratelimit.counters.snapshot.bytes"
 SNAPSHOT_FAILURES = "ratelimit.counters.snapshot.failures"
+COPY_AGE = "ratelimit.counters.copy.age_seconds"
+COPIED = "ratelimit.counters.copied"
 RESETS = "ratelimit.counters.resets"
 LOANS = "ratelimit.counters.loans"
 SLOTS_LENT = "ratelimit.counters.slots_lent"
 CLOCK_OFFSET = "ratelimit.counters.clock.offset_ms"
-# By what a partition calls them. (Those that keep no snapshots say nothing of them.)
+# By what a partition calls them. (Those that keep no snapshots, or no copy, say nothing of them.)
 PARTITION_COUNTS = {
     "evicted": EVICTED,
     "resets": RESETS,
@@ -29,6 +31,8 @@ PARTITION_GAUGES = {
     "clock_offset_ms": CLOCK_OFFSET,
     "snapshot_age_s": SNAPSHOT_AGE,
     "snapshot_bytes": SNAPSHOT_BYTES,
+    "copy_age_s": COPY_AGE,
+    "copied_counters": COPIED,
 }
 
 

@@ -36,6 +36,7 @@ from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.listing import Listing
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
+from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader
 from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset, Task, TaskQueue
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
@@ -123,10 +124,14 @@ class Lender:
         """All counters of a slot, as far as is known."""
         return self.counters.columns(slot)
 
-    def changed(self, counters_max: int) -> list[CounterColumns]:
-        """Up to so many counters that have changed since they were handed out here: absolute. None
+    def changed(
+        self, counters_max: int, reader: ChangeReader = ChangeReader.JOURNAL
+    ) -> list[CounterColumns]:
+        """Up to so many counters that have changed since the reader was handed them: absolute. None
         while the partition recovers and knows less than was restored."""
-        return [] if self._recovery is not None else self.counters.changed(counters_max)
+        if self._recovery is not None:
+            return []
+        return self.counters.as_known(self.counters.table.take_changes(counters_max, reader))
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """(how many, at most) of everything that is kept, by the name of the bound."""

@@ -15,17 +15,19 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayError
-from ray.experimental.internal_kv import _internal_kv_get, _internal_kv_put
 
-from tollgate.actors.kernel.actor import named_actor
+from tollgate.actors.kernel.actor import named_actor, next_incarnation
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
+from tollgate.actors.ratelimit.copies.actor import CopyHolder, RayNeighbours, spread_over_nodes
+from tollgate.actors.ratelimit.copies.messages import CopyOrigin
+from tollgate.actors.ratelimit.copies.shelf import CopyShelf
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.channel import OnReply
 from tollgate.actors.ratelimit.lent_counting.partition import RESETS_MAX, LendingPartition
+from tollgate.actors.ratelimit.lent_counting.survival import Survival
 from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
-from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 
 LOG = logging.getLogger("tollgate.counters")
 STANDING_CALLS_MAX = 64  # fronts beyond them get their mail with the answers to their messages
@@ -34,29 +36,54 @@ TICK_S = 0.1
 RESET_PATIENCE_S = 10.0  # more than a front's term, after which its loans fall back
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 240.0  # it reads its journal first: 5,000,000 counters take a minute or so
+CONCURRENCY_GROUPS = {
+    "standing": STANDING_CALLS_MAX,
+    "describing": 1,
+    "inspecting": 1,
+    # (resets wait for loans; one beyond those that may is refused by a thread of its own)
+    "resetting": RESETS_MAX + 1,
+    "copying": 2,
+}
 
 MakeKeeper = Callable[[], SnapshotKeeper]
 """Makes the keeper of a partition, in the partition's process."""
 
 
-class LentCounterPartition:
-    """The shell around one partition. `name`: the actor's own. `make_keeper`: of its counters on
-    disk; None: they end with the process."""
+class LentCounterPartition(CopyHolder):
+    """The shell around one partition: number `own` of those of these names. `make_keeper`: of its
+    counters on disk; None: they are in no journal."""
 
     def __init__(
-        self, name: str, terms: Terms, clock: Clock, make_keeper: MakeKeeper | None = None
+        self,
+        names: Sequence[str],
+        own: int,
+        terms: Terms,
+        clock: Clock,
+        make_keeper: MakeKeeper | None = None,
     ) -> None:
-        incarnation = next_incarnation(name)
+        incarnation = next_incarnation(names[own])
+        others = RayNeighbours(names, own, clock) if len(names) > 1 else None
+        is_new = incarnation == 1
+        # Others are asked what there is without keeping them waiting for an answer to their own
+        # question; to the first of all there is nothing to say.
+        asks_around = others is not None and not is_new
         self._partition = LendingPartition(
             terms,
             incarnation,
             clock,
-            is_new=incarnation == 1,
+            is_new=is_new,
             keeps_changes=make_keeper is not None,
+            is_open=not asks_around,
         )
-        self._snapshots: SnapshotThread | None = None
-        if make_keeper is not None:
-            self._snapshots = SnapshotThread.begin(make_keeper(), self._partition)
+        keeper = None if make_keeper is None else make_keeper()
+        origin = CopyOrigin(own, incarnation, clock.now_s())
+        shelf = CopyShelf(terms, clock)
+        super().__init__(shelf)
+        self._survival = Survival(self._partition, origin, terms, clock, keeper, others, shelf)
+        if asks_around:
+            Thread(target=self._begin, name="beginning", daemon=True).start()
+        else:
+            self._survival.begin()
         spare_what_is_there()
         Thread(target=self._tick, name="tick", daemon=True).start()
 
@@ -73,14 +100,14 @@ class LentCounterPartition:
     @ray.method(concurrency_group="describing")
     def describe(self) -> dict[str, int]:
         """The process, the size of its table, and how its counters are kept."""
-        kept = {} if self._snapshots is None else self._snapshots.describe()
+        kept = self._survival.describe()
         return {"pid": os.getpid(), **self._partition.describe(), **kept}
 
     @ray.method(concurrency_group="describing")
     def finish(self) -> bool:
         """Whether all that was counted is on disk, if it is kept at all, as soon as that is known:
         the process is about to end."""
-        return self._snapshots is None or self._snapshots.finish()
+        return self._survival.finish()
 
     @ray.method(concurrency_group="inspecting")
     def list_counters(self, is_wanted: Callable[[bytes], bool], after: Any) -> RowsPage:
@@ -99,6 +126,10 @@ class LentCounterPartition:
         """Set these counters to 0, wherever they are lent."""
         with _whole_or_ended():
             return self._partition.reset_counters(keys, patience_s)
+
+    def _begin(self) -> None:
+        with _whole_or_ended():
+            self._survival.begin()
 
     def _tick(self) -> None:
         pause = Event()
@@ -121,20 +152,6 @@ def _whole_or_ended() -> Iterator[None]:
             os._exit(1)
 
 
-def next_incarnation(name: str) -> int:
-    """A number for this start of a partition, higher than those of all its earlier ones.
-
-    Ray's own key-value store keeps it, which lives as long as any front of this cluster. Each
-    number is taken by one start, even if two are under way.
-    """
-    key = f"tollgate:incarnation:{name}"
-    number = int(_internal_kv_get(key) or 0) + 1
-    while _internal_kv_put(f"{key}:{number}", b"taken", overwrite=False):  # (it was there already)
-        number += 1
-    _internal_kv_put(key, b"%d" % number)
-    return number
-
-
 def start_lent_partitions(
     names: Sequence[str],
     namespace: str,
@@ -143,23 +160,19 @@ def start_lent_partitions(
     make_keepers: Sequence[MakeKeeper | None] | None = None,
 ) -> list[Any]:
     """Create the named partitions, or find them; their handles, once every one has answered.
-    `make_keepers`: for each of them; None: nothing is kept."""
+    `make_keepers`: for each of them; None: there are no journals."""
     options = {
         "max_task_retries": 0,
         "max_pending_calls": PENDING_CALLS_MAX,
-        "concurrency_groups": {
-            "standing": STANDING_CALLS_MAX,
-            "describing": 1,
-            "inspecting": 1,
-            # (resets wait for loans; one beyond those that may is refused by a thread of its own)
-            "resetting": RESETS_MAX + 1,
-        },
+        "concurrency_groups": CONCURRENCY_GROUPS,
     }
+    places = spread_over_nodes(len(names))
+    keepers = make_keepers or [None] * len(names)
     handles: list[Any] = [
-        named_actor(LentCounterPartition, name, namespace, **options).remote(
-            name, terms, clock, make_keeper
+        named_actor(LentCounterPartition, name, namespace, **options, **place).remote(
+            names, own, terms, clock, make_keeper
         )
-        for name, make_keeper in zip(names, make_keepers or [None] * len(names), strict=True)
+        for own, (name, place, make_keeper) in enumerate(zip(names, places, keepers, strict=True))
     ]
     ray.get([handle.describe.remote() for handle in handles], timeout=START_WITHIN_S)
     return handles

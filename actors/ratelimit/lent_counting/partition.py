@@ -26,6 +26,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToPartition,
 )
 from tollgate.actors.ratelimit.lending.partition.listing import Place
+from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 
 LOG = logging.getLogger("tollgate.counters")
@@ -56,7 +57,8 @@ class LendingPartition:
     tell what they have: and it may take them a while to find a partition that has started again.
 
     What an earlier process has left behind is given to a machine when it begins; a machine that is
-    the first one of all waits for nobody, and begins with that.
+    the first one of all waits for nobody, and begins with that. Until it is open, which is when all
+    that was left behind is there, messages are lost: whoever sent them says them again.
 
     An error of the machine leaves it in a state that nobody knows: its process has to end.
     """
@@ -69,9 +71,11 @@ class LendingPartition:
         *,
         is_new: bool,
         keeps_changes: bool = False,
+        is_open: bool = True,
     ) -> None:
         self._clock = clock
         self._is_new = is_new
+        self._is_open = is_open
         self._lock = Lock()
         self._passing = Condition(self._lock)
         self._resets = 0
@@ -89,6 +93,8 @@ class LendingPartition:
         message: ToPartition = pickle.loads(call)
         with self._lock:
             self._calls += 1
+            if not self._is_open:
+                return pickle.dumps([], pickle.HIGHEST_PROTOCOL)
             wall_s, now_s = self._clock.now_s(), self._clock.monotonic_s()
             lender = self._lender or self._begin()
             self._post(lender.receive(message, wall_s, now_s))
@@ -187,6 +193,11 @@ class LendingPartition:
 
     # What outlives the process
 
+    def open(self) -> None:
+        """Take messages: what was left behind is there."""
+        with self._lock:
+            self._is_open = True
+
     def restore(self, counters: Iterable[CounterColumns]) -> None:
         """Take what an earlier process has left behind, in the order in which it was written."""
         for end_s, keys, counts in counters:
@@ -207,6 +218,28 @@ class LendingPartition:
                 lender = self._lender or self._restored
                 some = [] if lender is None else lender.columns(slot)
             yield some
+
+    def begin_copy(self) -> Iterator[list[CounterColumns]] | None:
+        """All counters, some at a time; what changes from now on is remembered for the copy. None
+        before the first message."""
+        with self._lock:
+            if self._lender is None:
+                return None
+            self._lender.counters.table.note_changes_for(ChangeReader.COPY)
+        return self.everything()
+
+    def changed_since_copied(self, counters_max: int) -> list[CounterColumns]:
+        """Up to so many counters that have changed since they were handed out here."""
+        with self._lock:
+            if self._lender is None:
+                return []
+            return self._lender.changed(counters_max, ChangeReader.COPY)
+
+    def end_copy(self) -> None:
+        """Remember nothing for a copy any more."""
+        with self._lock:
+            if self._lender is not None:
+                self._lender.counters.table.forget_changes_of(ChangeReader.COPY)
 
     def _restore(self, columns: CounterColumns) -> None:
         now_s = self._clock.monotonic_s()

@@ -84,6 +84,10 @@ class JournalFolder:
                 break
         return None
 
+    def written_s(self, name: JournalName) -> float:
+        """The time of day at which somebody last wrote to a journal."""
+        return self.place(name).stat().st_mtime
+
     def keep_copy(self, name: JournalName) -> Path:
         """Have a damaged journal's content stay when another takes its place; where it is."""
         place = self.place(name)

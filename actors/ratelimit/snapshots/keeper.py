@@ -88,11 +88,12 @@ class SnapshotKeeper:
         age_s = max(0.0, self._clock.monotonic_s() - self._written_at_s)
         return SnapshotState(age_s, 0 if journal is None else journal.size, self._failures)
 
-    def restored(self) -> Iterator[CounterColumns]:
-        """The counters of before, in the order in which they were written; logs what is lost."""
+    def restored(self, written_after_s: float = -inf) -> Iterator[CounterColumns]:
+        """The counters of before, in the order in which they were written; logs what is lost.
+        `written_after_s`: as there."""
         restoration = Restoration(self._folder, self._name)
         self._header = self._new_header(restoration)
-        yield from restoration.counters()
+        yield from restoration.counters(written_after_s)
         for finding in restoration.findings:
             LOG.warning("%s", finding)
 

@@ -9,6 +9,7 @@ first byte that is not as it was written is believed.
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import compress, islice
+from math import inf
 
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
@@ -47,12 +48,19 @@ class Restoration:
             if name.partitions != self._own.partitions and name.may_share_keys_with(self._own)
         )
 
-    def counters(self) -> Iterator[CounterColumns]:
-        """The partition's counters, in the order in which they were written."""
+    def counters(self, written_after_s: float = -inf) -> Iterator[CounterColumns]:
+        """The partition's counters, in the order in which they were written. Journals that nobody
+        has written to after a time (seconds of the epoch) are left out: of an earlier stay."""
         by_age = sorted(self._headers, key=lambda name: self._headers[name].generation)
         for name in by_age:
-            if name.may_share_keys_with(self._own):
+            if name.may_share_keys_with(self._own) and self._is_later(name, written_after_s):
                 yield from self._of(name)
+
+    def _is_later(self, name: JournalName, time_s: float) -> bool:
+        try:
+            return time_s == -inf or self._folder.written_s(name) > time_s
+        except OSError:
+            return True  # (whoever reads it tells)
 
     def _names(self) -> list[JournalName]:
         try:

@@ -30,9 +30,15 @@ class SnapshotThread:
         self._thread = Thread(target=self._keep, name="snapshots", daemon=True)
 
     @classmethod
-    def begin(cls, keeper: SnapshotKeeper, partition: KeptPartition) -> "SnapshotThread":
-        """Give a partition what is on disk, and begin to write, the first time at once."""
-        partition.restore(keeper.restored())
+    def begin(
+        cls,
+        keeper: SnapshotKeeper,
+        partition: KeptPartition,
+        restored: Iterable[CounterColumns] | None = None,
+    ) -> "SnapshotThread":
+        """Give a partition what was left behind (None: what is on disk), and begin to write, the
+        first time at once."""
+        partition.restore(keeper.restored() if restored is None else restored)
         thread = cls(keeper, partition)
         thread._thread.start()
         return thread

@@ -1,5 +1,6 @@
 """Journals of counters after the number of partitions has changed."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from tests.support.ratelimit.journal_keeping import (
     starter,
     with_counts,
 )
-from tests.support.ratelimit.journals import Counts
+from tests.support.ratelimit.journals import Counts, DictSource, counts_of
 from tollgate.actors.kernel.hashing import stable_hash
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
+from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
 
 
 @pytest.fixture
@@ -115,3 +117,19 @@ def test_journals_of_before_that_cannot_be_removed_stop_nothing(
         partition.write()
         assert partition.keeper.state.failures == 0
     assert "could not be removed" in caplog.text
+
+
+def test_a_journal_of_an_earlier_stay_is_left_out(
+    start: Start, folder: Path, clock: ManualClock
+) -> None:
+    with_counts(start, 5)
+    name = JournalName(0, 1)
+    place = JournalFolder(folder).place(name)
+    os.utime(place, (NOW_S, NOW_S))
+    keeper = SnapshotKeeper(JournalFolder(folder), name, 1.0, clock)
+    assert list(keeper.restored(written_after_s=NOW_S)) == []
+    assert counts_of(keeper.restored(written_after_s=NOW_S - 1)) == of_month({b"a": 5})
+    # Its successor takes its place, whatever is believed.
+    assert list(keeper.restored(written_after_s=NOW_S)) == []
+    keeper.write(DictSource())
+    assert start().restored == {}

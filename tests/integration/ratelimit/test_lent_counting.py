@@ -18,13 +18,13 @@ from ray.exceptions import RayError
 from tests.integration.conftest import NAMESPACE, kill, pid_of
 from tests.support.ratelimit.lent_fronts import LentFront, Question
 from tests.support.waiting import until
-from tollgate.actors.kernel.actor import named_actor
+from tollgate.actors.kernel.actor import named_actor, next_incarnation
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.decision.counter_query import CounterQuery
 from tollgate.actors.ratelimit.lending.borrower import LOST
 from tollgate.actors.ratelimit.lending.lender import RECOVERING
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
-from tollgate.actors.ratelimit.lent_counting.actor import next_incarnation, start_lent_partitions
+from tollgate.actors.ratelimit.lent_counting.actor import start_lent_partitions
 
 DAY_S = 86_400
 # A busy machine is not what this is about, and a lost process is waited for: its term, its start.

@@ -13,7 +13,7 @@ from tollgate.actors.ratelimit.lending.messages import CounterName
 from tollgate.actors.ratelimit.lending.partition import lent_counters
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
-from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
+from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader, SlotTable
 
 
 def restart_that_forgets(patch: pytest.MonkeyPatch) -> None:
@@ -57,8 +57,10 @@ def changes_not_kept(patch: pytest.MonkeyPatch) -> None:
     """What has changed is handed out but for the last of it."""
     take_changes = SlotTable.take_changes
 
-    def take_most(self: SlotTable, counters_max: int) -> list[tuple[int, list[bytes]]]:
-        return [(end_s, keys[:-1]) for end_s, keys in take_changes(self, counters_max)]
+    def take_most(
+        self: SlotTable, counters_max: int, reader: ChangeReader = ChangeReader.JOURNAL
+    ) -> list[tuple[int, list[bytes]]]:
+        return [(end_s, keys[:-1]) for end_s, keys in take_changes(self, counters_max, reader)]
 
     patch.setattr(SlotTable, "take_changes", take_most)
 

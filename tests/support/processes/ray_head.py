@@ -37,6 +37,9 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Ray runs workers at the lowest priority; these are waited for.
     "RAY_worker_niceness": "0",
+    # A node whose processes are gone is soon known to be; one that is slow is waited for.
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "30000",
 }
 
 

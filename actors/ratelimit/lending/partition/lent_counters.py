@@ -347,12 +347,9 @@ class LentCounters:
                 missing[end_s].add(key)
         return [*names, *missing.items()]
 
-    def changed(self, counters_max: int) -> list[CounterColumns]:
-        """Up to so many counters that have changed since they were handed out here."""
-        return [
-            (end_s, keys, [self.known(end_s, key) for key in keys])
-            for end_s, keys in self.table.take_changes(counters_max)
-        ]
+    def as_known(self, names: list[tuple[int, list[bytes]]]) -> list[CounterColumns]:
+        """The counters of these names, as far as is known."""
+        return [(end_s, keys, [self.known(end_s, key) for key in keys]) for end_s, keys in names]
 
     # Starting again
 

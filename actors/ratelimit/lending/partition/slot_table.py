@@ -10,6 +10,7 @@ home already.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
@@ -21,6 +22,13 @@ EVICTED_AT_ONCE = 1_024
 
 Names = list[tuple[int, Collection[bytes]]]
 """(end of a window, keys in it)"""
+
+
+class ChangeReader(Enum):
+    """The purposes for which somebody asks what has changed."""
+
+    JOURNAL = "journal"
+    COPY = "copy"
 
 
 def side_by_side(counts: Mapping[CounterName, int]) -> list[CounterColumns]:
@@ -42,8 +50,10 @@ class SlotTable:
         self._ends_at_s: dict[int, float] = {}
         self._used: Recency[CounterName, int] = Recency()
         self._ended: list[tuple[int, dict[bytes, int]]] = []
-        # By window, in the order of change; at most as many as there are counters.
-        self._changed: dict[int, dict[bytes, None]] | None = {} if keeps_changes else None
+        # By reader and window, in the order of change; at most as many as there are counters.
+        self._changed: dict[ChangeReader, dict[int, dict[bytes, None]]] = {}
+        if keeps_changes:
+            self.note_changes_for(ChangeReader.JOURNAL)
         self._size = 0
         self.evicted = 0
 
@@ -87,7 +97,7 @@ class SlotTable:
             self._size += 1
         window[key] = count
         self._used.use((end_s, key), slot)
-        if self._changed is not None:
+        if self._changed:
             self.note_change(end_s, key)
 
     def put_all(self, columns: CounterColumns) -> None:
@@ -105,25 +115,37 @@ class SlotTable:
         for slot, key in zip(slots, keys, strict=True):
             self._used.use((end_s, key), slot)
 
+    def note_changes_for(self, reader: ChangeReader) -> None:
+        """Remember from now on what changes, for this reader."""
+        self._changed[reader] = {}
+
+    def forget_changes_of(self, reader: ChangeReader) -> None:
+        """Remember nothing for this reader any more."""
+        self._changed.pop(reader, None)
+
     def note_change(self, end_s: int, key: bytes) -> None:
-        """Remember a counter for `take_changes`, if the table keeps changes."""
-        if self._changed is not None and end_s in self._ends_at_s:
-            changed = self._changed.get(end_s)
+        """Remember a counter for `take_changes`, for each reader there is."""
+        if end_s not in self._ends_at_s:
+            return
+        for windows in self._changed.values():
+            changed = windows.get(end_s)
             if changed is None:
-                changed = self._changed[end_s] = {}
+                changed = windows[end_s] = {}
             changed[key] = None
 
-    def take_changes(self, counters_max: int) -> list[tuple[int, list[bytes]]]:
-        """(window, keys) of up to so many counters that have changed since they were taken."""
+    def take_changes(
+        self, counters_max: int, reader: ChangeReader = ChangeReader.JOURNAL
+    ) -> list[tuple[int, list[bytes]]]:
+        """(window, keys) of up to so many counters that have changed since the reader took them."""
         taken = []
-        for end_s in list(self._changed or ()):
-            assert self._changed is not None, "there are none to go through"
-            changed = self._changed[end_s]
+        windows = self._changed.get(reader, {})
+        for end_s in list(windows):
+            changed = windows[end_s]
             # (Not from the beginning: what was taken before leaves empty places there.)
             keys = [changed.popitem()[0] for _ in range(min(len(changed), counters_max))]
             counters_max -= len(keys)
             if not changed:
-                del self._changed[end_s]
+                del windows[end_s]
             if keys:
                 taken.append((end_s, keys))
         return taken
@@ -163,8 +185,8 @@ class SlotTable:
         ended = [end_s for end_s, at_s in self._ends_at_s.items() if at_s <= now_s]
         for end_s in ended:
             del self._ends_at_s[end_s]
-            if self._changed is not None:
-                self._changed.pop(end_s, None)
+            for changed in self._changed.values():
+                changed.pop(end_s, None)
             for windows in self._slots:
                 if window := windows.pop(end_s, None):
                     self._ended.append((end_s, window))
@@ -193,7 +215,7 @@ class SlotTable:
         self._used.forget((end_s, key))
         assert slot == slot_of(key), "a counter is in its key's slot"
         del self._slots[slot][end_s][key]
-        if self._changed is not None:
-            self._changed.get(end_s, {}).pop(key, None)
+        for changed in self._changed.values():
+            changed.get(end_s, {}).pop(key, None)
         self._size -= 1
         self.evicted += 1

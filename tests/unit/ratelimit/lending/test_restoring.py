@@ -5,7 +5,7 @@ from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
-from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
+from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader, SlotTable
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 END_S = START_S + 60
@@ -158,7 +158,7 @@ def test_what_was_raised_is_written_down_again() -> None:
     counters.table.open_window(END_S, START_S, 0.0)
     counters.raise_to((END_S, b"k"), 3)
     counters.raise_to((END_S, b"k"), 2)
-    assert table_of(counters.changed(10)) == {(END_S, b"k"): 3}
+    assert table_of(counters.as_known(counters.table.take_changes(10))) == {(END_S, b"k"): 3}
 
 
 def test_the_last_count_that_was_written_holds() -> None:
@@ -188,3 +188,18 @@ def test_what_a_silent_front_had_is_not_added_to_what_others_had_since() -> None
     pair.partition.restore([(END_S, [b"k"], [103])], pair.wall_s(), pair.now_s)
     recover(pair)
     assert everything(pair.partition) == {(END_S, b"k"): 103}
+
+
+def test_each_reader_is_told_of_changes_by_itself() -> None:
+    table = SlotTable(TERMS, keeps_changes=True)
+    table.open_window(END_S, START_S, 0.0)
+    table.add(slot_of(b"a"), END_S, b"a", 1)
+    table.note_changes_for(ChangeReader.COPY)
+    table.add(slot_of(b"b"), END_S, b"b", 1)
+    assert table.take_changes(10, ChangeReader.COPY) == [(END_S, [b"b"])]
+    assert table.take_changes(10, ChangeReader.COPY) == []
+    assert [sorted(keys) for _, keys in table.take_changes(10)] == [[b"a", b"b"]]
+    table.forget_changes_of(ChangeReader.COPY)
+    table.add(slot_of(b"c"), END_S, b"c", 1)
+    assert table.take_changes(10, ChangeReader.COPY) == []
+    assert table.take_changes(10) == [(END_S, [b"c"])]

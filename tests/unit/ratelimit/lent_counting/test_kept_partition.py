@@ -13,9 +13,11 @@ LEFT: list[CounterColumns] = [(END_S, [b"k", b"other"], [5, 1]), (END_S, [b"k"],
 COUNTED: Counts = {(END_S, b"k"): 4, (END_S, b"other"): 1}
 
 
-def started(branch: Branch, *, is_new: bool) -> LendingPartition:
+def started(branch: Branch, *, is_new: bool, is_open: bool = True) -> LendingPartition:
     """A partition in the place of the one there, with what was left behind."""
-    partition = LendingPartition(branch.terms, 2, branch.clock, is_new=is_new, keeps_changes=True)
+    partition = LendingPartition(
+        branch.terms, 2, branch.clock, is_new=is_new, keeps_changes=True, is_open=is_open
+    )
     partition.restore(iter(LEFT))
     branch.partitions[0] = partition
     for channels in branch.channels:
@@ -76,3 +78,39 @@ def test_what_has_changed_is_handed_out_once() -> None:
     branch.rest(1)
     assert counts_of(partition.changed(10)) == {(END_S, b"k"): 5}
     assert partition.changed(10) == []
+
+
+def test_one_that_is_not_open_takes_no_message() -> None:
+    branch = Branch(ManualClock(NOW_S))
+    partition = started(branch, is_new=False, is_open=False)
+    branch.exchange()
+    assert partition.describe()["fronts"] == 0
+    # The time in which fronts tell what they have begins when they are heard.
+    branch.rest(branch.terms.term_s + branch.terms.margin_s + 1)
+    partition.open()
+    branch.rest(1)
+    assert partition.describe()["fronts"] == 1
+    assert everything(partition) == COUNTED
+    branch.rest(branch.terms.term_s + branch.terms.margin_s + 1)
+    assert count(branch, b"k") == [[5]]
+
+
+def test_copies_and_the_journal_are_told_of_changes_by_themselves() -> None:
+    branch = Branch(ManualClock(NOW_S))
+    partition = LendingPartition(branch.terms, 2, branch.clock, is_new=True)
+    assert partition.begin_copy() is None, "nothing was counted yet"
+    partition = started(branch, is_new=True)
+    everything = partition.begin_copy()
+    assert everything is not None
+    assert counts_of(each for some in everything for each in some) == COUNTED
+    assert partition.changed_since_copied(10) == []
+    branch.exchange()
+    assert count(branch, b"k") == [[5]]
+    branch.rest(1)
+    assert counts_of(partition.changed_since_copied(10)) == {(END_S, b"k"): 5}
+    assert partition.changed_since_copied(10) == []
+    assert counts_of(partition.changed(10)) == {(END_S, b"k"): 5}
+    partition.end_copy()
+    assert count(branch, b"k") == [[6]]
+    branch.rest(1)
+    assert partition.changed_since_copied(10) == []

@@ -3,6 +3,8 @@
 from tollgate.actors.operations.process_totals import (
     CALLS,
     CLOCK_OFFSET,
+    COPIED,
+    COPY_AGE,
     ENTRIES,
     EVICTED,
     LOANS,
@@ -56,3 +58,11 @@ def test_loans_add_up_and_of_clocks_the_worst_counts() -> None:
     totals.absorb_partition("partition-1", described(loans=2, clock_offset_ms=90), 0)
     gauges = totals.statistics().gauges
     assert (gauges[LOANS], gauges[CLOCK_OFFSET]) == (5, 90)
+
+
+def test_copies_add_up_and_of_their_ages_the_oldest_counts() -> None:
+    totals = ProcessTotals(10)
+    totals.absorb_partition("partition-0", described(copied_counters=3, copy_age_s=70), 0)
+    totals.absorb_partition("partition-1", described(copied_counters=4), 0)
+    gauges = totals.statistics().gauges
+    assert (gauges[COPIED], gauges[COPY_AGE]) == (7, 70)

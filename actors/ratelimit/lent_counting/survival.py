@@ -1,0 +1,98 @@
+"""What of a partition outlives its process: the journal on this node's disk, and the copy on
+another node.
+
+    begin: what both know of the forerunner -> the partition opens -> both are kept    finish
+"""
+
+import logging
+from threading import Event
+from typing import Protocol
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.copies.copier import Copier, CopyThread, Neighbours
+from tollgate.actors.ratelimit.copies.feed import CopyFeed, CopySource
+from tollgate.actors.ratelimit.copies.inheritance import (
+    CopyHolders,
+    FoundCopy,
+    found_copy,
+    larger_of_both,
+)
+from tollgate.actors.ratelimit.copies.messages import CopyOrigin
+from tollgate.actors.ratelimit.copies.shelf import CopyShelf
+from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.snapshots.keeper import CounterSource, SnapshotKeeper
+from tollgate.actors.ratelimit.snapshots.snapshot_thread import KeptPartition, SnapshotThread
+
+LOG = logging.getLogger("tollgate.counters")
+BEGUN_WITHIN_S = 30.0
+
+
+class SurvivingPartition(KeptPartition, CounterSource, CopySource, Protocol):
+    """A partition that may be kept both ways. Thread-safe."""
+
+    def open(self) -> None:
+        """Let fronts in: what is to be restored is there."""
+
+
+class OtherPartitions(Neighbours, CopyHolders, Protocol):
+    """The other partitions, in both of their roles."""
+
+
+class Survival:
+    """Of one process of a partition. `keeper` None: there is no journal. `others` None: there is
+    no other partition, so no copy."""
+
+    def __init__(
+        self,
+        partition: SurvivingPartition,
+        origin: CopyOrigin,
+        terms: Terms,
+        clock: Clock,
+        keeper: SnapshotKeeper | None,
+        others: OtherPartitions | None,
+        shelf: CopyShelf,
+    ) -> None:
+        self._partition = partition
+        self._origin = origin
+        self._terms = terms
+        self._keeper = keeper
+        self._others = others
+        self._snapshots: SnapshotThread | None = None
+        self._copier: Copier | None = None
+        self._copies: CopyThread | None = None
+        if others is not None:
+            self._copier = Copier(CopyFeed(partition, origin, clock), shelf, others, clock)
+            self._copies = CopyThread(self._copier)
+        self._has_begun = Event()
+
+    def begin(self) -> None:
+        """Give the partition what there is, and begin to keep it. The first process of all finds no
+        copy, and asks nobody."""
+        copy = FoundCopy([])
+        if self._others is not None and self._origin.incarnation > 1:
+            number, incarnation, _ = self._origin
+            copy = found_copy(self._others, number, incarnation, self._terms.skew_max_s)
+        if self._keeper is None:
+            self._partition.restore(copy.counters)
+        else:
+            journal = self._keeper.restored(copy.journals_after_s)
+            restored = larger_of_both(journal, copy.counters)
+            self._snapshots = SnapshotThread.begin(self._keeper, self._partition, restored)
+        self._partition.open()
+        if self._copies is not None:
+            self._copies.start()
+        self._has_begun.set()
+
+    def describe(self) -> dict[str, int]:
+        """How both are kept, in the words of a partition that describes itself."""
+        journal = {} if self._snapshots is None else self._snapshots.describe()
+        return journal | ({} if self._copier is None else self._copier.describe())
+
+    def finish(self) -> bool:
+        """Whether all that was counted is on disk, if it is kept there at all, as soon as that is
+        known."""
+        if not self._has_begun.wait(BEGUN_WITHIN_S):
+            return False
+        if self._copies is not None:
+            self._copies.finish()
+        return self._snapshots is None or self._snapshots.finish()
