@@ -244,7 +244,9 @@ class Lender:
                     self.counters.report(message.front, item.counters, item.quotas)
                 case Surrender():
                     for counter, spent in item.quotas:
-                        self.counters.end_loan(message.front, counter, spent)
+                        hits = self.counters.end_loan(message.front, counter, spent)
+                        if self._recovery is not None:
+                            self._recovery.ended[counter] += hits
                     self._has_come_back = True
                 case Return():
                     self.counters.table.open_windows(item.counters, wall_s, now_s)

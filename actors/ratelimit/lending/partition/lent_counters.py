@@ -258,16 +258,17 @@ class LentCounters:
                 slot.loans[counter][front].spent = spent
                 self.table.note_change(*counter)
 
-    def end_loan(self, front: str, counter: CounterName, spent: int | None = None) -> None:
+    def end_loan(self, front: str, counter: CounterName, spent: int | None = None) -> int:
         """End a loan of quota: what was spent of it (None: what was reported) is counted here."""
         slot = self.held[front].loans.pop(counter, None)
         if slot is None:
-            return
+            return 0
         loan = slot.loans[counter].pop(front)
         if not slot.loans[counter]:
             del slot.loans[counter]
-        end_s, key = counter
-        self.table.add(slot_of(key), end_s, key, loan.spent if spent is None else spent)
+        spent = loan.spent if spent is None else spent
+        self.table.add(slot_of(counter[1]), *counter, spent)
+        return spent
 
     def take_back(self, front: str, number: int, now_s: float) -> None:
         """End the loan of a whole slot."""

@@ -15,7 +15,7 @@ has run out: after that nothing is out that the partition does not know of. Only
 the middle of telling is waited for longer, up to `recovery_max_s`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 
 from tollgate.actors.ratelimit.lending.messages import (
@@ -48,6 +48,8 @@ class Recovery:
         self._epochs: dict[int, int] = {}
         self._since: dict[int, int] = {}
         self._size = 0
+        self.ended: Counter[CounterName] = Counter()
+        """Hits of loans that were told and have ended: they are here, and in no part."""
         self._whole: dict[int, tuple[int, str]] = {}
 
     def begin(self, now_s: float) -> None:
@@ -130,7 +132,7 @@ class Recovery:
         for counter, part in self.parts():
             told[counter] += part
         for counter, count in told.items():
-            counters.raise_to(counter, count)
+            counters.raise_to(counter, count + self.ended[counter])
 
     def epochs(self) -> Iterator[tuple[int, int]]:
         """(slot, the highest epoch that was told of it)."""

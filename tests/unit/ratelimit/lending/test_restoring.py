@@ -203,3 +203,15 @@ def test_each_reader_is_told_of_changes_by_itself() -> None:
     table.add(slot_of(b"c"), END_S, b"c", 1)
     assert table.take_changes(10, ChangeReader.COPY) == []
     assert table.take_changes(10) == [(END_S, [b"c"])]
+
+
+def test_a_loan_that_ends_while_it_recovers_is_counted_beside_what_is_told() -> None:
+    pair = Pair(TERMS, fronts=2)
+    for front in (0, 1, 0, 1, 0, 1):
+        pair.hit_one(b"k", 100, front)
+    start_again(pair, [])
+    pair.rest(0.5)
+    assert pair.partition.counters.slots[slot_of(b"k")].loans
+    pair.fronts[0].give_back()
+    recover(pair)
+    assert everything(pair.partition) == {(END_S, b"k"): 6}
