@@ -175,6 +175,10 @@ class Borrower:
         items = [(number, self._asks.as_of(item, now_s)) for number, item in items]
         return ToPartition(self._front, *self._lease, now_s, wall_s, self._stream.taken, items)
 
+    def lose(self, now_s: float) -> None:
+        """A message is known to be lost: `outgoing` says it once more, but not for ever at once."""
+        self._say_by_s = min(self._say_by_s, self._stream.lose(now_s))
+
     def _is_in_doubt(self, now_s: float) -> bool:
         """Whether the partition may have taken this front for lost. Then the front first asks how
         things stand: what it does not send is not lost with its lease."""

@@ -16,6 +16,9 @@ from typing import Generic, TypeVar
 
 from tollgate.actors.ratelimit.lending.terms import Terms
 
+LOST_AGAIN_S = 0.02
+"""After a second loss in a row, so long nothing is sent again; twice as long after each further."""
+
 Sent = TypeVar("Sent")
 Taken = TypeVar("Taken")
 
@@ -35,6 +38,8 @@ class ItemStream(Generic[Sent, Taken]):
         self._unacknowledged: deque[_Item[Sent]] = deque()
         self._fresh: deque[_Item[Sent]] = deque()
         self._early: dict[int, Taken] = {}
+        self._again_at_s = inf
+        self._pause_s = 0.0
         self.put_last = 0
         self.acknowledged = 0
         """The last item that the other side has taken."""
@@ -73,6 +78,7 @@ class ItemStream(Generic[Sent, Taken]):
 
     def take(self, acknowledged: int, items: list[tuple[int, Taken]]) -> list[Taken]:
         """Note what the other side has taken; of what it sent, the items whose turn it is."""
+        self._pause_s = 0.0
         self.acknowledged = max(self.acknowledged, acknowledged)
         while self._unacknowledged and self._unacknowledged[0].number <= acknowledged:
             self._unacknowledged.popleft()
@@ -85,6 +91,15 @@ class ItemStream(Generic[Sent, Taken]):
             taken.append(self._early.pop(self.taken))
         return taken
 
+    def lose(self, now_s: float) -> float:
+        """A message is known to be lost. When to send what it may have held once more: at once, and
+        after pauses that get longer as long as nothing comes back."""
+        again_at_s = now_s + self._pause_s
+        self._pause_s = min(self._terms.resend_s, max(LOST_AGAIN_S, 2 * self._pause_s))
+        if self._unacknowledged:
+            self._again_at_s = min(self._again_at_s, again_at_s)
+        return again_at_s
+
     def is_due(self, now_s: float) -> bool:
         """Whether there is something to send, for the first time or again."""
         return bool(self._fresh) or self._is_late(now_s)
@@ -94,10 +109,10 @@ class ItemStream(Generic[Sent, Taken]):
         items_max = self._terms.items_per_message_max
         items = []
         if self._is_late(now_s):
+            sent_by_s = now_s if now_s >= self._again_at_s else now_s - self._terms.resend_s
             first = islice(self._unacknowledged, items_max)
-            items = [
-                item for item in first if -inf < item.sent_at_s <= now_s - self._terms.resend_s
-            ]
+            items = [item for item in first if -inf < item.sent_at_s <= sent_by_s]
+            self._again_at_s = inf
         while self._fresh and len(items) < items_max:
             items.append(self._fresh.popleft())
         for item in items:
@@ -109,4 +124,6 @@ class ItemStream(Generic[Sent, Taken]):
         if not self._unacknowledged:
             return False
         sent_at_s = self._unacknowledged[0].sent_at_s
-        return sent_at_s > -inf and now_s - sent_at_s >= self._terms.resend_s
+        return sent_at_s > -inf and (
+            now_s - sent_at_s >= self._terms.resend_s or now_s >= self._again_at_s
+        )

@@ -304,11 +304,7 @@ class Lender:
         """The reason why a task cannot be counted now, whatever the counters are."""
         skew_max_s = self._terms.skew_max_s
         if abs(lease.offset_s) > skew_max_s:
-            direction = "ahead of" if lease.offset_s > 0 else "behind"
-            return (
-                f"this front's clock is {abs(lease.offset_s):.1f} s {direction} the counter "
-                f"partition's, and {skew_max_s:g} s are allowed"
-            )
+            return lease.describe_skew(skew_max_s)
         if any(hit.end_s <= wall_s - skew_max_s for hit in task.hits):
             return WINDOW_ENDED
         if self._recovery is not None and any(

@@ -55,6 +55,7 @@ class Line:
         self._inbox: deque[bytes] = deque()
         self._waiting = 0
         self._under_way = 0
+        self._has_lost = False
         self._unanswered = 0
         self._heard_s = clock.monotonic_s()
         self._is_listening = False
@@ -103,7 +104,8 @@ class Line:
             with self._has_come:
                 self._waiting += 1
                 left_s = call.until_s - self._clock.monotonic_s()
-                if not self._inbox and not call.is_done and left_s > 0:
+                is_quiet = not (self._inbox or self._has_lost or call.is_done)
+                if is_quiet and left_s > 0:
                     self._has_come.wait(left_s)
                 self._waiting -= 1
             self.flush()
@@ -160,6 +162,9 @@ class Line:
     def _read(self, wall_s: float, now_s: float) -> bool:
         """Hand the machine what has come. Whether there was something."""
         has_read = False
+        if self._has_lost:
+            self._has_lost = False
+            self._borrower.lose(now_s)
         while self._inbox:
             mail: list[ToFront] = pickle.loads(self._inbox.popleft())
             for message in mail:
@@ -182,10 +187,12 @@ class Line:
     def _has_replied(self, reply: bytes | None) -> None:
         with self._has_come:
             self._under_way -= 1
-            if reply is not None:
+            if reply is None:
+                self._has_lost = True
+            else:
                 self._inbox.append(reply)
             self._has_come.notify_all()
-            is_read = reply is None or self._waiting > 0
+            is_read = self._waiting > 0
         if not is_read:
             self._wake()
 

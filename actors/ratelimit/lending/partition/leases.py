@@ -21,6 +21,14 @@ class Lease:
     until_s: float = 0.0
     offset_s: float = 0.0
 
+    def describe_skew(self, skew_max_s: float) -> str:
+        """The reason why a front whose clock is far off counts nothing."""
+        direction = "ahead of" if self.offset_s > 0 else "behind"
+        return (
+            f"this front's clock is {abs(self.offset_s):.1f} s {direction} the counter "
+            f"partition's, and {skew_max_s:g} s are allowed"
+        )
+
 
 class Leases:
     """By front, at most `fronts_max`; numbers rise and are never used again. Of as many that are

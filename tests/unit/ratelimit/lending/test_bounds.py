@@ -142,6 +142,26 @@ def test_a_stream_takes_each_item_once_and_in_order() -> None:
     assert len(sender) == len(receiver) == 0
 
 
+def test_what_is_known_to_be_lost_is_sent_again_at_once_and_then_ever_more_rarely() -> None:
+    terms = Terms()
+    stream: ItemStream[str, str] = ItemStream(terms)
+    assert stream.lose(0.0) == 0.0
+    stream = ItemStream(terms)
+    stream.put("a")
+    sent_s = []
+    for step in range(1_001):
+        now_s = step / 100
+        while stream.is_due(now_s):
+            assert stream.due(now_s) == [(1, "a")]
+            sent_s.append(now_s)
+            stream.lose(now_s)
+    assert sent_s[:4] == [0.0, 0.0, 0.02, 0.06]
+    assert len(sent_s) < 10 + 10.0 / terms.resend_s
+    stream.take(0, [])  # (something has come back)
+    stream.lose(20.0)
+    assert stream.is_due(20.0)
+
+
 def test_too_many_calls_fail_at_once() -> None:
     pair = Pair(Terms(calls_max=1))
     pair.silent = {0}

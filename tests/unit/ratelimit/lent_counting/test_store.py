@@ -7,6 +7,7 @@ from tests.support.ratelimit.borrowed_counters import Branch
 from tollgate.actors.ratelimit.counting.counters import Conditional, LimitedHits, Unreachable
 from tollgate.actors.ratelimit.lending.asks import NO_ANSWER
 from tollgate.actors.ratelimit.lending.terms import Terms
+from tollgate.actors.ratelimit.lent_counting.channel import OnReply
 from tollgate.actors.ratelimit.lent_counting.store import BorrowedCounters
 
 NOW_S = 1_000_000
@@ -135,6 +136,26 @@ def test_nobody_waits_for_a_partition_that_is_silent_for_long(
     shared.exchange()
     assert front.down == frozenset()
     assert hit(front, b"other") == 1
+
+
+def test_a_message_that_is_known_to_be_lost_is_sent_again_at_once(
+    shared: Branch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (front,) = shared.fronts
+    channel, _ = shared.channels[0]
+    assert hit(front) == 1
+    send, lost = channel.send, []
+
+    def send_but_once(message: bytes, on_reply: OnReply) -> None:
+        if lost:
+            send(message, on_reply)
+        else:
+            lost.append(message)
+            on_reply(None)
+
+    monkeypatch.setattr(channel, "send", send_but_once)
+    assert hit(front, b"other") == 1
+    assert len(lost) == 1
 
 
 def test_a_hit_whose_answer_is_lost_is_counted_once(shared: Branch, clock: HastyClock) -> None:
