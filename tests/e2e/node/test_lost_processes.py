@@ -15,7 +15,7 @@ import httpx
 from tests.e2e.callers import Call, grpc_traffic
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.waiting import until
-from tollgate.actors.ratelimit.lending.borrower import LOST, NO_ANSWER
+from tollgate.actors.ratelimit.lending.asks import LOST, NO_ANSWER
 from tollgate.actors.ratelimit.lending.lender import RECOVERING
 
 TENANTS = [f"tenant={number}" for number in range(6)]

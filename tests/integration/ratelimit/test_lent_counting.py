@@ -21,7 +21,7 @@ from tests.support.waiting import until
 from tollgate.actors.kernel.actor import named_actor, next_incarnation
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.decision.counter_query import CounterQuery
-from tollgate.actors.ratelimit.lending.borrower import LOST
+from tollgate.actors.ratelimit.lending.asks import LOST
 from tollgate.actors.ratelimit.lending.lender import RECOVERING
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms
 from tollgate.actors.ratelimit.lent_counting.actor import start_lent_partitions
