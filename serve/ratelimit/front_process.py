@@ -45,7 +45,7 @@ class FrontCounters(Protocol):
 
     @property
     def resets(self) -> int:
-        """Changes when counters have been set to 0 from elsewhere."""
+        """Changes when counts have become smaller elsewhere: by refunds, or set to 0."""
 
     def probe(self) -> None:
         """See whether all is well; called several times a second."""

@@ -32,7 +32,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToPartition,
     Unheard,
 )
-from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases
+from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases, own_falls
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.listing import Listing
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
@@ -154,18 +154,16 @@ class Lender:
         if lease is not None:
             self._touched.add(message.front)
             if (message.incarnation, message.lease) == (self._incarnation, lease.number):
-                self._take(message, lease, wall_s, now_s)
+                with own_falls(lease, self.counters.table):
+                    self._take(message, lease, wall_s, now_s)
         self._settle(now_s)
         return self._envelopes(wall_s, now_s)
 
     def tick(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
-        """Let time pass; the messages that go out now. To be called at least every `margin_s`
-        / 2, and every `resend_s`."""
+        """Let time pass; what goes out now. To be called every `margin_s` / 2 and `resend_s`."""
         self._move(now_s)
         self._settle(now_s)
-        for front, lease in self._leases.by_front.items():
-            if lease.stream.is_due(now_s):
-                self._touched.add(front)
+        self._touched |= self._leases.to_tell(self.counters.table.falls, now_s)
         return self._envelopes(wall_s, now_s)
 
     # For operators
@@ -378,6 +376,7 @@ class Lender:
                 lease.before,
                 lease.stream.taken,
                 lease.stream.due(now_s),
+                self.counters.table.falls - lease.own_falls,
             )
         self._touched.clear()
         return envelopes

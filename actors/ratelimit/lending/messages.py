@@ -201,7 +201,8 @@ class ToPartition(NamedTuple):
 class ToFront(NamedTuple):
     """From a partition. `echo_s`: the newest stamp that has come under this lease. `is_recovering`:
     it has started again and wants to be told what the front holds. `before`: the lease that ended
-    when this one began, and the last item taken of it; else (0, 0)."""
+    when this one began, and the last item taken of it; else (0, 0). `falls`: changes when others
+    have made a count smaller, so that what was over its limit may have room again."""
 
     incarnation: int
     lease: int
@@ -211,3 +212,4 @@ class ToFront(NamedTuple):
     before: tuple[int, int]
     acknowledged: int
     items: list[tuple[int, FrontItem]]
+    falls: int = 0

@@ -52,6 +52,7 @@ class Line:
         # Of what is below; held for a moment only, for replies come in a thread of Ray's.
         self._has_come = Condition(Lock())
         self.resets = 0
+        self._falls: int | None = None
         self._inbox: deque[bytes] = deque()
         self._waiting = 0
         self._under_way = 0
@@ -169,7 +170,9 @@ class Line:
             mail: list[ToFront] = pickle.loads(self._inbox.popleft())
             for message in mail:
                 self._borrower.receive(message, wall_s, now_s)
-                if any(type(item) is Forgotten for _, item in message.items):
+                has_fallen = self._falls not in (None, message.falls)
+                self._falls = message.falls
+                if has_fallen or any(type(item) is Forgotten for _, item in message.items):
                     self.resets += 1
             if mail:
                 has_read = True

@@ -67,7 +67,7 @@ class BorrowedCounters:
 
     @property
     def resets(self) -> int:
-        """Rises when a counter has been set to 0."""
+        """Rises when counts have become smaller elsewhere: by refunds, or set to 0."""
         return sum(line.resets for line in self._lines)
 
     # Counting

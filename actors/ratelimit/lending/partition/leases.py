@@ -1,17 +1,21 @@
 """The fronts that a partition hears of. With the end of a lease all that they have falls back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
 from tollgate.actors.ratelimit.lending.messages import FrontItem, PartitionItem
+from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.terms import Terms
 
 
 @dataclass(slots=True)
 class Lease:
     """A front, as long as it is heard of. `until_s`: when all that it has falls back. `before`: the
-    lease that ended so, and the last item taken of it; `lost_s`: when that was."""
+    lease that ended so, and the last item taken of it; `lost_s`: when that was. `own_falls`: of
+    counts that it has made smaller itself."""
 
     number: int
     stream: ItemStream[FrontItem, PartitionItem]
@@ -20,6 +24,7 @@ class Lease:
     heard_s: float = -inf
     until_s: float = 0.0
     offset_s: float = 0.0
+    own_falls: int = 0
 
     def describe_skew(self, skew_max_s: float) -> str:
         """The reason why a front whose clock is far off counts nothing."""
@@ -37,6 +42,7 @@ class Leases:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._last = 0
+        self._falls_told = 0
         self.by_front: dict[str, Lease] = {}
         self._gone: dict[str, Lease] = {}
 
@@ -82,3 +88,20 @@ class Leases:
 
     def ended(self, now_s: float) -> list[tuple[str, Lease]]:
         return [(f, lease) for f, lease in self.by_front.items() if lease.until_s <= now_s]
+
+    def to_tell(self, falls: int, now_s: float) -> set[str]:
+        """The fronts that something is due for; all of them when counts have become smaller."""
+        has_news, self._falls_told = falls != self._falls_told, falls
+        return {
+            front
+            for front, lease in self.by_front.items()
+            if has_news or lease.stream.is_due(now_s)
+        }
+
+
+@contextmanager
+def own_falls(lease: Lease, table: SlotTable) -> Iterator[None]:
+    """Counts that become smaller meanwhile are this front's own doing, so it knows of them."""
+    before = table.falls
+    yield
+    lease.own_falls += table.falls - before

@@ -56,6 +56,8 @@ class SlotTable:
             self.note_changes_for(ChangeReader.JOURNAL)
         self._size = 0
         self.evicted = 0
+        self.falls = 0
+        """How often a count has become smaller: hits were given back, or it was set to 0."""
 
     def __len__(self) -> int:
         return self._size
@@ -91,10 +93,13 @@ class SlotTable:
         window = windows.get(end_s)
         if window is None:
             window = windows[end_s] = {}
-        if key not in window:
+        before = window.get(key)
+        if before is None:
             if self._size >= self._terms.counters_max:
                 self._make_room()
             self._size += 1
+        elif count < before:
+            self.falls += 1
         window[key] = count
         self._used.use((end_s, key), slot)
         if self._changed:
