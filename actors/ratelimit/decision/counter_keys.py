@@ -24,7 +24,7 @@ class KeyForm:
     its digest (behind `#`), so that a counter costs a bounded amount of memory.
     """
 
-    __slots__ = ("_after", "_blanks", "_literals", "_unit")
+    __slots__ = ("_after", "_blanks", "_literals", "_only", "_unit")
 
     def __init__(
         self, prefix: str, domain: str, entries: Sequence[tuple[str, str | None]], unit: Unit
@@ -42,14 +42,23 @@ class KeyForm:
             else:
                 literal = f"{literal}{len(value)}:{value}"
         self._after = literal
+        # Most have one blank: then it is filled in without a loop.
+        self._only = (self._literals[0], self._blanks[0]) if len(self._blanks) == 1 else None
 
     def key(self, entries: Entries) -> bytes:
         """The key of the counter of these entries, whose values fill the blanks."""
+        if self._only is not None:
+            literal, position = self._only
+            value = entries[position][1]
+            return self._short(f"{literal}{len(value)}:{value}{self._after}")
         text = ""
         for literal, position in zip(self._literals, self._blanks, strict=True):
             value = entries[position][1]
             text = f"{text}{literal}{len(value)}:{value}"
-        key = (text + self._after).encode("utf-8", "surrogatepass")
+        return self._short(text + self._after)
+
+    def _short(self, text: str) -> bytes:
+        key = text.encode("utf-8", "surrogatepass")
         if len(key) <= KEY_BYTES_MAX:
             return key
         return b"%d#" % self._unit + blake2b(key, digest_size=32).digest()

@@ -52,5 +52,6 @@ class PlanMemo:
             self.recent[payload] = plan
             if len(self.recent) >= self._recent_max and not self._leaving:
                 self._leaving, self._older, self.recent = self._older, self.recent, OrderedDict()
-            while len(self) > self._entries_max:
+            # (each time anew, and without a call: every new request comes by here)
+            while len(self.recent) + len(self._older) + len(self._leaving) > self._entries_max:
                 (self._leaving or self._older or self.recent).popitem(last=False)

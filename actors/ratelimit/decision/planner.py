@@ -95,6 +95,12 @@ class RequestPlanner:
         root = self._roots.get(request.domain)
         if root is None:
             return self._plan_of_unknown_domain(request)
+        if len(descriptors) == 1 and kept is None and descriptors[0].override is None:
+            # Most have one descriptor, which meets a limit that concerns no other.
+            template = _template_met(root, descriptors[0].entries)
+            if template is not None and template.unit is not None and not template.replaces:
+                only = (self._hit(request, descriptors[0], template),)
+                return RequestPlan(only, only, 0, "", 0, None)
         met: list[HitTemplate | None] = []
         replaced = _NO_NAMES
         for descriptor in descriptors:
