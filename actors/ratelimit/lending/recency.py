@@ -5,7 +5,10 @@ from its beginning. So the oldest are taken out by the batch, and wait apart.
 """
 
 from itertools import islice
+from operator import itemgetter
 from typing import Generic, TypeVar
+
+from tollgate.actors.ratelimit.lending.messages import CounterName
 
 Name = TypeVar("Name")
 Value = TypeVar("Value")
@@ -50,3 +53,48 @@ class Recency(Generic[Name, Value]):
         name, value = self._oldest.popitem()
         self._oldest[name] = value
         return name, value
+
+
+class CounterRecency:
+    """Counters in the order of their use, over all windows.
+
+    Each window has an order of its own, for a name of a window and a key together would cost as
+    much memory again as the key. Windows are compared by stamps, which `uses_per_stamp` uses share:
+    the counter that is found may have been used by as many uses later than the very first.
+    """
+
+    def __init__(self, uses_per_stamp: int) -> None:
+        self._uses_per_stamp = uses_per_stamp
+        self._uses_left = uses_per_stamp
+        self._stamp = 0
+        self._windows: dict[int, Recency[bytes, int]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._windows.values()))
+
+    def use(self, counter: CounterName) -> None:
+        """A counter is used now."""
+        end_s, key = counter
+        window = self._windows.get(end_s)
+        if window is None:
+            window = self._windows[end_s] = Recency()
+        window.use(key, self._stamp)
+        self._uses_left -= 1
+        if not self._uses_left:
+            self._uses_left = self._uses_per_stamp
+            self._stamp += 1
+
+    def forget(self, counter: CounterName) -> None:
+        """Take a counter out, if it is here."""
+        end_s, key = counter
+        window = self._windows.get(end_s)
+        if window is not None:
+            window.forget(key)
+            if not len(window):
+                del self._windows[end_s]
+
+    def least_recent(self) -> CounterName:
+        """The counter that was used least recently. It stays. ValueError when there are none."""
+        oldest = ((*window.least_recent(), end_s) for end_s, window in self._windows.items())
+        key, _, end_s = min(oldest, key=itemgetter(1))
+        return end_s, key

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.actors.ratelimit.lending import recency
-from tollgate.actors.ratelimit.lending.recency import Recency
+from tollgate.actors.ratelimit.lending.recency import CounterRecency, Recency
 
+COUNTERS = st.tuples(st.sampled_from([60, 3600]), st.sampled_from([b"a", b"b", b"c"]))
 NAMES = st.integers(0, 6)
 STEPS = st.lists(st.tuples(st.sampled_from(["use", "forget", "least recent"]), NAMES), max_size=40)
 
@@ -32,3 +33,27 @@ def test_names_are_found_in_the_order_of_their_use(
                 order.forget(name)
             assert len(order) == len(expected)
             assert all(order.get(each) == dict(expected).get(each) for each in range(7))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["use", "use", "forget"]), COUNTERS), max_size=40),
+    st.integers(1, 3),
+)
+def test_counters_are_found_in_the_order_of_their_use_over_all_windows(
+    steps: list[tuple[str, tuple[int, bytes]]], uses_per_stamp: int
+) -> None:
+    order = CounterRecency(uses_per_stamp)
+    used: dict[tuple[int, bytes], int] = {}
+    for number, (step, counter) in enumerate(steps):
+        used.pop(counter, None)
+        if step == "use":
+            order.use(counter)
+            used[counter] = number
+        else:
+            order.forget(counter)
+        assert len(order) == len(used)
+        if used:
+            found = order.least_recent()
+            uses = [at for at, (each, _) in enumerate(steps[: number + 1]) if each == "use"]
+            between = [at for at in uses if min(used.values()) <= at < used[found]]
+            assert len(between) < uses_per_stamp

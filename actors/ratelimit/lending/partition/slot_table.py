@@ -14,11 +14,13 @@ from enum import Enum
 from itertools import islice
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
-from tollgate.actors.ratelimit.lending.recency import Recency
+from tollgate.actors.ratelimit.lending.recency import CounterRecency
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 FREED_PER_CALL_MAX = 4_096
 EVICTED_AT_ONCE = 1_024
+STAMPS = 4_096
+"""In the order of use, while a table of counters is used once."""
 
 Names = list[tuple[int, Collection[bytes]]]
 """(end of a window, keys in it)"""
@@ -48,7 +50,7 @@ class SlotTable:
         self._terms = terms
         self._slots: list[dict[int, dict[bytes, int]]] = [{} for _ in range(SLOTS)]
         self._ends_at_s: dict[int, float] = {}
-        self._used: Recency[CounterName, int] = Recency()
+        self._used = CounterRecency(max(1, terms.counters_max // STAMPS))
         self._ended: list[tuple[int, dict[bytes, int]]] = []
         # By reader and window, in the order of change; at most as many as there are counters.
         self._changed: dict[ChangeReader, dict[int, dict[bytes, None]]] = {}
@@ -101,7 +103,7 @@ class SlotTable:
         elif count < before:
             self.falls += 1
         window[key] = count
-        self._used.use((end_s, key), slot)
+        self._used.use((end_s, key))
         if self._changed:
             self.note_change(end_s, key)
 
@@ -117,8 +119,8 @@ class SlotTable:
             window = self._slots[slot].setdefault(end_s, {})
             self._size += key not in window
             window[key] = count
-        for slot, key in zip(slots, keys, strict=True):
-            self._used.use((end_s, key), slot)
+        for key in keys:
+            self._used.use((end_s, key))
 
     def note_changes_for(self, reader: ChangeReader) -> None:
         """Remember from now on what changes, for this reader."""
@@ -216,10 +218,9 @@ class SlotTable:
         if self._ended:
             self._free(EVICTED_AT_ONCE)
             return
-        (end_s, key), slot = self._used.least_recent()
+        end_s, key = self._used.least_recent()
         self._used.forget((end_s, key))
-        assert slot == slot_of(key), "a counter is in its key's slot"
-        del self._slots[slot][end_s][key]
+        del self._slots[slot_of(key)][end_s][key]
         for changed in self._changed.values():
             changed.get(end_s, {}).pop(key, None)
         self._size -= 1
