@@ -127,8 +127,8 @@ class Lender:
     def changed(
         self, counters_max: int, reader: ChangeReader = ChangeReader.JOURNAL
     ) -> list[CounterColumns]:
-        """Up to so many counters that have changed since the reader was handed them: absolute. None
-        while the partition recovers and knows less than was restored."""
+        """Up to so many counters that have changed since the reader was handed them: absolute.
+        None while the partition recovers."""
         if self._recovery is not None:
             return []
         return self.counters.as_known(self.counters.table.take_changes(counters_max, reader))
