@@ -25,6 +25,7 @@ from tollgate.actors.ratelimit.counting.counters import (
 from tollgate.actors.ratelimit.counting.eviction_notice import EvictionNotice
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.partition.listing import Place, page_of
+from tollgate.actors.ratelimit.lending.partition.sleeping_counters import RestoredCounters
 from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
@@ -48,6 +49,7 @@ class DirectPartition:
         self._clock = clock
         self._table = SlotTable(terms, keeps_changes=keeps_changes)
         self._refuses_when_full = refuses_when_full
+        self._restored = RestoredCounters(self._table, counters_max)
         self._lock = Lock()
         self._eviction_notice = EvictionNotice()
         self._calls = 0
@@ -91,8 +93,12 @@ class DirectPartition:
     def _open(self, ends_s: Iterable[int], now_s: float) -> None:
         """Let time pass, and name the windows of a call. `now_s`: by the caller's clock."""
         monotonic_s = self._clock.monotonic_s()
-        self._table.end_windows(monotonic_s)
         wall_s = min(now_s, self._clock.now_s())
+        self._table.end_windows(monotonic_s)
+        # In windows that had ended by a clock that was wrong it is counted on.
+        for end_s, keys, counts in self._restored.woken(self._clock.now_s(), monotonic_s):
+            for key, count in zip(keys, counts, strict=True):
+                self._table.add(slot_of(key), end_s, key, count)
         for end_s in ends_s:
             self._table.open_window(end_s, wall_s, monotonic_s)
 
@@ -176,12 +182,9 @@ class DirectPartition:
 
     def restore(self, counters: Iterable[CounterColumns]) -> None:
         """Take what an earlier process has left behind, in the order in which it was written."""
-        for end_s, keys, counts in counters:
-            wall_s = self._clock.now_s()
-            if end_s > wall_s:
-                with self._lock:
-                    self._table.open_window(end_s, wall_s, self._clock.monotonic_s())
-                    self._table.put_all((end_s, keys, counts))
+        for columns in counters:
+            with self._lock:
+                self._restored.put(columns, self._clock.now_s(), self._clock.monotonic_s())
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""
@@ -195,5 +198,5 @@ class DirectPartition:
         """All counters, some at a time."""
         for slot in range(SLOTS):
             with self._lock:
-                some = self._table.columns(slot)
+                some = self._table.columns(slot) + self._restored.asleep.columns(slot)
             yield some

@@ -36,6 +36,10 @@ from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases, ow
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.listing import Listing
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
+from tollgate.actors.ratelimit.lending.partition.sleeping_counters import (
+    RestoredCounters,
+    unknown_part,
+)
 from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader
 from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset, Task, TaskQueue
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
@@ -81,6 +85,8 @@ class Lender:
             terms, self._send, first_epoch=first_epoch, keeps_changes=keeps_changes
         )
         self.listing = Listing(self.counters)
+        self.restored = RestoredCounters(self.counters.table, terms.counters_max)
+        self._is_new, self._made_s = is_new, now_s
         self._recovery = None if is_new else Recovery(terms, now_s, expected)
         self.begin(now_s)
 
@@ -162,6 +168,7 @@ class Lender:
     def tick(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
         """Let time pass; what goes out now. To be called every `margin_s` / 2 and `resend_s`."""
         self._move(now_s)
+        self._wake(wall_s, now_s)
         self._settle(now_s)
         self._touched |= self._leases.to_tell(self.counters.table.falls, now_s)
         return self._envelopes(wall_s, now_s)
@@ -388,9 +395,14 @@ class Lender:
         as often as there are any; what comes later of a counter holds. They do not count as
         changed: whoever keeps them writes everything first."""
         for columns in counters:
-            if columns[0] > wall_s:
-                self.counters.table.open_window(columns[0], wall_s, now_s)
-                self.counters.table.put_all(columns)
+            self.restored.put(columns, wall_s, now_s)
+
+    def _wake(self, wall_s: float, now_s: float) -> None:
+        """Count on in windows that had ended by a clock that was wrong."""
+        if self._recovery is None and not len(self.counters.late):
+            for columns in self.restored.woken(wall_s, now_s):
+                new = columns if self._is_new else unknown_part(columns, self.counters.known)
+                self.counters.add_late([new], self._made_s)
 
     def _end_recovery(self, recovery: Recovery) -> None:
         recovery.end(self.counters)

@@ -216,7 +216,11 @@ class LendingPartition:
         for slot in range(SLOTS):
             with self._lock:
                 lender = self._lender or self._restored
-                some = [] if lender is None else lender.columns(slot)
+                some = (
+                    []
+                    if lender is None
+                    else lender.columns(slot) + lender.restored.asleep.columns(slot)
+                )
             yield some
 
     def begin_copy(self) -> Iterator[list[CounterColumns]] | None:

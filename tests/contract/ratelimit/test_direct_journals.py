@@ -7,52 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.manual_clock import ManualClock
-from tests.support.ratelimit.borrowed_counters import LoopbackChannel
-from tests.support.ratelimit.journals import Counts, counts_of
-from tollgate.actors.ratelimit.counting.counters import LimitedHits
-from tollgate.actors.ratelimit.counting.partition import DirectPartition
-from tollgate.actors.ratelimit.lending.terms import Terms
-from tollgate.actors.ratelimit.lent_counting.partition import LendingPartition
-from tollgate.actors.ratelimit.lent_counting.store import BorrowedCounters
-from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
-from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
-
-NOW_S = 1_000_000
-MONTH_END_S = 2_000_000
-NAME = JournalName(0, 1)
-
-
-class Direct:
-    """One process of a direct partition, and the keeper of its journal."""
-
-    def __init__(self, folder: Path, clock: ManualClock, counters_max: int = 100) -> None:
-        self._clock = clock
-        self.partition = DirectPartition(
-            counters_max, clock, refuses_when_full=False, keeps_changes=True
-        )
-        self.keeper = SnapshotKeeper(JournalFolder(folder), NAME, 1.0, clock)
-        self.partition.restore(self.keeper.restored())
-
-    def hit(self, key: bytes, by: int = 1, end_s: int = MONTH_END_S) -> int:
-        call = pickle.dumps(([(end_s, [key], [by])], int(self._clock.now_s())))
-        ((count,),) = pickle.loads(self.partition.hit(call))
-        return int(count)
-
-    def write(self) -> None:
-        self.keeper.write(self.partition)
-
-    def finish(self) -> bool:
-        return self.keeper.finish(self.partition)
+from tests.support.ratelimit.kept_partitions import MONTH_END_S, NOW_S, Direct, Lent, on_disk
 
 
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock(NOW_S)
-
-
-def on_disk(folder: Path, clock: ManualClock) -> Counts:
-    """The counts that a process would find that starts now."""
-    return counts_of(SnapshotKeeper(JournalFolder(folder), NAME, 1.0, clock).restored())
 
 
 def test_a_killed_process_is_followed_by_one_that_goes_on(
@@ -109,37 +69,6 @@ def test_what_was_given_up_does_not_come_back_with_the_next_base(
         first.hit(key)
     first.write()
     assert on_disk(tmp_path, clock) == {(MONTH_END_S, b"b"): 1, (MONTH_END_S, b"c"): 1}
-
-
-class Lent:
-    """One process of a lending partition, the keeper of its journal, and a front."""
-
-    def __init__(self, folder: Path, clock: ManualClock) -> None:
-        self._clock = clock
-        terms = Terms()
-        self.partition = LendingPartition(terms, 1, clock, is_new=True, keeps_changes=True)
-        self.keeper = SnapshotKeeper(JournalFolder(folder), NAME, 1.0, clock)
-        self.partition.restore(self.keeper.restored())
-        self._channel = LoopbackChannel(self.partition)
-        self._front = BorrowedCounters([self._channel], terms, "front", 0.5, clock)
-        self._exchange()
-
-    def hit(self, key: bytes) -> object:
-        hits = [LimitedHits(MONTH_END_S, [key], [1], [1_000])]
-        ((count,),) = self._front.hit({0: hits}, NOW_S)[0]  # type: ignore[misc]
-        return count
-
-    def finish(self) -> bool:
-        for _ in range(4):
-            self._clock.advance(0.25)
-            self._exchange()
-        return self.keeper.finish(self.partition)
-
-    def _exchange(self) -> None:
-        self.partition.tick()
-        for _ in range(2):
-            self._front.keep_up()
-            self._channel.deliver()
 
 
 def test_whoever_changes_the_way_of_counting_loses_nothing(
