@@ -4,10 +4,7 @@ A partition is called once per batch, with one `bytes` argument: Ray's generic s
 cost each call another 100 µs. Calls are never retried (`max_task_retries=0`): a hit whose answer
 was lost may have been counted, and counting it again could refuse somebody who is within the limit.
 
-A partition that fails is left alone until it answers a probe, so that nobody waits for it twice:
-
-    up --call fails or misses its deadline--> down (every hit Unreachable at once, one probe out)
-    down --the probe is answered--> up          down --the probe fails--> down, next probe
+A partition that fails is left alone until it answers a probe, so that nobody waits for it twice.
 """
 
 import pickle
@@ -15,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from threading import Lock
 from typing import Any
 
 import ray
@@ -24,7 +20,6 @@ from ray.exceptions import GetTimeoutError, RayError
 from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
-from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.counting.counters import (
     Conditional,
     LimitedHits,
@@ -33,20 +28,19 @@ from tollgate.actors.ratelimit.counting.counters import (
 )
 from tollgate.actors.ratelimit.counting.fall_watch import Described, FallWatch
 from tollgate.actors.ratelimit.counting.partition import DirectPartition
+from tollgate.actors.ratelimit.counting.probes import Probes
 from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
 from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 
 MakeKeeper = Callable[[], SnapshotKeeper]
 """Makes the keeper of a partition, in the partition's process."""
-PROBE_INTERVAL_S = 0.05
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 240.0  # it reads its journal first: 5,000,000 counters take a minute or so
-ANSWER_WITHIN_S = 1.0  # for a result that is there already
 
 
-class CounterPartition:
-    """The shell around one partition. Hits run one call at a time. `make_keeper`: of its counters
-    on disk; None: they end with the process."""
+class CounterPartition(DirectPartition):
+    """The shell around one partition. Calls run one at a time. `make_keeper`: of its counters on
+    disk; None: they end with the process."""
 
     def __init__(
         self,
@@ -56,51 +50,24 @@ class CounterPartition:
         *,
         refuses_when_full: bool,
     ) -> None:
-        self._partition = DirectPartition(
+        super().__init__(
             counters_max,
             clock,
             refuses_when_full=refuses_when_full,
             keeps_changes=make_keeper is not None,
         )
-        self._snapshots: SnapshotThread | None = None
-        if make_keeper is not None:
-            self._snapshots = SnapshotThread.begin(make_keeper(), self._partition)
+        self._snapshots = None if make_keeper is None else SnapshotThread.begin(make_keeper(), self)
         spare_what_is_there()
 
-    def hit(self, call: bytes) -> bytes:
-        """Apply a pickled (batch, now_s); the counts after, pickled."""
-        return self._partition.hit(call)
-
-    def hit_conditionally(self, call: bytes) -> bytes:
-        """Apply pickled (requests, now_s) under B9; the counts after, pickled."""
-        return self._partition.hit_conditionally(call)
-
     def describe(self) -> dict[str, int]:
-        """The process, the size of its table, and how its counters are kept; also a probe, so it
-        waits behind hits."""
+        """The process, the size of its table, and how its counters are kept; also a probe."""
         kept = {} if self._snapshots is None else self._snapshots.describe()
-        return {**self._partition.describe(), **kept}
+        return {**super().describe(), **kept}
 
-    @ray.method(concurrency_group="finishing")
     def finish(self) -> bool:
         """Whether all that was counted is on disk, if it is kept at all, as soon as that is known:
         the process is about to end."""
         return self._snapshots is None or self._snapshots.finish()
-
-    @ray.method(concurrency_group="inspecting")
-    def list_counters(self, is_wanted: Callable[[bytes], bool], after: Any) -> RowsPage:
-        """A page of the counters whose keys are wanted."""
-        return self._partition.list_counters(is_wanted, after)
-
-    @ray.method(concurrency_group="inspecting")
-    def find_counters(self, keys: Sequence[bytes]) -> list[CounterRow]:
-        """The counters of these keys."""
-        return self._partition.find_counters(keys)
-
-    @ray.method(concurrency_group="inspecting")
-    def reset_counters(self, keys: Sequence[bytes]) -> list[CounterReset]:
-        """Set these counters to 0."""
-        return self._partition.reset_counters(keys)
 
 
 def start_partitions(
@@ -114,11 +81,7 @@ def start_partitions(
 ) -> list[Any]:
     """Create the named partitions, or find them; their handles, once every one has answered.
     `make_keepers`: for each of them; None: nothing is kept."""
-    options = {
-        "max_task_retries": 0,
-        "max_pending_calls": PENDING_CALLS_MAX,
-        "concurrency_groups": {"finishing": 1, "inspecting": 1},
-    }
+    options = {"max_task_retries": 0, "max_pending_calls": PENDING_CALLS_MAX}
     handles: list[Any] = [
         named_actor(CounterPartition, name, namespace, **options).remote(
             counters_max, clock, make_keeper, refuses_when_full=refuses_when_full
@@ -137,10 +100,10 @@ class PartitionedCounters:
         self._handles = list(handles)
         self._deadline_s = deadline_s
         self._clock = clock
-        self._lock = Lock()
-        self._probes: dict[int, tuple[float, Any]] = {}
         self.resets = 0
-        self._fall_watch = FallWatch([partial(_described, each) for each in handles], clock)
+        asks = [partial(_described, each) for each in handles]
+        self._probes = Probes(asks, clock)
+        self._fall_watch = FallWatch(asks, clock)
 
     @property
     def partitions(self) -> int:
@@ -149,7 +112,7 @@ class PartitionedCounters:
     @property
     def down(self) -> frozenset[int]:
         """The partitions that are not answering."""
-        return frozenset(self._probes)
+        return self._probes.down
 
     @property
     def evicted(self) -> int:
@@ -172,8 +135,8 @@ class PartitionedCounters:
 
     def probe(self) -> None:
         """See whether partitions that were down are back, without a hit to carry."""
-        for partition in list(self._probes):
-            self._is_up(partition)
+        for partition in self._probes.down:
+            self._probes.is_up(partition)
         self.resets = self._fall_watch.look()
 
     def _call(
@@ -186,7 +149,7 @@ class PartitionedCounters:
         calls: dict[int, Any] = {}
         give_up_s = self._clock.monotonic_s() + self._deadline_s
         for partition, batch in batches.items():
-            if self._probes and not self._is_up(partition):
+            if not self._probes.is_up(partition):
                 answers[partition] = Unreachable(f"counter partition {partition} is not answering")
                 continue
             call = pickle.dumps((batch, now_s), pickle.HIGHEST_PROTOCOL)
@@ -214,48 +177,16 @@ class PartitionedCounters:
         return answers
 
     def _lost(self, partition: int, error: RayError) -> Unreachable:
-        with self._lock:
-            if partition not in self._probes:
-                self._send_probe(partition)
+        self._probes.lose(partition)
         if isinstance(error, GetTimeoutError):
             return Unreachable(
                 f"counter partition {partition} did not answer within {self._deadline_s * 1e3:g} ms"
             )
         return Unreachable(f"counter partition {partition} is not answering")
 
-    def _send_probe(self, partition: int) -> None:
-        probe = None
-        with suppress(RayError):  # (even a probe may be one call too many in its queue)
-            probe = self._handles[partition].describe.remote()
-        self._probes[partition] = (self._clock.monotonic_s(), probe)
-
-    def _is_up(self, partition: int) -> bool:
-        with self._lock:
-            if partition not in self._probes:
-                return True
-            sent_s, probe = self._probes[partition]
-            if probe is not None:
-                if not ray.wait([probe], timeout=0)[0]:
-                    return False
-                if _has_answered(probe):
-                    del self._probes[partition]
-                    return True
-            if self._clock.monotonic_s() - sent_s >= PROBE_INTERVAL_S:
-                self._send_probe(partition)
-            return False
-
 
 def _described(handle: Any) -> "Future[Described] | None":
-    with suppress(RayError):
+    with suppress(RayError):  # (even this may be one call too many in its queue)
         described: Future[Described] = handle.describe.remote().future()
         return described
     return None
-
-
-def _has_answered(probe: Any) -> bool:
-    """True when a call that has ended did so with an answer."""
-    try:
-        ray.get(probe, timeout=ANSWER_WITHIN_S)
-    except RayError:
-        return False
-    return True
