@@ -36,10 +36,7 @@ from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases, ow
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.listing import Listing
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
-from tollgate.actors.ratelimit.lending.partition.sleeping_counters import (
-    RestoredCounters,
-    unknown_part,
-)
+from tollgate.actors.ratelimit.lending.partition.sleeping_counters import RestoredLentCounters
 from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader
 from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset, Task, TaskQueue
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
@@ -85,8 +82,7 @@ class Lender:
             terms, self._send, first_epoch=first_epoch, keeps_changes=keeps_changes
         )
         self.listing = Listing(self.counters)
-        self.restored = RestoredCounters(self.counters.table, terms.counters_max)
-        self._is_new, self._made_s = is_new, now_s
+        self.restored = RestoredLentCounters(self.counters, terms, now_s, is_new=is_new)
         self._recovery = None if is_new else Recovery(terms, now_s, expected)
         self.begin(now_s)
 
@@ -115,11 +111,6 @@ class Lender:
     def leases(self) -> dict[str, int]:
         """The lease of each front that is heard of."""
         return {front: lease.number for front, lease in self._leases.by_front.items()}
-
-    @property
-    def evicted(self) -> int:
-        """The live counters that were given up because the table was full."""
-        return self.counters.table.evicted
 
     @property
     def offsets_s(self) -> dict[str, float]:
@@ -168,7 +159,8 @@ class Lender:
     def tick(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
         """Let time pass; what goes out now. To be called every `margin_s` / 2 and `resend_s`."""
         self._move(now_s)
-        self._wake(wall_s, now_s)
+        if self._recovery is None:
+            self.restored.wake(wall_s, now_s)
         self._settle(now_s)
         self._touched |= self._leases.to_tell(self.counters.table.falls, now_s)
         return self._envelopes(wall_s, now_s)
@@ -396,13 +388,6 @@ class Lender:
         changed: whoever keeps them writes everything first."""
         for columns in counters:
             self.restored.put(columns, wall_s, now_s)
-
-    def _wake(self, wall_s: float, now_s: float) -> None:
-        """Count on in windows that had ended by a clock that was wrong."""
-        if self._recovery is None and not len(self.counters.late):
-            for columns in self.restored.woken(wall_s, now_s):
-                new = columns if self._is_new else unknown_part(columns, self.counters.known)
-                self.counters.add_late([new], self._made_s)
 
     def _end_recovery(self, recovery: Recovery) -> None:
         recovery.end(self.counters)

@@ -119,7 +119,9 @@ class LendingPartition:
             self._post(self._lender.tick(self._clock.now_s(), self._clock.monotonic_s()))
             for front in self._boxes.keys() - self._lender.leases.keys():
                 del self._boxes[front]
-            notice = self._eviction_notice.look(self._lender.evicted, self._clock.monotonic_s())
+            notice = self._eviction_notice.look(
+                self._lender.counters.table.evicted, self._clock.monotonic_s()
+            )
         if notice:
             LOG.warning(notice)
 
@@ -140,7 +142,7 @@ class LendingPartition:
                     default=0,
                 ),
                 "counters": counters,
-                "evicted": self._lender.evicted,
+                "evicted": self._lender.counters.table.evicted,
                 "calls": self._calls,
                 "fronts": len(self._lender.leases),
             }

@@ -102,7 +102,7 @@ class PartitionProcess(Process):
 
     @property
     def has_evicted(self) -> bool:
-        return self.machine.evicted > 0
+        return self.machine.counters.table.evicted > 0
 
 
 class FrontProcess(Process):
@@ -129,7 +129,7 @@ class FrontProcess(Process):
 
     @property
     def has_evicted(self) -> bool:
-        return any(machine.evicted for machine in self.machines)
+        return any(machine.counters.table.evicted for machine in self.machines)
 
     def hit(self, partition: int, hits: list[HitRecord], patience_s: float) -> None:
         batch: dict[int, LimitedHits] = {}

@@ -10,12 +10,12 @@ down again with everything else:
     there is no room for them beside live ones    -> those whose windows ended first are dropped
 """
 
-from collections.abc import Callable
 from math import inf
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
-from tollgate.actors.ratelimit.lending.terms import SLOTS, slot_of
+from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 BELIEVED_AFTER_S = 3_600.0
 """By the monotonic clock. A machine asks for the time as soon as it has a network."""
@@ -111,8 +111,22 @@ class RestoredCounters:
         return woken
 
 
-def unknown_part(columns: CounterColumns, known: Callable[[int, bytes], int]) -> CounterColumns:
-    """What is missing of counters where something may be known of them already."""
-    end_s, keys, counts = columns
-    pairs = zip(keys, counts, strict=True)
-    return end_s, keys, [max(0, count - known(end_s, key)) for key, count in pairs]
+class RestoredLentCounters(RestoredCounters):
+    """The same for a partition that lends: who has counters in which it is counted on gives them
+    back first. `is_new`: no front was there before, so nobody knows of any of these hits."""
+
+    def __init__(self, counters: LentCounters, terms: Terms, now_s: float, *, is_new: bool) -> None:
+        super().__init__(counters.table, terms.counters_max)
+        self._counters = counters
+        self._made_s = now_s
+        self._is_new = is_new
+
+    def wake(self, wall_s: float, now_s: float) -> None:
+        """Count on with some of those whose windows have not ended after all."""
+        if len(self._counters.late):
+            return  # (those before are not back yet)
+        for end_s, keys, counts in self.woken(wall_s, now_s):
+            if not self._is_new:
+                known = [self._counters.known(end_s, key) for key in keys]
+                counts = [max(0, each - n) for each, n in zip(counts, known, strict=True)]
+            self._counters.add_late([(end_s, keys, counts)], self._made_s)

@@ -45,7 +45,7 @@ def test_or_it_refuses_what_is_new_and_says_why() -> None:
     assert isinstance(answer, Unreachable)
     assert "the counter table is full" in str(answer)
     assert pair.hit_one(b"a", 10) == 2
-    assert pair.fronts[0].evicted == pair.partition.evicted == 0
+    assert pair.fronts[0].evicted == pair.partition.counters.table.evicted == 0
 
 
 def test_a_partition_gives_up_what_was_not_used_for_longest() -> None:
