@@ -129,7 +129,7 @@ class FrontProcess(Process):
 
     @property
     def has_evicted(self) -> bool:
-        return any(machine.counters.table.evicted for machine in self.machines)
+        return any(machine.evicted for machine in self.machines)
 
     def hit(self, partition: int, hits: list[HitRecord], patience_s: float) -> None:
         batch: dict[int, LimitedHits] = {}
