@@ -64,8 +64,8 @@ class LentCounterPartition(CopyHolder):
         incarnation = next_incarnation(names[own])
         others = RayNeighbours(names, own, clock) if len(names) > 1 else None
         is_new = incarnation == 1
-        # Others are asked what there is without keeping them waiting for an answer to their own
-        # question; to the first of all there is nothing to say.
+        keeper = None if make_keeper is None else make_keeper()
+        # (in a thread, for who is asked may just ask this one; the first of all asks nobody)
         asks_around = others is not None and not is_new
         self._partition = LendingPartition(
             terms,
@@ -74,8 +74,8 @@ class LentCounterPartition(CopyHolder):
             is_new=is_new,
             keeps_changes=make_keeper is not None,
             is_open=not asks_around,
+            roster=None if keeper is None else keeper.roster(incarnation),
         )
-        keeper = None if make_keeper is None else make_keeper()
         origin = CopyOrigin(own, incarnation, clock.now_s())
         shelf = CopyShelf(terms, clock)
         super().__init__(shelf)

@@ -11,9 +11,10 @@ machines, so a box that is full drops the oldest.
 import logging
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Condition, Lock
+from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
@@ -35,6 +36,16 @@ RESETS_MAX = 4
 TOO_MANY_RESETS = f"{RESETS_MAX} resets wait in the counter partition already: ask again later"
 LOOK_EVERY_S = 0.05
 RESTORED_AT_ONCE = 1_024
+
+
+class Roster(Protocol):
+    """The fronts that may have borrowed something, kept for the next incarnation."""
+
+    def left(self) -> Collection[str] | None:
+        """Those of the incarnation before this one; None: nobody knows them all."""
+
+    def write(self, fronts: Collection[str]) -> bool:
+        """Write down all of this one. False: that cannot be done, and nothing is there."""
 
 
 class MailBox:
@@ -72,6 +83,7 @@ class LendingPartition:
         is_new: bool,
         keeps_changes: bool = False,
         is_open: bool = True,
+        roster: Roster | None = None,
     ) -> None:
         self._clock = clock
         self._is_new = is_new
@@ -86,7 +98,16 @@ class LendingPartition:
         self._lender: Lender | None = None
         self._restored: Lender | None = None
         """The machine that begins with the first message: what was left behind is in it."""
-        self._make = partial(Lender, terms, incarnation, is_new=is_new, keeps_changes=keeps_changes)
+        self._roster = roster
+        self._enrolled: frozenset[str] | None = None
+        self._make = partial(
+            Lender,
+            terms,
+            incarnation,
+            is_new=is_new,
+            expected=None if roster is None else roster.left(),
+            keeps_changes=keeps_changes,
+        )
 
     def receive(self, call: bytes) -> bytes:
         """Take a front's message; what there is for it."""
@@ -97,7 +118,10 @@ class LendingPartition:
                 return pickle.dumps([], pickle.HIGHEST_PROTOCOL)
             wall_s, now_s = self._clock.now_s(), self._clock.monotonic_s()
             lender = self._lender or self._begin()
-            self._post(lender.receive(message, wall_s, now_s))
+            envelopes = lender.receive(message, wall_s, now_s)
+            if message.front not in (self._enrolled or ()):
+                self._enrol(lender)
+            self._post(envelopes)
             mail = self._box(message.front).take()
         return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
 
@@ -116,7 +140,9 @@ class LendingPartition:
         with self._lock:
             if self._lender is None:
                 return
-            self._post(self._lender.tick(self._clock.now_s(), self._clock.monotonic_s()))
+            envelopes = self._lender.tick(self._clock.now_s(), self._clock.monotonic_s())
+            self._enrol(self._lender)
+            self._post(envelopes)
             for front in self._boxes.keys() - self._lender.leases.keys():
                 del self._boxes[front]
             notice = self._eviction_notice.look(
@@ -146,6 +172,15 @@ class LendingPartition:
                 "calls": self._calls,
                 "fronts": len(self._lender.leases),
             }
+
+    def _enrol(self, lender: Lender) -> None:
+        """Write down the fronts there are, if that is known, before any hears what it is lent."""
+        fronts = None if self._roster is None else lender.roster
+        if self._roster is None or fronts is None or fronts == self._enrolled:
+            return
+        self._enrolled = fronts
+        if not self._roster.write(fronts):
+            self._roster = None  # (the next one asks around for as long as it takes)
 
     # For operators
 

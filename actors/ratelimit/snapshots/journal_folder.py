@@ -2,6 +2,7 @@
 
     counters-0-of-2.journal            in force
     counters-0-of-2.journal.damaged    set aside: one that could not be read to its end
+    .counters-0-of-2.fronts            the partition's roster, see `roster_file.py`
     .counters-0-of-2.journal.….draft   being written
 
 When there are other numbers of partitions than before, a key belongs to another partition, which
@@ -26,6 +27,7 @@ from tollgate.actors.ratelimit.snapshots.records import (
     JournalHeader,
     MalformedRecordError,
 )
+from tollgate.actors.ratelimit.snapshots.roster_file import ROSTER_SUFFIX, RosterFile
 
 DAMAGED_SUFFIX = ".damaged"
 _NAME = re.compile(r"counters-(\d{1,5})-of-(\d{1,5})\.journal")
@@ -63,6 +65,13 @@ class JournalFolder:
 
     def place(self, name: JournalName) -> Path:
         return self.path / name.file_name
+
+    def roster(self, name: JournalName, incarnation: int) -> RosterFile:
+        """The roster of a partition, for one of its incarnations."""
+        with suppress(OSError):  # (whoever writes it tells)
+            self.make()
+        own = f".counters-{name.partition}-of-{name.partitions}{ROSTER_SUFFIX}"
+        return RosterFile(self.path / own, incarnation)
 
     def names(self) -> list[JournalName]:
         """The journals there are, at most TAKEN_OVER_MAX."""

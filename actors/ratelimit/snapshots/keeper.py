@@ -23,6 +23,7 @@ from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
 from tollgate.actors.ratelimit.snapshots.records import ID_BYTES, JournalHeader, counter_frames
 from tollgate.actors.ratelimit.snapshots.restoration import Restoration
+from tollgate.actors.ratelimit.snapshots.roster_file import RosterFile
 
 LOG = logging.getLogger("tollgate.ratelimit")
 LIFE_LEFT_MIN_S = 10
@@ -96,6 +97,10 @@ class SnapshotKeeper:
         yield from restoration.counters(written_after_s)
         for finding in restoration.findings:
             LOG.warning("%s", finding)
+
+    def roster(self, incarnation: int) -> RosterFile:
+        """The roster beside the journal, for an incarnation of the partition."""
+        return self._folder.roster(self._name, incarnation)
 
     def write(self, source: CounterSource) -> None:
         """Write what has changed. What fails is told and counted, and tried again."""
