@@ -38,6 +38,7 @@ HAND_ON_EVERY_S = 0.5
 WRITE_USES_EVERY_S = 30.0
 SEND_LETTERS_EVERY_S = 60.0
 LOOK_FOR_RATES_EVERY_S = 5.0
+LOOK_AT_COUNTS_EVERY_S = 5.0
 
 
 @ray_serve.deployment(
@@ -67,6 +68,7 @@ class Payments:
             _every(WRITE_USES_EVERY_S, self._write_uses),
             _every(SEND_LETTERS_EVERY_S, self._send_letters),
             _every(LOOK_FOR_RATES_EVERY_S, self._renew_rates),
+            _every(LOOK_AT_COUNTS_EVERY_S, self._look_at_counts),
             _keep_up(self._parts.upkeep, settings.ledger.upkeep_interval_s),
         ):
             self._work.append(loop.create_task(work))
@@ -106,6 +108,8 @@ class Payments:
             task.cancel()
         await asyncio.wait([worker])
         await self._write_uses()
+        if self._parts.shared_counts is not None:
+            await self._parts.shared_counts.close()
         await self._parts.sender.close()
         await self._parts.database.close()
 
@@ -120,6 +124,10 @@ class Payments:
             await self._parts.key_uses.write_down()
         except StorageError as error:
             LOG.warning("%s", error)
+
+    async def _look_at_counts(self) -> None:
+        if self._parts.shared_counts is not None:
+            await self._parts.shared_counts.look()
 
     async def _renew_rates(self) -> None:
         """And tells their age."""

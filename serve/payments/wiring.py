@@ -27,6 +27,7 @@ from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.store import JournalStore
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
+from tollgate.actors.ratelimit.lent_counting.occasional_counters import OccasionalCounters
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
@@ -66,7 +67,8 @@ STATEMENT_WITHIN_S = DEADLINE_S
 
 @dataclass(frozen=True, slots=True)
 class PaymentsParts:
-    """The parts of one process of the API. `operator_app` None: the operator has no key."""
+    """The parts of one process of the API. `operator_app` None: the operator has no key.
+    `shared_counts` None: the process counts calls by itself."""
 
     app: FastAPI
     operator_app: FastAPI | None
@@ -78,6 +80,23 @@ class PaymentsParts:
     upkeep: Upkeep
     rates: ExchangeRates
     tallies: Tallies
+    shared_counts: "SharedCounts | None"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCounts:
+    """The counts of calls that several processes share. `thread`: one, the counters are its own."""
+
+    counters: OccasionalCounters
+    thread: ThreadPoolExecutor
+
+    async def look(self) -> None:
+        """Gives back what is borrowed, when nothing was counted for a while."""
+        await asyncio.get_running_loop().run_in_executor(self.thread, self.counters.look)
+
+    async def close(self) -> None:
+        """Gives back what is borrowed."""
+        await asyncio.get_running_loop().run_in_executor(self.thread, self.counters.close)
 
 
 async def payments_parts(settings: Settings, actors: RateLimitActors) -> PaymentsParts:
@@ -100,12 +119,13 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     sender = WebhookSender(targets, settings.webhooks.timeout_s)
     tollgate = version("tollgate")
     caller = WebhookCaller(sender, box, clock, f"Tollgate/{tollgate}")
+    shared_counts = _shared_counts(settings, actors, clock)
     context = ApiContext(
         store=store,
         entities=EntityCache(store),
         authentication=Authentication(store, digests, uses, clock),
         commands=CommandGateway(LedgerClient(shards), generator, reference.errors),
-        limits=_limits(settings, actors, clock, tallies),
+        limits=_limits(settings, shared_counts, clock, tallies),
         reference=reference,
         networks=CardNetworks(SimulatedNetwork(reference.errors)),
         secrets=generator,
@@ -140,6 +160,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         upkeep=_upkeep(settings, clock),
         rates=reference.rates,
         tallies=tallies,
+        shared_counts=shared_counts,
     )
 
 
@@ -181,16 +202,26 @@ def _addresses() -> frozenset[str]:
     return frozenset({"127.0.0.1", "::1", *nodes})
 
 
+def _shared_counts(
+    settings: Settings, actors: RateLimitActors, clock: Clock
+) -> SharedCounts | None:
+    if settings.payments.replicas == 1:
+        return None
+    partitions = actors.partitions
+    opened = partial(counter_store, settings, partitions, clock)
+    counters = OccasionalCounters(opened, len(partitions), clock)
+    return SharedCounts(counters, ThreadPoolExecutor(1, "limits"))
+
+
 def _limits(
-    settings: Settings, actors: RateLimitActors, clock: Clock, tallies: Tallies
+    settings: Settings, shared: SharedCounts | None, clock: Clock, tallies: Tallies
 ) -> EngineLimits:
     """One process is the owner of what it counts; several share the partitions, for whose answers
     a thread waits."""
     rules = load_limits(settings.payments.tables / "limits.yaml")
-    if settings.payments.replicas == 1:
+    if shared is None:
         return engine_limits(rules, LocalCounters(), clock, None, tallies)
-    counters = counter_store(settings, actors.partitions, clock)
-    return engine_limits(rules, counters, clock, ThreadPoolExecutor(1, "limits"), tallies)
+    return engine_limits(rules, shared.counters, clock, shared.thread, tallies)
 
 
 def _health(store: SqlReadStore, shards: Sequence[RayShardConnection], clock: Clock) -> BooksHealth:
