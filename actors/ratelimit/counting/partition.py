@@ -26,7 +26,7 @@ from tollgate.actors.ratelimit.counting.eviction_notice import EvictionNotice
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.partition.listing import Place, page_of
 from tollgate.actors.ratelimit.lending.partition.sleeping_counters import RestoredCounters
-from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
+from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
 LOG = logging.getLogger("tollgate.counters")
@@ -45,7 +45,6 @@ class DirectPartition:
         keeps_changes: bool = False,
     ) -> None:
         terms = Terms(counters_max=counters_max, refuses_when_full=refuses_when_full)
-        self._counters_max = counters_max
         self._clock = clock
         self._table = SlotTable(terms, keeps_changes=keeps_changes)
         self._refuses_when_full = refuses_when_full
@@ -81,6 +80,7 @@ class DirectPartition:
     def describe(self) -> dict[str, int]:
         """The process, the size of its table, and what became of counters; also a probe."""
         with self._lock:
+            self._table.end_windows(self._clock.monotonic_s())
             return {
                 "pid": os.getpid(),
                 "counters": len(self._table),
@@ -108,8 +108,7 @@ class DirectPartition:
         if addend > 0 and not self._table.has_room_for(slot, end_s, key):
             return FULL
         count = max(0, before + addend)
-        if count != before:
-            self._table.put(slot, end_s, key, count)
+        self._table.add(slot, end_s, key, count - before)
         return count
 
     def _hit_request(self, request: Conditional) -> list[int]:
@@ -131,9 +130,7 @@ class DirectPartition:
             for (end_s, key), addend in zip(names, addends, strict=True)
             if addend > 0 and not self._table.has(slot_of(key), end_s, key)
         }
-        # (to ask for one frees what has ended)
-        is_free = all(self._table.has_room_for(slot_of(key), end_s, key) for end_s, key in new)
-        return is_free and len(self._table) + len(new) <= self._counters_max
+        return self._table.has_room(len(new))
 
     def _answer(self, counts: list[list[int]]) -> bytes:
         self._calls += 1
@@ -150,7 +147,7 @@ class DirectPartition:
     def list_counters(self, is_wanted: Callable[[bytes], bool], after: Place | None) -> RowsPage:
         """Counters whose keys are wanted; the page after a place."""
         with self._lock:
-            page = page_of(self._table.names, after)
+            page = page_of(self._live_names, after)
         wanted = [name for name in page.names if is_wanted(name[1])]  # (hits need not wait for it)
         with self._lock:
             return RowsPage(self._rows(wanted), page.after)
@@ -158,17 +155,26 @@ class DirectPartition:
     def find_counters(self, keys: Sequence[bytes]) -> list[CounterRow]:
         """The counters of these keys, in all their windows."""
         with self._lock:
-            return self._rows((end_s, key) for key in keys for end_s in self._table.ends_s)
+            return self._find(keys)
 
     def reset_counters(self, keys: Sequence[bytes]) -> list[CounterReset]:
         """Set these counters to 0, in all their windows."""
         with self._lock:
-            rows = self._rows((end_s, key) for key in keys for end_s in self._table.ends_s)
+            rows = self._find(keys)
             for row in rows:
                 self._table.put(slot_of(row.key), row.end_s, row.key, 0)
             self._resets += len(rows)
             self.falls += len(rows)
         return [CounterReset(row, None) for row in rows]
+
+    def _live_names(self, slot: int) -> Names:
+        now_s = self._clock.now_s()
+        return [(end_s, keys) for end_s, keys in self._table.names(slot) if end_s > now_s]
+
+    def _find(self, keys: Sequence[bytes]) -> list[CounterRow]:
+        now_s = self._clock.now_s()
+        ends_s = [end_s for end_s in self._table.ends_s if end_s > now_s]
+        return self._rows((end_s, key) for key in keys for end_s in ends_s)
 
     def _rows(self, names: Iterable[tuple[int, bytes]]) -> list[CounterRow]:
         found = ((end_s, key, slot_of(key)) for end_s, key in names)

@@ -83,9 +83,11 @@ class SlotTable:
         return 0 if window is None else window.get(key, 0)
 
     def add(self, slot: int, end_s: int, key: bytes, addend: int) -> None:
-        """Add to a counter, which comes to be if it was not there."""
+        """Add to a counter, which comes to be if it was not there. To add nothing is a use, too."""
         if addend:
             self.put(slot, end_s, key, self.count(slot, end_s, key) + addend)
+        elif self.has(slot, end_s, key):
+            self._used.use((end_s, key))
 
     def put(self, slot: int, end_s: int, key: bytes, count: int) -> None:
         """Set a counter, which comes to be if it was not there."""
@@ -161,9 +163,13 @@ class SlotTable:
         """Whether the counter is there, or can come to be."""
         if not self._terms.refuses_when_full or key in self._slots[slot].get(end_s, ()):
             return True
-        if self._size >= self._terms.counters_max and self._ended:
+        return self.has_room(1)
+
+    def has_room(self, counters: int) -> bool:
+        """Whether so many new counters can come to be, in the place of ended ones too."""
+        if self._size + counters > self._terms.counters_max and self._ended:
             self._free(EVICTED_AT_ONCE)
-        return self._size < self._terms.counters_max
+        return self._size + counters <= self._terms.counters_max
 
     def columns(self, slot: int) -> list[CounterColumns]:
         """All counters of a slot."""

@@ -76,6 +76,29 @@ def test_a_counter_that_is_reset_begins_again_at_0() -> None:
     assert hit(partition, b"c0") == [1]
 
 
+def test_a_counter_that_is_only_looked_at_is_in_use() -> None:
+    partition = DirectPartition(2, ManualClock(100), refuses_when_full=False)
+    hit(partition, b"looked at", b"other")
+    partition.hit(pickle.dumps(([(120, [b"looked at"], [0])], 100)))
+    hit(partition, b"new")
+    assert [row.key for row in partition.find_counters([b"looked at", b"other"])] == [b"looked at"]
+
+
+def test_what_has_ended_is_not_shown_and_makes_room_for_all_of_a_request() -> None:
+    clock = ManualClock(100)
+    partition = DirectPartition(2, clock, refuses_when_full=True)
+    hit(partition, b"a", b"b")
+    clock.advance(21)
+    assert partition.list_counters(bool, None).rows == partition.find_counters([b"a"]) == []
+    assert partition.reset_counters([b"a"]) == []
+    clock.advance(10)
+    request = ([180, 180], [b"c", b"d"], [1, 1], [10, 10])
+    (answer,) = pickle.loads(partition.hit_conditionally(pickle.dumps(([request], 131))))
+    assert answer == [1, 1]
+    clock.advance(60)
+    assert described(partition) == (0, 0, 0)
+
+
 def test_hits_that_are_given_back_are_told_of() -> None:
     partition = DirectPartition(8, ManualClock(100), refuses_when_full=False)
     hit(partition, b"a")
