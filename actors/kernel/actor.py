@@ -12,7 +12,6 @@ from ray.experimental.internal_kv import _internal_kv_get, _internal_kv_put
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 ALIVE = 2  # of Ray's ActorTableData.ActorState; no other value is a process that can answer
-END_WITHIN_S = 60.0
 
 
 def named_actor(kind: type, name: str, namespace: str, **options: Any) -> Any:
@@ -61,11 +60,11 @@ class ActorSeat:
 
 
 def end_process(handle: Any, *, no_restart: bool) -> None:
-    """End an actor's process, also one that does not react. Blocks until it is done: RayError when
-    the word cannot be given, or its node does not carry it out in time.
+    """Have an actor's process ended, also one that does not react. Does not wait until it is done;
+    RayError when the word cannot be given.
 
     Ray asks a process to end itself before it ends it, and leaves it alone when it cannot connect
-    to it, as to one that was stopped before it was first asked: so it is ended on its node, too.
+    to it, as to one that was stopped before it was first asked: so its node is told to end it, too.
     """
     row = rows_of_actors(handle._actor_id.hex())
     ray.kill(handle, no_restart=no_restart)
@@ -75,8 +74,7 @@ def end_process(handle: Any, *, no_restart: bool) -> None:
     there = NodeAffinitySchedulingStrategy(node_id, soft=False)
     remote: Any = ray.remote
     kill = remote(num_cpus=0, max_retries=0, enable_task_events=False)(_kill)
-    ended = kill.options(scheduling_strategy=there).remote(row["Pid"], row["ActorClassName"])
-    ray.get(ended, timeout=END_WITHIN_S)
+    kill.options(scheduling_strategy=there).remote(row["Pid"], row["ActorClassName"])
 
 
 def _kill(pid: int, class_name: str) -> None:

@@ -10,7 +10,7 @@ from tollgate.actors.ratelimit.decision.counter_query import CounterQuery
 
 PAGES_MAX = 16_384  # of one partition, each of which looks at about 1,024 counters
 PAGE_WITHIN_S = 10.0
-RESET_WITHIN_S = 15.0
+RESET_WITHIN_S = 30.0  # more than a partition waits for what is lent, with the longest term
 
 
 class ActorCall(Protocol):

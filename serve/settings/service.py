@@ -276,7 +276,7 @@ class CountingSettings:
         "COUNTER_DEADLINE", duration("1ms", "1m"), "15ms", "longest wait for the counters"
     )
     term_s: float = setting(
-        "COUNTER_TERM", duration("1s", "1m"), "2s", "silence after which a front's loans fall back"
+        "COUNTER_TERM", duration("1s", "20s"), "2s", "silence after which a front's loans fall back"
     )
     when_full: choices.WhenFull = setting(
         "COUNTERS_WHEN_FULL", choices.when_full, "evict", "new counters when a partition is full"

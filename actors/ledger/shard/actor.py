@@ -116,7 +116,7 @@ def start_shards(specs: Sequence[ShardSpec], namespace: str) -> list[Any]:
     for name in ray.util.list_named_actors(all_namespaces=True):
         if name["namespace"] == namespace and is_shard(name["name"]) and name["name"] not in mine:
             with suppress(ValueError):  # (it has ended meanwhile)
-                ray.kill(ray.get_actor(name["name"], namespace), no_restart=True)
+                end_process(ray.get_actor(name["name"], namespace), no_restart=True)
     handles = [start_shard(spec, namespace) for spec in specs]
     ray.get([handle.describe.remote() for handle in handles])
     return handles
@@ -186,10 +186,7 @@ class RayShardConnection:
                 await called.ping.remote()
         except TimeoutError:
             LOG.critical("a ledger shard hangs: %r is removed and started anew", called)
-            try:
-                await asyncio.to_thread(end_process, called, no_restart=True)
-            except RayError as error:  # what it may still do, the epoch refuses
-                LOG.error("the process of %r may go on: %r", called, error)
+            await asyncio.to_thread(end_process, called, no_restart=True)
             await self._find_again(called)
         except RayError:
             return  # it is restarting, or gone, and the next call says which

@@ -33,7 +33,7 @@ LOG = logging.getLogger("tollgate.counters")
 STANDING_CALLS_MAX = 64  # fronts beyond them get their mail with the answers to their messages
 STANDING_PATIENCE_S = 5.0
 TICK_S = 0.1
-RESET_PATIENCE_S = 10.0  # more than a front's term, after which its loans fall back
+RESET_PATIENCE_S = 8.0  # beyond a front's term, after which its loans fall back
 PENDING_CALLS_MAX = 1_000
 START_WITHIN_S = 240.0  # it reads its journal first: 5,000,000 counters take a minute or so
 CONCURRENCY_GROUPS = {
@@ -64,6 +64,7 @@ class LentCounterPartition(CopyHolder):
         incarnation = next_incarnation(names[own])
         others = RayNeighbours(names, own, clock) if len(names) > 1 else None
         is_new = incarnation == 1
+        self._reset_within_s = terms.term_s + RESET_PATIENCE_S
         keeper = None if make_keeper is None else make_keeper()
         # (in a thread, for who is asked may just ask this one; the first of all asks nobody)
         asks_around = others is not None and not is_new
@@ -120,12 +121,10 @@ class LentCounterPartition(CopyHolder):
         return self._partition.find_counters(keys)
 
     @ray.method(concurrency_group="resetting")
-    def reset_counters(
-        self, keys: Sequence[bytes], patience_s: float = RESET_PATIENCE_S
-    ) -> list[CounterReset]:
-        """Set these counters to 0, wherever they are lent."""
+    def reset_counters(self, keys: Sequence[bytes], patience_s: float = 0) -> list[CounterReset]:
+        """Set these counters to 0, wherever they are lent, within longer than fronts are silent."""
         with _whole_or_ended():
-            return self._partition.reset_counters(keys, patience_s)
+            return self._partition.reset_counters(keys, patience_s or self._reset_within_s)
 
     def _begin(self) -> None:
         with _whole_or_ended():
