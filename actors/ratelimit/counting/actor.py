@@ -35,7 +35,7 @@ from tollgate.actors.ratelimit.snapshots.snapshot_thread import SnapshotThread
 MakeKeeper = Callable[[], SnapshotKeeper]
 """Makes the keeper of a partition, in the partition's process."""
 PENDING_CALLS_MAX = 1_000
-START_WITHIN_S = 240.0  # it reads its journal first: 5,000,000 counters take a minute or so
+START_WITHIN_S = 240.0  # it reads its journal first: 4 s of a processor for a million counters
 
 
 class CounterPartition(DirectPartition):
