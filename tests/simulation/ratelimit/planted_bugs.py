@@ -300,7 +300,7 @@ def late_hits_not_told(patch: pytest.MonkeyPatch) -> None:
 BUGS: list[tuple[Plant, int]] = [
     (slot_returned_and_kept, 1),
     (slot_recall_lost, 3),
-    (slot_lent_to_two, 8),
+    (slot_lent_to_two, 4),
     (decided_after_the_term, 3),
     (term_counted_from_the_answer, 248),
     (term_cut_short, 0),

@@ -30,11 +30,14 @@ from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 Told = ToldSlots | ToldNotes | ToldAll
 
+PARTS_PER_COUNTER = 4
+
 
 class Recovery:
     """What has been told so far. `expected`: the fronts that may hold something, if that is known.
 
-    Of at most `counters_max` parts of counters: what is beyond is given up, as in a full table."""
+    Of at most `PARTS_PER_COUNTER` parts for each counter that there may be: what is beyond is given
+    up, and counts as evicted."""
 
     def __init__(self, terms: Terms, now_s: float, expected: Collection[str] | None) -> None:
         self._terms = terms
@@ -47,7 +50,7 @@ class Recovery:
         self._parts: dict[int, dict[tuple[CounterName, int], int]] = defaultdict(dict)
         self._epochs: dict[int, int] = {}
         self._since: dict[int, int] = {}
-        self._size = 0
+        self._size = self._given_up = 0
         self.ended: Counter[CounterName] = Counter()
         """Hits of loans that were told and have ended: they are here, and in no part."""
         self._whole: dict[int, tuple[int, str]] = {}
@@ -118,7 +121,8 @@ class Recovery:
             parts = self._parts[slot]
             name = (note.counter, note.epoch)
             if name not in parts:
-                if self._size >= self._terms.counters_max:
+                if self._size >= PARTS_PER_COUNTER * self._terms.counters_max:
+                    self._given_up += 1
                     continue
                 self._size += 1
             parts[name] = parts.get(name, 0) + note.part
@@ -128,6 +132,7 @@ class Recovery:
         for number, epoch in self.epochs():
             slot = counters.slots[number]
             slot.epoch = max(slot.epoch, epoch)
+        counters.table.evicted += self._given_up
         told: dict[CounterName, int] = defaultdict(int)
         for counter, part in self.parts():
             told[counter] += part

@@ -95,13 +95,15 @@ def test_it_waits_for_who_is_still_telling_but_not_for_ever() -> None:
 
 
 def test_what_it_keeps_is_bounded() -> None:
-    recovery = Recovery(Terms(counters_max=2), 0.0, None)
-    for number in range(5):
+    recovery, counters = Recovery(TERMS, 0.0, None), LentCounters(TERMS, lambda *_: None)
+    recovery._terms = Terms(counters_max=2)
+    for number in range(9):
         for _ in range(2):
-            counter = (60, b"key %d" % (number % 3))
-            recovery.tell_notes([ToldNote(counter, 1, 1, False, None, 0, 0)])
-    assert len(recovery) == 2
-    assert sorted(part for _, part in recovery.parts()) == [4, 4]
+            recovery.tell_notes([ToldNote((60, b"key %d" % number), 1, 1, False, None, 0, 0)])
+    assert len(recovery) == 8
+    assert [part for _, part in recovery.parts()] == [2] * 8
+    recovery.end(counters)
+    assert counters.table.evicted == 2
 
 
 def test_the_roster_names_all_who_may_hold_something() -> None:

@@ -6,7 +6,6 @@ from tests.support.ratelimit.lending_pair import START_S, Pair
 from tollgate.actors.ratelimit.counting.counter_row import CounterRow
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.lending.lender import NOT_IN_TIME, TOO_MANY_WAIT, Lender
-from tollgate.actors.ratelimit.lending.messages import QuotaRecall
 from tollgate.actors.ratelimit.lending.partition import listing
 from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
@@ -136,20 +135,6 @@ def test_a_front_that_is_forgotten_meanwhile_hears_of_no_reset() -> None:
     pair.now_s += 0.25
     assert pair.partition.tick(pair.wall_s(), pair.now_s) == {}
     assert pending.is_done
-
-
-def test_a_reset_waits_until_every_front_can_be_told() -> None:
-    pair = Pair(Terms(unacknowledged_max=2), fronts=2)
-    pair.exchange()
-    pair.hit_one(b"k", 100, 1)
-    stream = pair.partition._leases.by_front["front 1"].stream
-    for number in range(2):
-        stream.put(QuotaRecall([(END_S, b"unknown %d" % number)]))
-    assert stream.is_full
-    pending = pair.partition.reset((END_S, b"other"), 5.0, pair.now_s)
-    assert not pending.is_done
-    pair.rest(1.0)
-    assert (pending.is_done, pending.failure) == (True, None)
 
 
 def test_resets_that_wait_are_bounded() -> None:

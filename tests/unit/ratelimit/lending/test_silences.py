@@ -148,6 +148,7 @@ def test_what_nobody_waits_for_is_not_counted() -> None:
     assert isinstance(pair.hit_one(b"k", 100), Unreachable)
     pair.silent = set()
     pair.rest(1.0)
+    assert known(pair, b"k") == 1
     assert pair.hit_one(b"k", 100) == 2
 
 
@@ -159,6 +160,7 @@ def test_nor_when_it_is_sent_for_the_first_time_after_a_silence() -> None:
     assert isinstance(pair.hit_one(b"k", 100), Unreachable)
     pair.silent = set()
     pair.rest(1.0)
+    assert known(pair, b"k") == 1
     assert pair.hit_one(b"k", 100) == 2
 
 
@@ -174,3 +176,19 @@ def test_what_is_sent_once_more_has_the_patience_that_is_left() -> None:
         patience_s += [item.patience_s for _, item in message.items if isinstance(item, Ask)]
         pair.now_s += pair.terms.resend_s
     assert [round(each, 3) for each in patience_s] == [0.8, 0.3, 0.0]
+
+
+def test_an_answer_that_comes_after_the_term_is_no_leave_to_count_at_home() -> None:
+    pair = Pair(Terms())
+    front = pair.fronts[0]
+    first, second = (front.hit(hits(b"k"), pair.wall_s(), pair.now_s, 10.0) for _ in range(2))
+    for wait_s in (0.0, pair.terms.term_s):  # (the first message asks for a lease)
+        message = outgoing(pair)
+        assert message is not None
+        answer = pair.partition.receive(message, pair.wall_s(), pair.now_s)["front 0"]
+        pair.now_s += wait_s
+        front.receive(answer, pair.wall_s(), pair.now_s)
+    assert (first.counts, first.is_done, second.is_done) == ([[1]], True, False)
+    while not second.is_done:
+        pair.rest(0.5)
+    assert second.counts == [[2]]
