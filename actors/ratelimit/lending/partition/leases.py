@@ -50,9 +50,12 @@ class Leases:
         """The lease of a front, a new one if need be. None: there are too many."""
         lease = self.by_front.get(front)
         if lease is None and len(self.by_front) < self._terms.fronts_max:
-            gone = self._gone.pop(front, None)
-            before, lost_s = ((0, 0), -inf) if gone is None else (gone.before, gone.lost_s)
-            lease = self._begin(front, before, lost_s, now_s)
+            lease = self._gone.pop(front, None)
+            if lease is None:
+                return self._begin(front, (0, 0), -inf, now_s)
+            # It goes on: the front may have heard of it, and says under it what was not heard.
+            self.renew(lease, now_s)
+            self.by_front[front] = lease
         return lease
 
     def end(self, front: str, lease: Lease, now_s: float) -> None:

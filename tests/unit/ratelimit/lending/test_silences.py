@@ -92,6 +92,25 @@ def test_a_silence_of_several_terms_forgets_nothing() -> None:
     assert pair.hit_one(b"k", 100, 1) == 13
 
 
+def test_nor_does_a_lease_in_which_only_the_front_heard_anything() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, by=5)
+    pair.rest(0.2)
+    pair.silent = {0}
+    pair.hit_one(b"k", 100, by=90)
+    silence(pair, until_s=SILENCE_S)
+    pair.now_s += pair.terms.term_s / 4
+    message = outgoing(pair)
+    assert message is not None
+    answer = pair.partition.receive(message, pair.wall_s(), pair.now_s)["front 0"]
+    pair.fronts[0].receive(answer, pair.wall_s(), pair.now_s)
+    silence(pair, until_s=8.0)  # (what it says under its new lease is lost, and so is the lease)
+    assert "front 0" not in pair.partition.leases
+    pair.silent = set()
+    pair.rest(1.0)
+    assert known(pair, b"k") == 95
+
+
 def test_who_has_the_slot_by_then_hears_of_it() -> None:
     pair = Pair(Terms(alone_s=0.2), fronts=2)
     pair.hit_one(b"k", 100, by=5)
