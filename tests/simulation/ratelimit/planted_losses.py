@@ -113,8 +113,8 @@ def reset_not_waited_for(patch: pytest.MonkeyPatch) -> None:
 
 # Each with a seed that finds it.
 LOSSES: list[tuple[Plant, int]] = [
-    (restart_that_forgets, 14),
-    (restart_that_does_not_wait, 197),
+    (restart_that_forgets, 17),
+    (restart_that_does_not_wait, 0),
     (claim_granted_in_recovery, 14),
     (snapshot_not_read, 37),
     (snapshot_added_to_what_is_told, 64),
