@@ -11,9 +11,13 @@ The kernel keeps every write in one piece, and a server writes a frame in severa
 connection is full. So answers are held back for a moment (`AnswerGate`), and a server that could
 write all that time, and wrote nothing, has no rest of a frame left to write. Where a connection was
 seen full, its threads must have been seen asleep as well, so that none waits for a processor to
-write that rest. A caller that does not read is told when it has read; the others wait QUIET_S once.
+write that rest. A caller that does not read is told when it has read.
+
+Connections take turns, AT_ONCE of them, whose duplicates are made before the gate closes: to find
+all of a busy front's takes longer than a proxy waits. So an answer waits for QUIET_S and a little.
 """
 
+import os
 import socket
 import struct
 import termios
@@ -21,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fcntl import ioctl
+from itertools import islice
 from pathlib import Path
 from select import POLLOUT, poll
 from threading import Event
@@ -40,10 +45,13 @@ HELD_MAX_S = 1.0
 TOLD_WITHIN_S = 5.0
 TRY_EVERY_S = 0.1
 LOOK_EVERY_S = 0.002
+AT_ONCE = 50
 # The names that the threads of both libraries have, which write into connections.
 WRITERS = frozenset({"grpc-native-io", "event_engine"})
 
 Peer = object
+Connections = Sequence[tuple[Peer, socket.socket]]
+"""By the address of the caller."""
 Written = dict[Peer, int]
 """The bytes that were written into connections which take more, by the address of the caller."""
 
@@ -65,6 +73,10 @@ class AnswerGate:
 
         return decide
 
+    @property
+    def is_closed(self) -> bool:
+        return not self._is_open.is_set()
+
     @contextmanager
     def closed(self) -> Iterator[None]:
         """Holds answers back meanwhile."""
@@ -84,33 +96,36 @@ def hand_over(
     port = int(address.rpartition(":")[2])
     notices = Notices(port)
     if says_goaway:
-        notices.look()
+        for connections in notices.turns():
+            notices.look(connections)
     leave(port, clock)
     if says_goaway:
         give_up_s = clock.monotonic_s() + min(grace_s, TOLD_WITHIN_S)
         while notices.has_left and clock.monotonic_s() < give_up_s:
-            if notices.look():
-                with gate.closed():
-                    _tell_the_quiet(notices, clock)
+            for connections in notices.turns():
+                if notices.look(connections):
+                    with gate.closed():
+                        _tell_the_quiet(notices, connections, clock)
+                    time.sleep(QUIET_S)  # in which answers pass
             if notices.has_left:
                 time.sleep(TRY_EVERY_S)
     return max(0.0, grace_s - (clock.monotonic_s() - started_s))
 
 
-def _tell_the_quiet(notices: "Notices", clock: Clock) -> None:
-    written = notices.look()
+def _tell_the_quiet(notices: "Notices", connections: Connections, clock: Clock) -> None:
+    written = notices.look(connections)
     until_s = clock.monotonic_s() + QUIET_S
     while clock.monotonic_s() < until_s:
         time.sleep(LOOK_EVERY_S)
-        notices.look()
-    notices.tell(written)
+        notices.look(connections)
+    notices.tell(connections, written)
 
 
 class Notices:
     """Tells every connection at a port, once, that this server goes away.
 
-    `has_left`: whether any was not told at the last look. `are_asleep`: whether no thread of the
-    server is about to write."""
+    `has_left`: whether any was not told when its last turn ended. `are_asleep`: whether no thread
+    of the server is about to write."""
 
     def __init__(self, port: int, are_asleep: Callable[[], bool] | None = None) -> None:
         self._port = port
@@ -119,27 +134,37 @@ class Notices:
         self._seen_full: set[Peer] = set()
         self.has_left = True
 
-    def look(self) -> Written:
-        """The connections that are not told yet, and can be written to."""
-        written = {}
+    def turns(self) -> Iterator[Connections]:
+        """The connections that are not told yet, some at a time, as duplicates of the server's,
+        which are closed behind."""
         self.has_left = False
-        for peer, connection in self._untold():
-            self.has_left = True
-            if not _is_writable(connection):
-                self._seen_full.add(peer)
-            elif _has_spoken(connection):  # (until then its first frame is to come)
-                written[peer] = _written(connection)
+        untold = self._untold()
+        while turn := list(islice(untold, AT_ONCE)):
+            try:
+                yield turn
+            finally:
+                for _, connection in turn:
+                    connection.close()
+            self.has_left = self.has_left or any(peer not in self._told for peer, _ in turn)
+
+    def look(self, connections: Connections) -> Written:
+        """Those that can be written to."""
+        written = {}
+        for peer, connection in connections:
+            with suppress(OSError):  # the caller has gone
+                if not _is_writable(connection):
+                    self._seen_full.add(peer)
+                elif _has_spoken(connection):  # (until then its first frame is to come)
+                    written[peer] = _written(connection)
         return written
 
-    def tell(self, before: Written) -> None:
+    def tell(self, connections: Connections, before: Written) -> None:
         """Tells those into which nothing was written since that look, though it could be."""
-        self.has_left = False
-        for peer, connection in self._untold():
-            if self._is_quiet(peer, connection, before):
-                with suppress(OSError):  # full after all, or gone
+        for peer, connection in connections:
+            with suppress(OSError):  # full after all, or gone
+                if self._is_quiet(peer, connection, before):
                     connection.send(GOAWAY, socket.MSG_DONTWAIT)
                     self._told.add(peer)
-            self.has_left = self.has_left or peer not in self._told
 
     def _is_quiet(self, peer: Peer, connection: socket.socket, before: Written) -> bool:
         if not _is_writable(connection):
@@ -156,7 +181,8 @@ class Notices:
                     continue
                 peer = connection.getpeername()
                 if peer not in self._told:
-                    yield peer, connection
+                    # (its own `dup` would make the server's connection a blocking one)
+                    yield peer, socket.socket(fileno=os.dup(connection.fileno()))
 
 
 def _is_writable(connection: socket.socket) -> bool:

@@ -4,6 +4,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from select import select
 
@@ -24,10 +25,11 @@ from tests.support.ratelimit.http2_by_hand import (
     connect_by_hand,
 )
 from tests.support.waiting import until
+from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.net.shared_ports import claim, is_listening, sockets_at
 from tollgate.serve.ratelimit.fronts import hand_over, native
 from tollgate.serve.ratelimit.fronts.front import Front
-from tollgate.serve.ratelimit.fronts.hand_over import GOAWAY, AnswerGate, Notices
+from tollgate.serve.ratelimit.fronts.hand_over import GOAWAY, AnswerGate, Notices, Written
 from tollgate.serve.settings.choices import GrpcFront
 
 REPLY = b"r" * 300_000
@@ -66,6 +68,15 @@ def _read(caller: socket.socket, size: int) -> bytes:
     return read
 
 
+def look(notices: Notices) -> Written:
+    return {peer: n for turn in notices.turns() for peer, n in notices.look(turn).items()}
+
+
+def tell(notices: Notices, before: Written) -> None:
+    for turn in notices.turns():
+        notices.tell(turn, before)
+
+
 def is_full(front: Front) -> bool:
     """Whether a connection of it takes no more at this moment."""
     return any(
@@ -85,7 +96,7 @@ def test_a_quiet_connection_is_told_once(pair: tuple[socket.socket, socket.socke
     server, caller = pair
     notices = Notices(server.getsockname()[1])
     for _ in range(2):
-        notices.tell(notices.look())
+        tell(notices, look(notices))
         assert not notices.has_left
     server.send(b"rest")
     assert _read(caller, len(GOAWAY) + 4) == GOAWAY + b"rest"
@@ -98,21 +109,21 @@ def test_nothing_is_said_before_the_rest_of_a_frame(
     is_writer_asleep = False
     notices = Notices(server.getsockname()[1], lambda: is_writer_asleep)
     size = fill(server)  # and the rest of a frame waits in the server
-    assert notices.look() == {}
+    assert look(notices) == {}
     assert notices.has_left
     reading = threading.Thread(target=_read, args=(caller, size))
     reading.start()
-    until(notices.look, "it can be written to again")
+    until(lambda: look(notices), "it can be written to again")
     reading.join(PATIENCE_S)
-    before = notices.look()
+    before = look(notices)
     server.send(b"rest")
-    notices.tell(before)
+    tell(notices, before)
     assert notices.has_left
     assert _read(caller, 4) == b"rest"
-    notices.tell(notices.look())
+    tell(notices, look(notices))
     assert notices.has_left, "its server may still wait for a processor"
     is_writer_asleep = True
-    notices.tell(notices.look())
+    tell(notices, look(notices))
     assert not notices.has_left
     assert _read(caller, len(GOAWAY)) == GOAWAY
 
@@ -124,12 +135,36 @@ def test_a_server_that_has_not_spoken_yet_speaks_first() -> None:
             server, _ = listening.accept()
             with server:
                 notices = Notices(address[1])
-                notices.tell(notices.look())
+                tell(notices, look(notices))
                 assert notices.has_left
                 server.send(b"hello")
                 assert _read(caller, 5) == b"hello"
-                notices.tell(notices.look())
+                tell(notices, look(notices))
                 assert _read(caller, len(GOAWAY)) == GOAWAY
+
+
+def test_no_connection_is_looked_for_while_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes 0.1 ms for each, of which there may be thousands."""
+    gate, waits = AnswerGate(), []
+
+    def seen(port: int) -> Iterator[tuple[int, socket.socket]]:
+        for each in sockets_at(port):
+            waits.append(gate.is_closed)
+            yield each
+
+    monkeypatch.setattr(hand_over, "sockets_at", seen)
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=256))
+        host, port = listening.getsockname()
+        callers = []
+        for _ in range(2 * hand_over.AT_ONCE + 1):
+            callers.append(stack.enter_context(socket.create_connection((host, port), PATIENCE_S)))
+            stack.enter_context(listening.accept()[0]).send(b"hello")
+        hand_over.hand_over(f"{host}:{port}", PATIENCE_S, SystemClock(), gate)
+        for caller in callers:
+            assert _read(caller, 5 + len(GOAWAY)) == b"hello" + GOAWAY
+    assert len(waits) > len(callers)
+    assert not any(waits)
 
 
 def test_answers_wait_while_the_gate_is_closed() -> None:
