@@ -115,7 +115,7 @@ def reset_not_waited_for(patch: pytest.MonkeyPatch) -> None:
 LOSSES: list[tuple[Plant, int]] = [
     (restart_that_forgets, 17),
     (restart_that_does_not_wait, 0),
-    (claim_granted_in_recovery, 14),
+    (claim_granted_in_recovery, 17),
     (snapshot_not_read, 37),
     (snapshot_added_to_what_is_told, 64),
     (changes_not_kept, 89),
