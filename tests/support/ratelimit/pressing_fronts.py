@@ -65,8 +65,8 @@ class Mark:
             borrower = self._line._borrower
             assert borrower._lease == self._lease, "the front was taken for lost"
             acknowledged = borrower._stream.acknowledged
-            if not self._report_item and borrower._report_item > self._put_last:
-                self._report_item = borrower._report_item
+            if not self._report_item and borrower._reports._report_item > self._put_last:
+                self._report_item = borrower._reports._report_item
             if self._report_item:
                 return acknowledged >= self._report_item
             has_changed = borrower._home.has_changed or bool(borrower._notes.changed)
