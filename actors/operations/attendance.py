@@ -10,8 +10,10 @@ A seat is filled by one process at a time: when it is ended, Ray puts a successo
 
 Who is there but never answered hangs like everybody else: a start is over when Ray says that the
 process is there, so a looker that is new finds out who hung before it came. `look` changes nothing
-about a seat that it names: every look names it again, or another one that hangs and was tried less
-often, for an end may fail. One that was ended is not heard of until it is asked anew, and so begins
+about a seat that it names: every look names it again, or others that hang and were tried less
+often, for an end may fail. All whom a look names were silent for long enough before any of them was
+ended; there are `ends_max` of them, for many starts at once would keep the healthy ones from
+answering. One that was ended is not heard of until it is asked anew, and so begins
 anew. A looker that was late was frozen itself, or had no processor, and so perhaps had everybody:
 the looks begin anew, and the time that it missed counts for no start.
 """
@@ -33,12 +35,14 @@ class Heard(Enum):
 @dataclass(frozen=True, slots=True)
 class AttendanceBounds:
     """`look_every_s`: the time between looks, which is also the time in which a ping is to be
-    answered. `late_by_s`: a look that comes later than that is a late one."""
+    answered. `late_by_s`: a look that comes later than that is a late one. `ends_max`: the processes
+    that are ended after one look."""
 
     look_every_s: float = 10.0
     looks_max: int = 3
     start_within_s: float = 300.0
     late_by_s: float = 10.0
+    ends_max: int = 4
 
 
 USUAL_BOUNDS = AttendanceBounds()
@@ -70,9 +74,8 @@ class AttendanceList:
         self._looked_s: float | None = None
         self._seats: dict[str, _Attendance] = {}
 
-    def look(self, now_s: float, heard: Mapping[str, Heard]) -> Hang | None:
-        """One look at all the seats that were asked; who is to be ended now. At most one: its
-        successor's start must not be what makes the next one look silent."""
+    def look(self, now_s: float, heard: Mapping[str, Heard]) -> list[Hang]:
+        """One look at all the seats that were asked; who is to be ended now."""
         missed_s = self._missed_s(now_s)
         self._looked_s = now_s
         # A seat that was not asked is none.
@@ -84,13 +87,13 @@ class AttendanceList:
                 seat.silent_looks = 0
                 if seat.away_since_s is not None:
                     seat.away_since_s = min(now_s, seat.away_since_s + missed_s)
-            return None
+            return []
         hanging = [name for name in self._seats if self._reason(name, now_s)]
-        if not hanging:
-            return None
-        name = min(hanging, key=lambda each: self._seats[each].tries)
-        self._seats[name].tries += 1
-        return Hang(name, self._reason(name, now_s))
+        hanging.sort(key=lambda each: self._seats[each].tries)
+        named = hanging[: self._bounds.ends_max]
+        for name in named:
+            self._seats[name].tries += 1
+        return [Hang(name, self._reason(name, now_s)) for name in named]
 
     def _missed_s(self, now_s: float) -> float:
         """The time in which there should have been a look; 0 when this one is not late."""

@@ -1,4 +1,4 @@
-"""Looks after actors: pings each of them, and ends one that hangs, so that Ray starts it anew.
+"""Looks after actors: pings each of them, and ends those that hang, so that Ray starts them anew.
 
 Belongs to one thread, in which it lives until it is dismissed. Whatever fails in there, a ping, an
 end or a round, is a line in the log and is done again with the next look: an actor that hangs is
@@ -16,6 +16,7 @@ from tollgate.actors.operations.attendance import (
     USUAL_BOUNDS,
     AttendanceBounds,
     AttendanceList,
+    Hang,
     Heard,
 )
 
@@ -65,15 +66,17 @@ class Attendant:
             is_dismissed.wait(self._bounds.look_every_s)
 
     def look(self, is_dismissed: Event) -> None:
-        """Look once: hear what became of the pings, ping again, end one that hangs."""
+        """Look once: hear what became of the pings, ping again, end those that hang."""
         heard = {name: self._heard(name) for name in self._pings}
         for name in self._seats:
             if self._pings.get(name) is None:
                 self._pings[name] = self._sent(name)
-        hang = self._attendance.look(self._clock.monotonic_s(), heard)
-        # Nobody is ended while a node stops: whoever is slow then ends by itself.
-        if hang is None or is_dismissed.is_set():
-            return
+        for hang in self._attendance.look(self._clock.monotonic_s(), heard):
+            # Nobody is ended while a node stops: whoever is slow then ends by itself.
+            if not is_dismissed.is_set():
+                self._end(hang)
+
+    def _end(self, hang: Hang) -> None:
         LOG.critical("the %s hangs: it %s; it is ended and started anew", hang.seat, hang.reason)
         failure = attempted(self._seats[hang.seat].end).exception()
         if failure is not None:

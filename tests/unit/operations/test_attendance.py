@@ -16,11 +16,11 @@ class Looker:
         self.now_s = 1_000.0
         self.list = AttendanceList(USUAL_BOUNDS)
 
-    def look(self, **heard: str) -> str | None:
-        """The seat that is to be ended; the time moves on to the next look."""
-        hang = self.list.look(self.now_s, {name: HEARD[what] for name, what in heard.items()})
+    def look(self, **heard: str) -> list[str]:
+        """The seats that are to be ended; the time moves on to the next look."""
+        hangs = self.list.look(self.now_s, {name: HEARD[what] for name, what in heard.items()})
         self.now_s += EVERY_S
-        return None if hang is None else hang.seat
+        return [hang.seat for hang in hangs]
 
     def looks(self, heard: str) -> list[int]:
         """One seat, a look for each letter: the numbers of those after which it is to be ended."""
@@ -68,30 +68,43 @@ def test_a_successor_that_hangs_is_ended_too() -> None:
     assert looker.looks("-" * (START_LOOKS + 1)) == [START_LOOKS]
 
 
-def test_of_two_that_hang_one_is_ended_at_a_time() -> None:
+def test_all_that_hang_are_ended_after_one_look() -> None:
     looker = Looker()
     for what in "A..":
-        assert looker.look(first=what, second=what, third="A") is None
-    assert looker.look(first=".", second=".", third="A") == "first"
-    assert looker.look(second=".", third="A") == "second"
-    assert looker.look(first=".", third="A") is None
-    assert looker.look(first="A", second="A", third="A") is None
+        assert looker.look(first=what, second=what, third="A") == []
+    assert looker.look(first=".", second=".", third="A") == ["first", "second"]
+    assert looker.look(third="A") == []
+    assert looker.look(first="A", second="A", third="A") == []
 
 
-def test_one_that_cannot_be_ended_does_not_keep_another_from_it() -> None:
-    looker = Looker()
+def test_they_are_so_many_at_most_and_the_others_follow() -> None:
+    looker, ends_max = Looker(), USUAL_BOUNDS.ends_max
+    names = [f"seat {number}" for number in range(2 * ends_max + 1)]
     for what in "A..":
-        looker.look(first=what, second=what)
-    assert [looker.look(first=".", second=".") for _ in range(4)] == ["first", "second"] * 2
+        assert looker.look(**dict.fromkeys(names, what)) == []
+    left, ended = names, []
+    while left:
+        ended.append(looker.look(**dict.fromkeys(left, ".")))
+        left = [name for name in left if name not in ended[-1]]
+    assert ended == [names[:ends_max], names[ends_max:-1], names[-1:]]
+
+
+def test_those_that_cannot_be_ended_do_not_keep_another_from_it() -> None:
+    looker, ends_max = Looker(), USUAL_BOUNDS.ends_max
+    names = [f"seat {number}" for number in range(ends_max + 1)]
+    for what in "A..":
+        looker.look(**dict.fromkeys(names, what))
+    tried = [looker.look(**dict.fromkeys(names, ".")) for _ in range(2)]
+    assert tried == [names[:-1], [names[-1], *names[: ends_max - 1]]]
 
 
 def test_a_seat_that_appears_is_new_and_one_that_is_not_asked_any_more_forgotten() -> None:
     looker = Looker()
     for what in "A..":
         looker.look(first=what)
-    assert looker.look(second=".") is None
-    assert looker.look(first=".", second=".") is None
-    assert looker.look(first=".", second=".") == "second"
+    assert looker.look(second=".") == []
+    assert looker.look(first=".", second=".") == []
+    assert looker.look(first=".", second=".") == ["second"]
 
 
 @pytest.mark.parametrize("late_s", [10.5, 25.0, 3_600.0])
@@ -130,11 +143,9 @@ def test_time_that_the_looker_missed_is_none_of_a_start() -> None:
 def test_the_reason_is_told() -> None:
     looker = Looker()
     looker.looks("A..")
-    hang = looker.list.look(looker.now_s, {"seat": Heard.NOTHING})
-    assert hang is not None
+    (hang,) = looker.list.look(looker.now_s, {"seat": Heard.NOTHING})
     assert hang.reason == "has not answered for 30 s"
     looker = Looker()
     looker.looks("-" * START_LOOKS)
-    hang = looker.list.look(looker.now_s, {"seat": Heard.AWAY})
-    assert hang is not None
+    (hang,) = looker.list.look(looker.now_s, {"seat": Heard.AWAY})
     assert hang.reason == "has not started for 300 s"

@@ -94,6 +94,16 @@ def test_one_that_hangs_is_ended_counted_and_logged(caplog: pytest.LogCaptureFix
     assert (seat.ends, looking.ended) == (1, 1)
 
 
+def test_one_that_cannot_be_ended_keeps_no_other_from_it() -> None:
+    first, second = FakeSeat(), FakeSeat()
+    looking = Round(first=first, second=second)
+    looking.look()
+    first.hangs = second.hangs = True
+    first.unending = OSError("the word cannot be given")
+    looking.look(4)
+    assert (first.ends, second.ends, looking.ended) == (1, 1, 1)
+
+
 def test_there_is_one_ping_out_at_a_time() -> None:
     seat = FakeSeat()
     looking = Round(seat=seat)
