@@ -35,8 +35,8 @@ class Heard(Enum):
 @dataclass(frozen=True, slots=True)
 class AttendanceBounds:
     """`look_every_s`: the time between looks, which is also the time in which a ping is to be
-    answered. `late_by_s`: a look that comes later than that is a late one. `ends_max`: the processes
-    that are ended after one look."""
+    answered. `late_by_s`: a look that comes later than that is a late one. `ends_max`: how many
+    processes are ended after one look."""
 
     look_every_s: float = 10.0
     looks_max: int = 3

@@ -13,6 +13,9 @@ write all that time, and wrote nothing, has no rest of a frame left to write. Wh
 seen full, its threads must have been seen asleep as well, so that none waits for a processor to
 write that rest. A caller that does not read is told when it has read.
 
+Who has connected and says nothing is a probe, or a caller whose first bytes are on their way:
+HTTP/2 begins with the caller (RFC 9113, 3.4). It gets a moment for them, and keeps nobody waiting.
+
 Connections take turns, AT_ONCE of them, whose duplicates are made before the gate closes: to find
 all of a busy front's takes longer than a proxy waits. So an answer waits for QUIET_S and a little.
 """
@@ -38,11 +41,14 @@ LAST_STREAM = 2**31 - 1  # whatever is under way, too
 GOAWAY = struct.pack(">IBI", 8 << 8 | 7, 0, 0) + struct.pack(">II", LAST_STREAM, 0)
 # (in struct tcp_info)
 BYTES_ACKNOWLEDGED = 120
+DATA_SEGMENTS_IN = 152
 DATA_SEGMENTS_OUT = 156
 # A server's thread has its turn within this time, and a proxy's patience (20 ms) is longer.
 QUIET_S = 0.01
 HELD_MAX_S = 1.0
 TOLD_WITHIN_S = 5.0
+# What a caller has sent arrives within this time after nobody can connect any more.
+SPEAKS_WITHIN_S = 0.5
 TRY_EVERY_S = 0.1
 LOOK_EVERY_S = 0.002
 AT_ONCE = 50
@@ -100,8 +106,10 @@ def hand_over(
             notices.look(connections)
     leave(port, clock)
     if says_goaway:
-        give_up_s = clock.monotonic_s() + min(grace_s, TOLD_WITHIN_S)
+        left_s = clock.monotonic_s()
+        give_up_s = left_s + min(grace_s, TOLD_WITHIN_S)
         while notices.has_left and clock.monotonic_s() < give_up_s:
+            notices.heeds_silent = clock.monotonic_s() < left_s + SPEAKS_WITHIN_S
             for connections in notices.turns():
                 if notices.look(connections):
                     with gate.closed():
@@ -124,8 +132,9 @@ def _tell_the_quiet(notices: "Notices", connections: Connections, clock: Clock) 
 class Notices:
     """Tells every connection at a port, once, that this server goes away.
 
-    `has_left`: whether any was not told when its last turn ended. `are_asleep`: whether no thread
-    of the server is about to write."""
+    `has_left`: whether any was not told when its last turn ended, but for those that nobody has
+    said anything on, unless it `heeds_silent` ones. `are_asleep`: whether no thread of the server
+    is about to write."""
 
     def __init__(self, port: int, are_asleep: Callable[[], bool] | None = None) -> None:
         self._port = port
@@ -133,6 +142,7 @@ class Notices:
         self._told: set[Peer] = set()
         self._seen_full: set[Peer] = set()
         self.has_left = True
+        self.heeds_silent = True
 
     def turns(self) -> Iterator[Connections]:
         """The connections that are not told yet, some at a time, as duplicates of the server's,
@@ -143,9 +153,9 @@ class Notices:
             try:
                 yield turn
             finally:
+                self.has_left = self.has_left or any(self._is_left(*each) for each in turn)
                 for _, connection in turn:
                     connection.close()
-            self.has_left = self.has_left or any(peer not in self._told for peer, _ in turn)
 
     def look(self, connections: Connections) -> Written:
         """Those that can be written to."""
@@ -165,6 +175,14 @@ class Notices:
                 if self._is_quiet(peer, connection, before):
                     connection.send(GOAWAY, socket.MSG_DONTWAIT)
                     self._told.add(peer)
+
+    def _is_left(self, peer: Peer, connection: socket.socket) -> bool:
+        if peer in self._told:
+            return False
+        try:
+            return self.heeds_silent or _has_spoken(connection) or _has_been_spoken_to(connection)
+        except OSError:  # the caller has gone
+            return False
 
     def _is_quiet(self, peer: Peer, connection: socket.socket, before: Written) -> bool:
         if not _is_writable(connection):
@@ -193,6 +211,10 @@ def _is_writable(connection: socket.socket) -> bool:
 
 def _has_spoken(connection: socket.socket) -> bool:
     return bool(struct.unpack_from("I", tcp_info(connection), DATA_SEGMENTS_OUT)[0])
+
+
+def _has_been_spoken_to(connection: socket.socket) -> bool:
+    return bool(struct.unpack_from("I", tcp_info(connection), DATA_SEGMENTS_IN)[0])
 
 
 def _written(connection: socket.socket) -> int:

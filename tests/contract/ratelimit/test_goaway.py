@@ -10,6 +10,7 @@ from select import select
 
 import pytest
 
+from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.front_peer import shared
 from tests.support.ratelimit.grpc_peers import (
     PATIENCE_S,
@@ -141,6 +142,45 @@ def test_a_server_that_has_not_spoken_yet_speaks_first() -> None:
                 assert _read(caller, 5) == b"hello"
                 tell(notices, look(notices))
                 assert _read(caller, len(GOAWAY)) == GOAWAY
+
+
+def test_a_probe_that_says_nothing_keeps_nobody_waiting() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        with socket.create_connection(address, PATIENCE_S) as caller:
+            server, _ = listening.accept()
+            with server:
+                notices = Notices(address[1])
+                tell(notices, look(notices))
+                assert notices.has_left, "its first bytes may be on their way"
+                notices.heeds_silent = False
+                tell(notices, look(notices))
+                assert not notices.has_left
+                caller.send(b"PRI")
+                assert server.recv(3) == b"PRI"
+                tell(notices, look(notices))
+                assert notices.has_left, "the server is about to answer"
+
+
+def test_a_probe_costs_a_drain_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that each look at it moves on by a second."""
+    monkeypatch.setattr(hand_over, "TOLD_WITHIN_S", 1_000.0)
+    clock = HastyClock()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        host, port = listening.getsockname()
+        with socket.create_connection((host, port), PATIENCE_S):
+            server, _ = listening.accept()
+            with server:
+                left_s = hand_over.hand_over(f"{host}:{port}", 1_000.0, clock, AnswerGate())
+    assert left_s > 900.0
+
+
+class HastyClock(ManualClock):
+    """Moves on by a second with each look."""
+
+    def monotonic_s(self) -> float:
+        self.advance(1.0)
+        return super().monotonic_s()
 
 
 def test_no_connection_is_looked_for_while_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
