@@ -46,9 +46,17 @@ ENVIRONMENT = {
 @contextmanager
 def ray_head(folder: Path) -> Iterator[str]:
     """Ray while the block runs, without Serve and dashboard: its address."""
-    command = [sys.executable, "-m", "tests.support.processes.ray_head", str(folder)]
+    with keeper(__name__, folder / "head.log", str(folder)) as (_, address):
+        yield address
+
+
+@contextmanager
+def keeper(module: str, log_file: Path, *arguments: str) -> Iterator[tuple[int, str]]:
+    """A process that runs this module and keeps a node of Ray until its input ends: its pid, and
+    what it said when the node was there."""
+    command = [sys.executable, "-m", module, *arguments]
     with (
-        (folder / "head.log").open("wb") as log,
+        log_file.open("wb") as log,
         subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -60,9 +68,9 @@ def ray_head(folder: Path) -> Iterator[str]:
         assert process.stdin is not None, "its input is a pipe"
         assert process.stdout is not None, "and so is its output"
         try:
-            address = process.stdout.readline().decode().strip()
-            assert address, f"Ray did not start: {(folder / 'head.log').read_text()}"
-            yield address
+            said = process.stdout.readline().decode().strip()
+            assert said, f"Ray did not start: {log_file.read_text()}"
+            yield process.pid, said
         finally:
             process.stdin.close()
 

@@ -5,8 +5,6 @@
 It shares no process with the node at ADDRESS: so it can be killed as if its machine were gone.
 """
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,8 +16,8 @@ import psutil
 from ray._private.node import Node
 from ray._private.parameter import RayParams
 
-from tests.support.processes.ray_head import ENVIRONMENT, OBJECT_STORE_BYTES, SHARED
-from tollgate.serve.node.workers.origin import inherited_environment, start_origin
+from tests.support.processes.ray_head import OBJECT_STORE_BYTES, SHARED, keeper
+from tollgate.serve.node.workers.origin import start_origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +47,8 @@ class RayNode:
 @contextmanager
 def ray_node(folder: Path, address: str) -> Iterator[RayNode]:
     """A node while the block runs, unless it is killed before."""
-    command = [sys.executable, "-m", "tests.support.processes.ray_node", str(folder), address]
-    with (
-        (folder / "node.log").open("wb") as log,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env={**os.environ, **ENVIRONMENT, **inherited_environment(os.getpid())},
-        ) as process,
-    ):
-        assert process.stdin is not None, "its input is a pipe"
-        assert process.stdout is not None, "and so is its output"
-        node = RayNode(psutil.Process(process.pid))
-        try:
-            said = process.stdout.readline()
-            assert said, f"the node did not start: {(folder / 'node.log').read_text()}"
-            yield node
-        finally:
-            process.stdin.close()
+    with keeper(__name__, folder / "node.log", str(folder), address) as (pid, _):
+        yield RayNode(psutil.Process(pid))
 
 
 def main(folder: str, address: str) -> None:
