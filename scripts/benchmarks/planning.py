@@ -16,6 +16,7 @@ from rich.table import Table
 from tests.support.manual_clock import ManualClock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
+from tollgate.actors.ratelimit.counting.routes import spread_over
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.planner import RequestPlanner
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -71,7 +72,7 @@ def planner() -> RequestPlanner:
     return RequestPlanner(
         load_rules([RuleFile("edge.yaml", RULES)], merge_domains=False),
         policy=Policy(),
-        partitions=2,
+        route=spread_over(2),
         tallies=Tallies("bench"),
         decode=decoded_request,
         render_limit=current_limit_bytes,

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,6 +56,8 @@ from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
+from tollgate.serve.ratelimit.backends.choice import outside_store
+from tollgate.serve.ratelimit.backends.outside_store import Counters, OutsideStore
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, counter_store
 from tollgate.serve.settings import Settings
 
@@ -85,10 +87,12 @@ class PaymentsParts:
 
 @dataclass(frozen=True, slots=True)
 class SharedCounts:
-    """The counts of calls that several processes share. `thread`: one, the counters are its own."""
+    """The counts of calls that several processes share. `thread`: one, the counters are its own.
+    `outside`: the store that they are in, when it is not the partitions."""
 
     counters: OccasionalCounters
     thread: ThreadPoolExecutor
+    outside: OutsideStore | None
 
     async def look(self) -> None:
         """Gives back what is borrowed, when nothing was counted for a while."""
@@ -119,7 +123,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     sender = WebhookSender(targets, settings.webhooks.timeout_s)
     tollgate = version("tollgate")
     caller = WebhookCaller(sender, box, clock, f"Tollgate/{tollgate}")
-    shared_counts = _shared_counts(settings, actors, clock)
+    shared_counts = _shared_counts(settings, actors, clock, tallies)
     context = ApiContext(
         store=store,
         entities=EntityCache(store),
@@ -203,14 +207,20 @@ def _addresses() -> frozenset[str]:
 
 
 def _shared_counts(
-    settings: Settings, actors: RateLimitActors, clock: Clock
+    settings: Settings, actors: RateLimitActors, clock: Clock, tallies: Tallies
 ) -> SharedCounts | None:
     if settings.payments.replicas == 1:
         return None
-    partitions = actors.partitions
-    opened = partial(counter_store, settings, partitions, clock)
-    counters = OccasionalCounters(opened, len(partitions), clock)
-    return SharedCounts(counters, ThreadPoolExecutor(1, "limits"))
+    outside = outside_store(settings)
+    opened: Callable[[], Counters]
+    if outside is None:
+        servers = len(actors.partitions)
+        opened = partial(counter_store, settings, actors.partitions, clock)
+    else:
+        servers = outside.servers
+        opened = partial(outside.open, clock, tallies)
+    counters = OccasionalCounters(opened, servers, clock)
+    return SharedCounts(counters, ThreadPoolExecutor(1, "limits"), outside)
 
 
 def _limits(
@@ -221,7 +231,15 @@ def _limits(
     rules = load_limits(settings.payments.tables / "limits.yaml")
     if shared is None:
         return engine_limits(rules, LocalCounters(), clock, None, tallies)
-    return engine_limits(rules, shared.counters, clock, shared.thread, tallies)
+    return engine_limits(
+        rules,
+        shared.counters,
+        clock,
+        shared.thread,
+        tallies,
+        route=None if shared.outside is None else shared.outside.route,
+        prefix=settings.counting.cache_key_prefix,
+    )
 
 
 def _health(store: SqlReadStore, shards: Sequence[RayShardConnection], clock: Clock) -> BooksHealth:

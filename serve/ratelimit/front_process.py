@@ -40,6 +40,10 @@ class FrontCounters(Protocol):
         """The partitions that are not answering."""
 
     @property
+    def has_begun(self) -> bool:
+        """False until the counters were reached for the first time."""
+
+    @property
     def evicted(self) -> int:
         """The live counters that this process has given up because a table was full."""
 
@@ -153,8 +157,9 @@ class FrontProcess:
             self._store.probe()
             self._note_resets()
             self._count_evicted()
-            if self._checks_backend:
-                self.service.health.set(Component.BACKEND, is_healthy=not self._store.down)
+            is_lost = self._checks_backend and bool(self._store.down)
+            is_healthy = self._store.has_begun and not is_lost
+            self.service.health.set(Component.BACKEND, is_healthy=is_healthy)
             self._show_local_cache()
             self._collect()
             if self._reporter is not None:

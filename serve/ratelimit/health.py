@@ -2,7 +2,8 @@
 
     healthy = backend and config and sigterm
 
-    backend   starts healthy; its owner says when the counters are out of reach
+    backend   starts healthy, or unhealthy where the counters are in a store that must be reached
+              first; its owner says when they are in reach, and when not
     config    counts only where at least one configured domain is asked for; starts unhealthy
     sigterm   starts healthy; unhealthy once shutting down, and never back
 
@@ -27,8 +28,8 @@ class Component(Enum):
 class Health:
     """The components' states and their conjunction. Thread-safe, and safe in a signal handler."""
 
-    def __init__(self, *, needs_config: bool = False) -> None:
-        self._states = {Component.BACKEND: True, Component.SIGTERM: True}
+    def __init__(self, *, needs_config: bool = False, has_backend: bool = True) -> None:
+        self._states = {Component.BACKEND: has_backend, Component.SIGTERM: True}
         if needs_config:
             self._states[Component.CONFIG] = False
         self._listeners: list[HealthListener] = []

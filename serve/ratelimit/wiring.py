@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Protocol
+from typing import Any
 
 from tollgate.actors.kernel.actor import ActorSeat
 from tollgate.actors.kernel.clock import Clock, SystemClock
 from tollgate.actors.operations.actor import Operations, start_operations
 from tollgate.actors.operations.attendant import Attendant
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
-from tollgate.actors.ratelimit.counting.counters import CounterStore
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
 from tollgate.actors.ratelimit.lending.terms import Terms
@@ -35,10 +34,12 @@ from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.socket_folder import private_folder, socket_folder
+from tollgate.serve.ratelimit.backends.choice import outside_store
+from tollgate.serve.ratelimit.backends.outside_store import Counters
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.debug.counter_pages import CounterPages
 from tollgate.serve.ratelimit.debug.port import DebugPort
-from tollgate.serve.ratelimit.front_process import FrontCounters, FrontProcess
+from tollgate.serve.ratelimit.front_process import FrontProcess
 from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls, Service
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
@@ -50,6 +51,7 @@ from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirecto
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import (
+    Backend,
     Counting,
     ErrorStatusCodes,
     GrpcFront,
@@ -66,7 +68,8 @@ INTERNAL_ERROR = "ratelimit.service.call.should_rate_limit.internal_error"
 
 @dataclass(frozen=True, slots=True)
 class RateLimitActors:
-    """Handles of the actors behind the fronts."""
+    """Handles of the actors behind the fronts. There are no partitions where an outside store
+    counts."""
 
     partitions: list[Any]
     watcher: Any
@@ -87,6 +90,7 @@ def decision_policy(settings: Settings) -> Policy:
         headers=names if decision.has_headers else None,
         failure_mode=decision.failure_mode,
         counter_key_prefix=counting.cache_key_prefix,
+        has_outside_counters=counting.backend is not Backend.ACTORS,
         local_cache_bytes=counting.local_cache_bytes,
         plan_memo_entries_max=settings.bounds.plan_memo_entries_max,
     )
@@ -104,7 +108,7 @@ def request_bounds(settings: Settings) -> RequestBounds:
 
 def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
     """The actors of this run: created if they are not there yet. `run` names one deployment."""
-    partitions = _partitions(settings)
+    partitions = _partitions(settings) if outside_store(settings) is None else []
     watcher = start_watcher(
         f"watcher-{STATE_VERSION}",
         NAMESPACE,
@@ -165,10 +169,6 @@ def lending_terms(settings: Settings) -> Terms:
     )
 
 
-class Counters(CounterStore, FrontCounters, Protocol):
-    """The counters of a front process, wherever they are counted."""
-
-
 def counter_store(settings: Settings, partitions: Sequence[Any], clock: Clock) -> Counters:
     """The way of this process to the partitions."""
     deadline_s = settings.counting.deadline_s
@@ -192,6 +192,7 @@ def _watcher(settings: Settings, run: str) -> Watcher:
 async def open_ports(settings: Settings, operations: Operations) -> dict[str, Listener]:
     """Opens the ports of these settings: the open ones by name. OSError when one is taken."""
     configure_logs(settings)
+    outside = outside_store(settings)
     debug = DebugPort(
         statistics=operations.statistics,
         dump_rules=operations.dump_rules,
@@ -202,6 +203,7 @@ async def open_ports(settings: Settings, operations: Operations) -> dict[str, Li
             SystemClock(),
             prefix=settings.counting.cache_key_prefix,
             key=settings.debug.tracing_key,
+            elsewhere="" if outside is None else outside.place,
         ),
         tracing_key=settings.debug.tracing_key,
     )
@@ -235,7 +237,12 @@ def front_process(
     configure_logs(settings)
     clock: Clock = SystemClock()
     tallies = Tallies(f"front-{os.getpid()}")
-    store = counter_store(settings, actors.partitions, clock)
+    outside = outside_store(settings)
+    store: Counters = (
+        counter_store(settings, actors.partitions, clock)
+        if outside is None
+        else outside.open(clock, tallies)
+    )
     decider = Decider(
         policy=decision_policy(settings),
         store=store,
@@ -244,8 +251,9 @@ def front_process(
         decode=partial(decoded_request, bounds=request_bounds(settings)),
         render_limit=current_limit_bytes,
         encode=encoded_decision,
+        route=None if outside is None else outside.route,
     )
-    health = Health(needs_config=settings.rules.decides_health)
+    health = Health(needs_config=settings.rules.decides_health, has_backend=store.has_begun)
     is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
     service = Service(
         decide_batch=wire_answers(decider, is_precise=is_precise),

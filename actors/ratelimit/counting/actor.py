@@ -115,6 +115,11 @@ class PartitionedCounters:
         return self._probes.down
 
     @property
+    def has_begun(self) -> bool:
+        """True: partitions are started before whoever uses them."""
+        return True
+
+    @property
     def evicted(self) -> int:
         """Nothing: the partitions count what they give up."""
         return 0

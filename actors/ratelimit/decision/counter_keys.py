@@ -4,15 +4,25 @@
 
 No two rules can share a name (part A). The window is not part of it: a partition keeps the counters
 of each window apart.
+
+In a store outside of Tollgate, which others may read and write too, a counter has the reference's
+name:
+
+    prefix, domain "_", key "_" value "_" of each entry, start of the window in seconds
+
+Separators are not escaped and the unit is not part of it, so two rules may share a counter there. A
+hit is planned before its window is known: so its key is the unit and "|", for the window follows
+from them, and then the name but for the start.
 """
 
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from tollgate.actors.ratelimit.counting.windows import Unit
+from tollgate.actors.ratelimit.counting.windows import LENGTH_S, Unit, Window, window_at
 from tollgate.actors.ratelimit.rules.descriptors import Entries
 
 KEY_BYTES_MAX = 128
+OUTSIDE_NAME_BEGINS = 2  # behind the unit's digit, and the bar
 UNIT_SLOTS = 8  # units are numbered 1 to 7 on the wire: partition * 8 + unit is unique
 
 
@@ -62,3 +72,45 @@ class KeyForm:
         if len(key) <= KEY_BYTES_MAX:
             return key
         return b"%d#" % self._unit + blake2b(key, digest_size=32).digest()
+
+
+class OutsideKeyForm:
+    """The keys of all counters of one limit in a store outside, as `KeyForm`."""
+
+    __slots__ = ("_after", "_blanks", "_literals")
+
+    def __init__(
+        self, prefix: str, domain: str, entries: Sequence[tuple[str, str | None]], unit: Unit
+    ) -> None:
+        self._blanks: list[int] = []
+        self._literals: list[str] = []
+        literal = f"{unit:d}|{prefix}{domain}_"
+        for position, (key, value) in enumerate(entries):
+            literal = f"{literal}{key}_"
+            if value is None:
+                self._literals.append(literal)
+                self._blanks.append(position)
+                literal = "_"
+            else:
+                literal = f"{literal}{value}_"
+        self._after = literal
+
+    def key(self, entries: Entries) -> bytes:
+        """The key of the counter of these entries, whose values fill the blanks."""
+        text = ""
+        for literal, position in zip(self._literals, self._blanks, strict=True):
+            text = f"{text}{literal}{entries[position][1]}"
+        return (text + self._after).encode("utf-8", "surrogatepass")
+
+
+def window_ending(key: bytes, end_s: int, *, has_calendar_months: bool) -> Window:
+    """The window of the key's unit that ends then."""
+    unit = Unit(key[0] - ord("0"))
+    if unit is Unit.MONTH and has_calendar_months:
+        return window_at(unit, end_s - 1, has_calendar_months=True)
+    return Window(end_s - LENGTH_S[unit], end_s)
+
+
+def counter_name(key: bytes, start_s: int) -> bytes:
+    """The name of the key's counter in the window that begins then."""
+    return b"%b%d" % (key[OUTSIDE_NAME_BEGINS:], start_s)

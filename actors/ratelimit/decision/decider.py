@@ -14,6 +14,7 @@ from threading import Lock
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counters import CounterStore, Unreachable
 from tollgate.actors.ratelimit.counting.overlimit_cache import OverLimitCache
+from tollgate.actors.ratelimit.counting.routes import Route, spread_over
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.increment_stop import count_conditionally
 from tollgate.actors.ratelimit.decision.judge import (
@@ -45,7 +46,8 @@ DecidedAnswer = bytes | Refusal
 
 
 class Decider:
-    """Decides batches under the rules in force."""
+    """Decides batches under the rules in force. `route`: to the counters in the store; None: they
+    are spread over its partitions."""
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class Decider:
         decode: Callable[[bytes], RateLimitRequest | Refusal],
         render_limit: Callable[[int, Unit, str], bytes],
         encode: Callable[[RateLimitDecision], bytes | Refusal],
+        route: Route | None = None,
     ) -> None:
         self._policy = policy
         self._store = store
@@ -65,6 +68,7 @@ class Decider:
         self._decode = decode
         self._render_limit = render_limit
         self._encode = encode
+        self._route = route or spread_over(store.partitions)
         self._lock = Lock()
         self.batches = 0
         """Roughly, for several threads count here."""
@@ -89,7 +93,7 @@ class Decider:
         planner = RequestPlanner(
             rules,
             policy=self._policy,
-            partitions=self._store.partitions,
+            route=self._route,
             tallies=self._tallies,
             decode=self._decode,
             render_limit=self._render_limit,

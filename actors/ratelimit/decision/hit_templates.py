@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.accounting import near_threshold
-from tollgate.actors.ratelimit.decision.counter_keys import KeyForm
+from tollgate.actors.ratelimit.decision.counter_keys import KeyForm, OutsideKeyForm
 from tollgate.actors.ratelimit.decision.plan import METADATA_DEPTH_MAX
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.rules.descriptors import Entries, Override
@@ -39,7 +39,7 @@ class HitTemplate:
     limit_wire: bytes
     metadata: Mapping[str, object] | None
     is_metadata_too_deep: bool
-    key_form: KeyForm | None
+    key_form: KeyForm | OutsideKeyForm | None
     tally: RuleTally | None
     named_by: tuple[MetRule, ...]
 
@@ -87,6 +87,7 @@ class TemplateWriter:
             met.rule is not None and met.rule.has_detailed_metric and not all(map(_is_fixed, steps))
         )
         prefix, ratio = self._policy.counter_key_prefix, self._policy.near_limit_ratio
+        form = OutsideKeyForm if self._policy.has_outside_counters else KeyForm
         has_tally = is_counted and not is_named_by_request
         return HitTemplate(
             unit=unit,
@@ -101,7 +102,7 @@ class TemplateWriter:
             else self._render_limit(limit.requests_per_unit, unit, limit.name),
             metadata=met.metadata,
             is_metadata_too_deep=_depth(met.metadata) > METADATA_DEPTH_MAX,
-            key_form=None if unit is None else KeyForm(prefix, domain, entries, unit),
+            key_form=None if unit is None else form(prefix, domain, entries, unit),
             tally=self._tallies.rule(met.metric_key, met.is_dynamic_series) if has_tally else None,
             named_by=steps if is_named_by_request else (),
         )

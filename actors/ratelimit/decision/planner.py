@@ -10,7 +10,7 @@ was made from. Threads may share a planner: what it remembers has locks where it
 
 from collections.abc import Callable, Sequence
 
-from tollgate.actors.kernel.hashing import stable_hash
+from tollgate.actors.ratelimit.counting.routes import Route
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
 from tollgate.actors.ratelimit.decision.hit_templates import HitTemplate, TemplateWriter
@@ -44,21 +44,20 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 
 class RequestPlanner:
-    """Plans requests under one rule set."""
+    """Plans requests under one rule set. `route`: to the counters of their hits."""
 
     def __init__(
         self,
         rules: RuleSet,
         *,
         policy: Policy,
-        partitions: int,
+        route: Route,
         tallies: Tallies,
         decode: Callable[[bytes], RateLimitRequest | Refusal],
         render_limit: Callable[[int, Unit, str], bytes],
     ) -> None:
-        assert partitions > 0, "counters need at least one partition"
         self._policy = policy
-        self._partitions = partitions
+        self._route = route
         self._decode = decode
         self._templates = TemplateWriter(policy, tallies, render_limit)
         self._roots: dict[str, RulePath] = {
@@ -158,7 +157,7 @@ class RequestPlanner:
         # By position, as it costs less: one of the few calls that each descriptor makes.
         return PlannedHit(
             key,
-            stable_hash(key) % self._partitions * UNIT_SLOTS + unit,
+            self._route(key, unit) * UNIT_SLOTS + unit,
             unit,
             template.limit,
             template.near,

@@ -29,7 +29,8 @@ class HeaderNames:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Settings of the decision. `headers` None: no response headers."""
+    """Settings of the decision. `headers` None: no response headers. `has_outside_counters`:
+    counters have the names that they have in stores outside (`counter_keys.py`)."""
 
     near_limit_ratio: float = 0.8
     is_shadow_mode: bool = False
@@ -40,5 +41,6 @@ class Policy:
     headers: HeaderNames | None = None
     failure_mode: FailureMode = FailureMode.ERROR
     counter_key_prefix: str = ""
+    has_outside_counters: bool = False
     local_cache_bytes: int = 0
     plan_memo_entries_max: int = PLAN_MEMO_ENTRIES_MAX

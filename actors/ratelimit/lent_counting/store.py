@@ -61,6 +61,11 @@ class BorrowedCounters:
         return frozenset(number for number, line in enumerate(self._lines) if line.is_down)
 
     @property
+    def has_begun(self) -> bool:
+        """True: partitions are started before whoever uses them."""
+        return True
+
+    @property
     def evicted(self) -> int:
         """The live counters that this front has given up because a table was full."""
         return sum(line.evicted for line in self._lines)

@@ -47,13 +47,23 @@ class CounterAccess(Protocol):
 
 
 class CounterPages:
-    """`prefix`: of all counters' names. `key`: of the debug port; empty: nobody may."""
+    """`prefix`: of all counters' names. `key`: of the debug port; empty: nobody may. `elsewhere`:
+    the store outside that holds the counters, in whose own tools one looks for them."""
 
-    def __init__(self, counters: CounterAccess, clock: Clock, *, prefix: str, key: str) -> None:
+    def __init__(
+        self,
+        counters: CounterAccess,
+        clock: Clock,
+        *,
+        prefix: str,
+        key: str,
+        elsewhere: str = "",
+    ) -> None:
         self._counters = counters
         self._clock = clock
         self._prefix = prefix
         self._key = key
+        self._elsewhere = elsewhere
 
     def routes(self) -> list[Route]:
         """The routes of these pages."""
@@ -64,6 +74,7 @@ class CounterPages:
 
     async def _list(self, request: Request) -> Response:
         require_key(request, self._key, "counters name callers: showing them")
+        self._refuse_elsewhere()
         query = query_of(self._prefix, request.query_params.get("domain"), _entries(request))
         told = await self._counters.list(query, _rows_max(request))
         return JSONResponse(
@@ -76,6 +87,7 @@ class CounterPages:
 
     async def _reset(self, request: Request) -> Response:
         require_key(request, self._key, "resetting counters")
+        self._refuse_elsewhere()
         domain, entries = request.query_params.get("domain"), _entries(request)
         full = tuple((key, value) for key, value in entries if value is not None)
         if not domain or not full or len(full) != len(entries):
@@ -100,6 +112,11 @@ class CounterPages:
         return JSONResponse(
             {"counters": documents, "silentPartitions": told.silent}, 200 if is_done else 503
         )
+
+    def _refuse_elsewhere(self) -> None:
+        if self._elsewhere:
+            message = f"the counters are in {self._elsewhere}: look at them and reset them there\n"
+            raise HTTPException(409, message)
 
     async def _near(self, domain: str, entries: Sequence[tuple[str, str]]) -> list[str]:
         """The names of live counters that are most like the one that is not there."""

@@ -37,6 +37,7 @@ class Service:
         }
         self.silent: set[str] = set()
         self.key = KEY
+        self.elsewhere = ""
         self.port = 0
 
     def count(self, partition: int, hits: int, domain: str, *entries: str) -> None:
@@ -62,7 +63,9 @@ class Service:
 
         async def serve() -> None:
             desk = CounterDesk(self.partitions, self.answer)
-            pages = CounterPages(desk, ManualClock(NOW_S), prefix="", key=self.key)
+            pages = CounterPages(
+                desk, ManualClock(NOW_S), prefix="", key=self.key, elsewhere=self.elsewhere
+            )
             debug = DebugPort(
                 statistics=self.nothing,
                 dump_rules=self.nothing,
@@ -113,6 +116,16 @@ def test_counters_are_listed_for_people_and_for_programs(service: Service) -> No
     ]
     assert told["isComplete"] is True
     assert told["counters"][0]["windowEndsS"] == END_S
+
+
+@pytest.mark.parametrize("command", [("list",), ("reset", "edge", "remote=1.2.3.4", "--yes")])
+def test_counters_in_a_store_outside_are_looked_for_there(command: tuple[str, ...]) -> None:
+    service = Service()
+    service.elsewhere = "Redis at counters.example:6379"
+    with service.served():
+        result = service.run(*command)
+    assert result.exit_code == 1
+    assert "the counters are in Redis at counters.example:6379" in result.stderr
 
 
 def test_what_is_beyond_the_maximum_is_told(service: Service) -> None:

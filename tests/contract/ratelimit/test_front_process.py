@@ -29,6 +29,7 @@ class Counters:
     def __init__(self) -> None:
         self.is_broken = False
 
+    has_begun = True
     evicted = 0
     resets = 0
     closed = 0
@@ -89,6 +90,14 @@ def test_it_serves_and_is_well(running: Process) -> None:
     with caller(running.process.front.address) as peer:
         assert peer.decide(b"x", timeout=PATIENCE_S) == b"re:x"
     until(lambda: len(running.reported) > 1, "the statistics are reported again and again")
+
+
+def test_it_is_unhealthy_until_its_counters_were_reached(running: Process) -> None:
+    health = running.world.health
+    running.counters.has_begun = False
+    until(lambda: not health.is_healthy, "the store was not reached yet")
+    running.counters.has_begun = True
+    until(lambda: health.is_healthy, "the store was reached")
 
 
 def test_what_is_known_to_be_over_is_forgotten_when_counters_are_reset(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.ratelimit.engine import rendered_limit
 from tests.support.ratelimit.plain_planner import PlainPlanner
+from tollgate.actors.ratelimit.counting.routes import spread_over
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.plan import PlannedHit, RequestPlan
 from tollgate.actors.ratelimit.decision.planner import RequestPlanner
@@ -109,7 +110,7 @@ def test_plans_are_those_of_the_plain_planner(
     by_shape = RequestPlanner(
         rules,
         policy=policy,
-        partitions=partitions,
+        route=spread_over(partitions),
         tallies=tallies,
         decode=lambda payload: requests[payload[0]],
         render_limit=rendered_limit,

@@ -15,6 +15,7 @@ from tollgate.actors.ratelimit.counting.counters import (
     LocalCounters,
     Unreachable,
 )
+from tollgate.actors.ratelimit.counting.routes import Route
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.counter_keys import UNIT_SLOTS
 from tollgate.actors.ratelimit.decision.decider import Decider
@@ -56,6 +57,7 @@ class Engine:
         store: CounterStore | None = None,
         partitions: int = 1,
         clock: ManualClock | None = None,
+        route: Route | None = None,
     ) -> None:
         self.clock = clock or ManualClock(1_000_000)
         self.store = store or LocalCounters(partitions)
@@ -70,6 +72,7 @@ class Engine:
             decode=self._decode,
             render_limit=rendered_limit,
             encode=self._keep,
+            route=route,
         )
         if rules is not None:
             self.use(rules)

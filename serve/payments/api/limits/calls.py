@@ -9,7 +9,7 @@ not be what stops it.
 
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -17,6 +17,7 @@ from msgspec.msgpack import Decoder, Encoder
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counters import CounterStore
+from tollgate.actors.ratelimit.counting.routes import Route
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import FailureMode, Policy
@@ -104,18 +105,30 @@ def load_limits(file: Path) -> RuleSet:
 
 
 def engine_limits(
-    rules: RuleSet, store: CounterStore, clock: Clock, executor: Executor | None, tallies: Tallies
+    rules: RuleSet,
+    store: CounterStore,
+    clock: Clock,
+    executor: Executor | None,
+    tallies: Tallies,
+    *,
+    route: Route | None = None,
+    prefix: str = "",
 ) -> EngineLimits:
     """CallLimits by these rules, counted in this store. `executor`: one thread, which waits for it;
-    None when the store is in this process and answers at once."""
+    None when the store is in this process and answers at once. `route`: of a store outside of
+    Tollgate, and the `prefix` of its counters."""
+    policy = _POLICY
+    if route is not None:
+        policy = replace(policy, has_outside_counters=True, counter_key_prefix=prefix)
     decider = Decider(
-        policy=_POLICY,
+        policy=policy,
         store=store,
         tallies=tallies,
         clock=clock,
         decode=_decoded,
         render_limit=_unrendered,
         encode=_encoded,
+        route=route,
     )
     decider.use_rules(rules)
 

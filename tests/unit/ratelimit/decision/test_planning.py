@@ -5,6 +5,7 @@ import pickle
 import pytest
 
 from tests.support.ratelimit.engine import entries, rendered_limit, rules_from
+from tollgate.actors.ratelimit.counting.routes import spread_over
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.decision.plan import (
     EMPTY_DOMAIN,
@@ -54,7 +55,7 @@ class Plans:
         self._planner = RequestPlanner(
             RULES,
             policy=Policy(**policy),  # type: ignore[arg-type]
-            partitions=partitions,
+            route=spread_over(partitions),
             tallies=Tallies("test"),
             decode=self._decode,
             render_limit=rendered_limit,

@@ -1,0 +1,1 @@
+"""Stores outside of Tollgate that can hold counters, and the choice among them."""
