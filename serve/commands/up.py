@@ -23,6 +23,7 @@ from tollgate.serve.payments.secrets.key_files import load_operator_key
 from tollgate.serve.payments.secrets.master_secret import SecretFileError
 from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
 from tollgate.serve.settings import Settings, SettingsError, process_environment
+from tollgate.serve.settings.choices import Backend
 
 READY_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.1
@@ -72,6 +73,7 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
         *settings.unbuilt(),
         *_bad_rules(settings),
         *_bad_certificates(settings),
+        *_bad_store(settings),
         *_bad_operator_key(settings),
         *_bad_tables(settings),
         *_bad_catalog(settings),
@@ -108,6 +110,18 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
         server_credentials(ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san))
     except TlsError as error:
         yield f"{settings.spelled('GRPC_SERVER_USE_TLS')}: {error}"
+
+
+def _bad_store(settings: Settings) -> Iterator[str]:
+    """The faults of a store outside that are seen without calling it."""
+    if settings.counting.backend is not Backend.ALTCACHE or not settings.memcached.has_tls:
+        return
+    from tollgate.serve.ratelimit.backends.memcached_store import tls_context
+
+    try:
+        tls_context(settings.memcached)
+    except OSError as error:
+        yield f"{settings.spelled('ALTCACHE_TLS')}: a certificate or a key cannot be used: {error}"
 
 
 def _bad_operator_key(settings: Settings) -> Iterator[str]:

@@ -84,7 +84,8 @@ def decision_policy(settings: Settings) -> Policy:
         near_limit_ratio=decision.near_limit_ratio,
         is_shadow_mode=decision.is_shadow,
         is_quota_mode=decision.is_quota,
-        stops_when_over=counting.stops_when_over_limit,
+        # (with Memcached nothing is held back, as in the reference: B9)
+        stops_when_over=counting.stops_when_over_limit and counting.backend is not Backend.ALTCACHE,
         has_calendar_months=decision.has_calendar_months,
         has_dynamic_metadata=decision.has_dynamic_metadata,
         headers=names if decision.has_headers else None,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tollgate.serve.settings.choices import GrpcFront, SmtpTls, Transport
+from tollgate.serve.settings.choices import Backend, GrpcFront, SmtpTls, Transport
 from tollgate.serve.settings.rows import SettingProblem
 from tollgate.serve.settings.table import Groups
 
@@ -15,6 +15,7 @@ def problems(settings: Groups) -> Iterator[SettingProblem]:
     yield from _grpc_tls(settings)
     yield from _grpc_front(settings)
     yield from _several_fronts(settings)
+    yield from _memcached(settings)
     yield from _transports(settings)
     yield from _ports(settings)
     yield from _mail(settings)
@@ -74,6 +75,24 @@ def _several_fronts(settings: Groups) -> Iterator[SettingProblem]:
         if not port and not (name == "GRPC_PORT" and grpc.uds):
             line = f"{settings.spelled(name)}: {count} fronts cannot share a port that is found at"
             yield SettingProblem((name, "GRPC_FRONTS"), f"{line} the start: name one")
+
+
+def _memcached(settings: Groups) -> Iterator[SettingProblem]:
+    """Where the nodes are is said once (B11)."""
+    if settings.counting.backend is not Backend.ALTCACHE:
+        return
+    memcached = settings.memcached
+    names = ("ALTCACHE_HOST_PORT", "ALTCACHE_SRV")
+    listed, srv = map(settings.spelled, names)
+    if memcached.nodes and memcached.srv:
+        yield SettingProblem(names, f"{listed} and {srv}: both say where the nodes are: unset one")
+    elif not memcached.nodes and not memcached.srv:
+        line = f"{listed}: is not set, but {settings.spelled('BACKEND_TYPE')} needs it, or {srv}"
+        yield SettingProblem((*names, "BACKEND_TYPE"), line)
+    if memcached.has_tls and memcached.tls_cert and not memcached.tls_key:
+        yield _missing(settings, "ALTCACHE_TLS_CLIENT_KEY", "ALTCACHE_TLS_CLIENT_CERT")
+    if memcached.has_tls and memcached.tls_key and not memcached.tls_cert:
+        yield _missing(settings, "ALTCACHE_TLS_CLIENT_CERT", "ALTCACHE_TLS_CLIENT_KEY")
 
 
 def _transports(settings: Groups) -> Iterator[SettingProblem]:

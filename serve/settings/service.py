@@ -288,6 +288,12 @@ class CountingSettings:
         "time between writes of counters to disk; 0s: they end with their process",
     )
     cache_key_prefix: str = setting("CACHE_KEY_PREFIX", text, "", "prefix of counter keys")
+    expiration_jitter_max_s: int = setting(
+        "EXPIRATION_JITTER_MAX_SECONDS",
+        any_size,
+        "300",
+        "random seconds, fewer than this, added to the expiry of a counter in a store outside",
+    )
     local_cache_bytes: int = setting(
         "LOCAL_CACHE_SIZE_IN_BYTES",
         whole_number(0, 2**40),

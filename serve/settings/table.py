@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 from tollgate.serve.settings import service
 from tollgate.serve.settings.catalog_auth import CatalogSettings, CrawlSettings
 from tollgate.serve.settings.ledger import LedgerSettings
+from tollgate.serve.settings.memcached import MemcachedSettings
 from tollgate.serve.settings.mogrifiers import Mogrifier
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from tollgate.serve.settings.rows import Row, rows_of
@@ -36,6 +37,7 @@ class Groups:
     decision: service.DecisionSettings = field(default_factory=service.DecisionSettings)
     bounds: service.BoundSettings = field(default_factory=service.BoundSettings)
     counting: service.CountingSettings = field(default_factory=service.CountingSettings)
+    memcached: MemcachedSettings = field(default_factory=MemcachedSettings)
     statistics: service.StatisticsSettings = field(default_factory=service.StatisticsSettings)
     ledger: LedgerSettings = field(default_factory=LedgerSettings)
     payments: PaymentsSettings = field(default_factory=PaymentsSettings)

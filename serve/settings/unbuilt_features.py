@@ -32,7 +32,7 @@ UNBUILT = (
         # (whichever of its names the operator gave it)
         "counting in a store outside of Tollgate",
         "unset it, or set BACKEND_TYPE=actors, to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is not Backend.ACTORS,
+        lambda settings: settings.counting.backend is Backend.KVSTORE,
     ),
     UnbuiltFeature(
         ("CONFIG_TYPE",),

@@ -13,8 +13,6 @@ from tollgate.serve.settings.values import (
     number,
     one_of,
     pairs,
-    peers,
-    srv_name,
     text,
     waiting_pool,
     whole_number,
@@ -77,23 +75,9 @@ UNBUILT_ROWS: Mapping[str, tuple[Row, ...]] = {
         Row("KVSTORE_STARTUP_MAX_ELAPSED_TIME", time, "0", "time to give up after; 0: never"),
         Row("KVSTORE_CLOSE_CONNECTION_ON_READONLY_ERROR", boolean, "false", "reconnect then"),
     ),
-    "stores": (  # the key-value stores and Memcached alike
-        Row("EXPIRATION_JITTER_MAX_SECONDS", size, "300", "random seconds added to an expiry"),
-    ),
     "persecond": (  # B10
         Row("KVSTORE_PERSECOND", boolean, "false", "a second store for limits per second"),
         *_store("KVSTORE_PERSECOND", "/var/run/nutcracker/ratelimitpersecond.sock"),
-    ),
-    "altcache": (  # B11
-        Row("ALTCACHE_HOST_PORT", peers, "", "nodes, host:port,host:port"),
-        Row("ALTCACHE_SRV", srv_name, "", "SRV record of the nodes, instead of a list"),
-        Row("ALTCACHE_SRV_REFRESH", time, "0", "time between look-ups of it; 0: once"),
-        Row("ALTCACHE_MAX_IDLE_CONNS", parallelism, "2", "idle connections per node"),
-        Row("ALTCACHE_TLS", boolean, "false", "TLS to the nodes"),
-        Row("ALTCACHE_TLS_CLIENT_CERT", text, "", "our certificate"),
-        Row("ALTCACHE_TLS_CLIENT_KEY", text, "", "our private key"),
-        Row("ALTCACHE_TLS_CACERT", text, "", "CA of the nodes"),
-        Row("ALTCACHE_TLS_SKIP_HOSTNAME_VERIFICATION", boolean, "false", "any host name will do"),
     ),
     "statsd": (  # B19
         Row("STATSD_HOST", text, "localhost", "host of the statsd server"),

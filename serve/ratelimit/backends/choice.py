@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
+from tollgate.serve.ratelimit.backends.memcached_store import memcached_store
 from tollgate.serve.ratelimit.backends.outside_store import OutsideStore
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import Backend
 
-_STORES: Mapping[Backend, Callable[[Settings], OutsideStore]] = {}
+_STORES: Mapping[Backend, Callable[[Settings], OutsideStore]] = {
+    Backend.ALTCACHE: memcached_store,
+}
 
 
 def outside_store(settings: Settings) -> OutsideStore | None:
