@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from tollgate.serve.settings.checks import needs_of_grpcio, problems
 from tollgate.serve.settings.choices import GrpcFront, Transport
-from tollgate.serve.settings.mogrifiers import mogrifier_rows, mogrifiers
+from tollgate.serve.settings.outside.mogrifiers import mogrifier_rows, mogrifiers
 from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.shipped_files import SAMPLE_RULES
 from tollgate.serve.settings.table import GROUP_OF, TABLE, Groups, group_values

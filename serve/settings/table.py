@@ -1,8 +1,9 @@
 """The table of settings as a whole: all groups, and all rows by canonical name.
 
 The rows themselves are the fields of the groups, each in the file of its service: `service.py` (the
-node and the rate limit), `ledger.py`, `payments.py` and `catalog_auth.py`; those of settings that
-are known and do nothing are in `unbuilt_rows.py`.
+node and the rate limit), `ledger.py`, `payments.py` and `catalog_auth.py`; rows on what is called
+from here are in `outside/`, and those of settings that are known and do nothing in
+`unbuilt_rows.py`.
 """
 
 from collections.abc import Mapping
@@ -12,8 +13,8 @@ from typing import Any, get_type_hints
 from tollgate.serve.settings import service
 from tollgate.serve.settings.catalog_auth import CatalogSettings, CrawlSettings
 from tollgate.serve.settings.ledger import LedgerSettings
-from tollgate.serve.settings.memcached import MemcachedSettings
-from tollgate.serve.settings.mogrifiers import Mogrifier
+from tollgate.serve.settings.outside.memcached import MemcachedSettings
+from tollgate.serve.settings.outside.mogrifiers import Mogrifier
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from tollgate.serve.settings.rows import Row, rows_of
 from tollgate.serve.settings.unbuilt_rows import UNBUILT_ROWS

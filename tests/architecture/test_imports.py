@@ -222,6 +222,11 @@ FORBIDDEN = [
         "from urllib.request import urlopen",
         "urllib.request.urlopen",
     ),
+    (
+        "serve/ratelimit/wiring.py",
+        "from pymemcache.client.base import Client",
+        "pymemcache.client.base.Client",
+    ),
     ("serve/catalog_auth/api/routes/sign.py", "from botocore.auth import A", "botocore.auth.A"),
     (
         "actors/a/actor.py",

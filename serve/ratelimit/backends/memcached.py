@@ -18,7 +18,7 @@ from tollgate.actors.ratelimit.counting.counters import (
     Unreachable,
 )
 from tollgate.actors.ratelimit.counting.windows import Window
-from tollgate.actors.ratelimit.decision.outside_keys import counter_name, window_ending
+from tollgate.actors.ratelimit.decision.counter_keys import counter_name, window_ending
 from tollgate.serve.ratelimit.backends.memcached_items import item_name
 from tollgate.serve.ratelimit.backends.memcached_node import MemcachedNode, Step
 from tollgate.serve.ratelimit.backends.memcached_nodes import Nodes, node_of

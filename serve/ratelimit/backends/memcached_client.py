@@ -8,6 +8,7 @@ import socket
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from select import POLLIN, poll
 from ssl import SSLContext
 
 from pymemcache.client.base import Client
@@ -21,7 +22,7 @@ IDLE_CONNECTIONS = 2
 """In place of a setting of 0, as in the reference's client."""
 
 
-class Unanswered(Exception):  # noqa: N818 (it reads as what is reported)
+class NodeFailure(Exception):  # noqa: N818 (it reads as what is reported)
     """A node gave no answer. `is_down`: it cannot be reached, or (`is_late`) not in time."""
 
     def __init__(self, text: str, *, is_down: bool, is_late: bool = False) -> None:
@@ -31,7 +32,7 @@ class Unanswered(Exception):  # noqa: N818 (it reads as what is reported)
 
 
 class MemcachedClient(Client):  # type: ignore[misc]
-    """One connection. Every failure is an `Unanswered`, and closes it."""
+    """One connection. Every failure is an `NodeFailure`, and closes it."""
 
     def __init__(self, address: Address, timeout_s: float, tls: SSLContext | None) -> None:
         super().__init__(
@@ -54,6 +55,7 @@ class MemcachedClient(Client):  # type: ignore[misc]
         """The first line of the reply to each of these commands."""
         with self._reported():
             lines: list[bytes] = []
+            self._drop_ended()
             for share in _shares(commands):
                 lines += self._misc_cmd(share, b"", False)
             return lines
@@ -64,16 +66,25 @@ class MemcachedClient(Client):  # type: ignore[misc]
             yield
         except TimeoutError:
             self.close()
-            raise Unanswered("no answer in time", is_down=True, is_late=True) from None
+            raise NodeFailure("no answer in time", is_down=True, is_late=True) from None
         except (OSError, MemcacheUnexpectedCloseError) as error:
             self.close()
             text = str(error) or "the connection was closed"
-            raise Unanswered(text, is_down=True) from None
+            raise NodeFailure(text, is_down=True) from None
         except (MemcacheError, ValueError, KeyError) as error:
             # (the last two: a reply that is none of the protocol)
             self.close()
             text = f"{type(error).__name__}: {error}"
-            raise Unanswered(text, is_down=False) from None
+            raise NodeFailure(text, is_down=False) from None
+
+    def _drop_ended(self) -> None:
+        """Close a connection that the node has closed: what is sent into it would be lost."""
+        if self.sock is None:
+            return
+        look = poll()
+        look.register(self.sock, POLLIN)
+        if look.poll(0):
+            self.close()
 
     def _raise_errors(self, line: bytes, name: bytes) -> None:
         # Called for each line of a reply. An error is for whoever reads the lines, but for `get`.
@@ -108,7 +119,7 @@ class IdleConnections:
         self._is_closed = False
 
     def values(self, items: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """As a client's. Raises `Unanswered`."""
+        """As a client's. Raises `NodeFailure`."""
         try:
             client = self._idle.pop()
         except IndexError:
@@ -116,7 +127,7 @@ class IdleConnections:
         if client is not None:
             try:
                 return self._kept(client, items)
-            except Unanswered as failure:
+            except NodeFailure as failure:
                 if failure.is_late or not failure.is_down:
                     raise
                 # The node may have been started anew since this connection was used.

@@ -16,7 +16,7 @@ from tollgate.serve.ratelimit.backends.memcached_client import (
     ITEMS_PER_EXCHANGE_MAX,
     IdleConnections,
     MemcachedClient,
-    Unanswered,
+    NodeFailure,
 )
 from tollgate.serve.ratelimit.backends.memcached_increments import IncrementQueue, Increments
 from tollgate.serve.ratelimit.backends.memcached_items import DELTA_MAX, count_of, expiry
@@ -75,9 +75,9 @@ class MemcachedNode:
         self._count(f"{STATISTICS}keys_requested", len(items))
         try:
             if self.is_down:
-                raise Unanswered("it is down", is_down=True)
+                raise NodeFailure("it is down", is_down=True)
             values = self._connections.values(items)
-        except Unanswered as failure:
+        except NodeFailure as failure:
             self._count_code("multiget", ERROR)
             self._note(failure)
             return None
@@ -123,7 +123,7 @@ class MemcachedNode:
     def _probe(self, client: MemcachedClient) -> None:
         try:
             client.replies([b"version\r\n"])
-        except Unanswered as failure:
+        except NodeFailure as failure:
             lost = self._increments.clear()
             if lost:
                 self._count_code("increment", ERROR, lost)
@@ -146,7 +146,7 @@ class MemcachedNode:
             present = self._add(client, missing) if missing else ()
             if present:
                 self._increment(client, present)
-        except Unanswered as failure:
+        except NodeFailure as failure:
             self._count_code("increment", ERROR, len(steps))
             self._note(failure)
 
@@ -184,7 +184,7 @@ class MemcachedNode:
 
     # Saying it
 
-    def _note(self, failure: Unanswered) -> None:
+    def _note(self, failure: NodeFailure) -> None:
         if failure.is_down:
             if not self.is_down:
                 self.is_down = True

@@ -20,7 +20,7 @@ from tollgate.serve.ratelimit.backends.memcached_nodes import (
 )
 from tollgate.serve.ratelimit.backends.outside_store import OutsideStore
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.memcached import MemcachedSettings
+from tollgate.serve.settings.outside.memcached import MemcachedSettings
 from tollgate.serve.settings.values import Address
 
 

@@ -69,6 +69,15 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
         of(BACKEND_TYPE="redis"),
         r"BACKEND_TYPE: counting in a store outside of Tollgate is not built yet: .*",
     ),
+    "no certificate for Memcached": (
+        of(
+            BACKEND_TYPE="memcache",
+            MEMCACHE_HOST_PORT="127.0.0.1:1",
+            MEMCACHE_TLS="true",
+            MEMCACHE_TLS_CACERT="/absent.pem",
+        ),
+        r"MEMCACHE_TLS: a certificate or a key cannot be used: .*No such file or directory.*",
+    ),
     "unbuilt source": (
         of(CONFIG_TYPE="GRPC_XDS_SOTW"),
         r"CONFIG_TYPE: reading rules over xDS is not built yet: .*",

@@ -1,4 +1,4 @@
-"""A TCP proxy between a client and a server that holds back what it is told to hold back.
+"""A TCP proxy between a client and a server that holds back replies when it is told to.
 
 It keeps its port while the server behind it dies and another takes its place.
 """
@@ -8,11 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from tests.support.waiting import PATIENCE_S
+
 CHUNK_BYTES = 65_536
 
 
 class GatedProxy:
-    """Hands on bytes in both directions, to the port `target`; replies wait while it is `held`."""
+    """Hands on bytes in both directions, to the port `target`."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -36,28 +38,31 @@ class GatedProxy:
         finally:
             self._is_open.set()
 
+    def cut(self) -> None:
+        """End the connections there are."""
+        for connection in tuple(self._connections):
+            _end(connection)
+
     def close(self) -> None:
         """End every connection, and take no more."""
         self._is_open.set()
         _end(self._listener)
-        for connection in tuple(self._connections):
-            _end(connection)
+        self.cut()
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 try:
-                    server = socket.create_connection(("127.0.0.1", self.target), 30)
+                    server = socket.create_connection(("127.0.0.1", self.target), PATIENCE_S)
                 except OSError:
                     _end(client)
                     continue
+                server.settimeout(None)
                 for source, target, is_reply in ((client, server, False), (server, client, True)):
                     self._connections.add(source)
-                    work = threading.Thread(
-                        target=self._hand_on, args=(source, target, is_reply), daemon=True
-                    )
-                    work.start()
+                    words = (source, target, is_reply)
+                    threading.Thread(target=self._hand_on, args=words, daemon=True).start()
 
     def _hand_on(self, source: socket.socket, target: socket.socket, is_reply: bool) -> None:
         with suppress(OSError):

@@ -3,7 +3,7 @@
 import pytest
 
 from tollgate.serve.settings import Settings, SettingsError, service
-from tollgate.serve.settings.mogrifiers import Mogrifier
+from tollgate.serve.settings.outside.mogrifiers import Mogrifier
 from tollgate.serve.settings.table import TABLE
 from tollgate.serve.settings.unbuilt_features import UNBUILT
 
@@ -12,6 +12,7 @@ TLS = {
     "GRPC_SERVER_TLS_CERT": "/c.pem",
     "GRPC_SERVER_TLS_KEY": "/k.pem",
 }
+MEMCACHED = {"BACKEND_TYPE": "memcache", "MEMCACHE_HOST_PORT": "cache:11211"}
 MOGRIFIER = {
     "USE_DOG_STATSD": "true",
     "USE_DOG_STATSD_MOGRIFIERS": "FOO",
@@ -105,6 +106,22 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             ("DEBUG_PORT and PROMETHEUS_ADDR: cannot all be port 6070: change one",),
         ),
         (
+            {"BACKEND_TYPE": "memcache"},
+            ("ALTCACHE_HOST_PORT: is not set, but BACKEND_TYPE needs it, or ALTCACHE_SRV",),
+        ),
+        (
+            {"BACKEND_TYPE": "memcache", "MEMCACHE_HOST_PORT": "a:1", "ALTCACHE_SRV": "_m._tcp.a"},
+            ("MEMCACHE_HOST_PORT and ALTCACHE_SRV: both say where the nodes are: unset one",),
+        ),
+        (
+            MEMCACHED | {"MEMCACHE_TLS": "1", "MEMCACHE_TLS_CLIENT_CERT": "/c.pem"},
+            ("ALTCACHE_TLS_CLIENT_KEY: is not set, but MEMCACHE_TLS_CLIENT_CERT needs it",),
+        ),
+        (
+            MEMCACHED | {"MEMCACHE_TLS": "1", "MEMCACHE_TLS_CLIENT_KEY": "/k.pem"},
+            ("ALTCACHE_TLS_CLIENT_CERT: is not set, but MEMCACHE_TLS_CLIENT_KEY needs it",),
+        ),
+        (
             {"SERVE_REPLICA_PORT_MIN": "30200"},
             ("SERVE_REPLICA_PORT_MIN: 30200 is above the maximum, 30100",),
         ),
@@ -127,6 +144,9 @@ def test_settings_that_are_wrong_together_are_refused(
         {"PORT": "0", "GRPC_PORT": "0", "DEBUG_PORT": "0", "PULLMETRICS_ADDR": ":0"},
         {"GRPC_PORT": "8080", "GRPC_UDS": "/tmp/socket"},
         {"DEBUG_PORT": "8265", "RAY_DASHBOARD_ENABLED": "false"},
+        MEMCACHED,
+        {"BACKEND_TYPE": "altcache", "ALTCACHE_SRV": "_memcache._tcp.example.com"},
+        {"MEMCACHE_HOST_PORT": "a:1", "MEMCACHE_SRV": "_m._tcp.a"},
         {"PULLMETRICS_ADDR": ":8080"},
         {"USE_STATSD": "false", "USE_PROMETHEUS": "true"},
         {"DISABLE_STATS": "true", "USE_STATSD": "true", "USE_PROMETHEUS": "true"},
@@ -160,7 +180,7 @@ def test_the_default_of_a_bad_value_is_not_blamed() -> None:
             "set BACKEND_TYPE=actors, to count in Tollgate's own actors",
         ),
         (
-            {"BACKEND_TYPE": "memcache"},
+            {"BACKEND_TYPE": "kvstore"},
             "BACKEND_TYPE: counting in a store outside of Tollgate is not built yet: unset it, or "
             "set BACKEND_TYPE=actors, to count in Tollgate's own actors",
         ),
@@ -216,6 +236,7 @@ def test_unbuilt_features_name_settings_of_the_table() -> None:
         {"REDIS_POOL_SIZE": "20", "REDIS_PERSECOND": "true", "REDIS_SOCKET_TYPE": "tcp"},
         {"BACKEND_TYPE": "actors", "REDIS_URL": "localhost:6379"},
         {"MEMCACHE_HOST_PORT": "localhost:11211"},
+        {"MEMCACHE_HOST_PORT": "localhost:11211", "BACKEND_TYPE": "memcache"},
         {"CONFIG_TYPE": "FILE", "CONFIG_GRPC_XDS_SERVER_URL": "localhost:18000"},
         {"STATSD_HOST": "localhost", "TRACING_SAMPLING_RATE": "0.5"},
         {"AGENT_STATSD_MOGRIFIERS": "FOO"},

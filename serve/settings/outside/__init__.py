@@ -1,0 +1,1 @@
+"""The rows about what Tollgate calls: stores that hold counters, receivers of statistics."""
