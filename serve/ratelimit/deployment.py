@@ -8,7 +8,6 @@ batches.
 import asyncio
 import logging
 import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from ray import get_runtime_context
@@ -19,10 +18,12 @@ from starlette.responses import Response
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.operations.actor import send_statistics
 from tollgate.serve.node.replica_health import REPLICA_OPTIONS
-from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
-from tollgate.serve.ratelimit.fronts.front import unfailing
-from tollgate.serve.ratelimit.json_door.endpoint import JsonEndpoint
-from tollgate.serve.ratelimit.wiring import front_process, json_exchange, rate_limit_actors
+from tollgate.serve.ratelimit.wiring import (
+    front_process,
+    json_endpoint,
+    json_exchange,
+    rate_limit_actors,
+)
 from tollgate.serve.settings import Settings
 
 LOG = logging.getLogger("tollgate.ratelimit")
@@ -46,10 +47,8 @@ class RateLimit:
             send_statistics, actors.operations, os.getpid(), get_runtime_context().current_actor
         )
         process = self._process = front_process(settings, actors, send)
-        decide = unfailing(process.service)
-        batcher = CallBatcher(decide, ThreadPoolExecutor(1, "json"), count=process.service.count)
         exchange = json_exchange(settings, process.service.health, _elsewhere(settings))
-        self._json = JsonEndpoint(batcher.decide, exchange)
+        self._json = json_endpoint(process.service, exchange)
         process.start(waits_for_rules=not settings.rules.starts_without_rules)
         spare_what_is_there()
 

@@ -19,6 +19,7 @@ from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tal
 from tollgate.serve.ratelimit.fronts.front import Front, Service
 from tollgate.serve.ratelimit.health import Component
 from tollgate.serve.ratelimit.json_door.server import JsonDoor
+from tollgate.serve.ratelimit.tracing.span_thread import SpanThread
 
 UPKEEP_EVERY_S = 0.25
 FIRST_RULES_WITHIN_S = 10.0
@@ -61,7 +62,8 @@ class FrontCounters(Protocol):
 class FrontProcess:
     """`follow` yields every rule set that comes into force until its event is set; `attend` looks
     after the actors that nobody else looks after, until its own is. `reporter` None: statistics are
-    turned off. `checks_backend`: lost counters make the process unhealthy."""
+    turned off. `checks_backend`: lost counters make the process unhealthy. `spans` None: nothing is
+    traced."""
 
     def __init__(
         self,
@@ -76,6 +78,7 @@ class FrontProcess:
         attend: Callable[[Event], None],
         reporter: StatisticsReporter | None,
         checks_backend: bool,
+        spans: SpanThread | None = None,
     ) -> None:
         self.front = front
         self.json_door = json_door
@@ -87,6 +90,7 @@ class FrontProcess:
         self._attend = attend
         self._reporter = reporter
         self._checks_backend = checks_backend
+        self._spans = spans
         self._has_rules = Event()
         self._is_draining = Event()
         self._is_stopped = Event()
@@ -107,6 +111,8 @@ class FrontProcess:
             thread = Thread(target=work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
+        if self._spans is not None:
+            self._spans.start()
         if waits_for_rules:
             self._has_rules.wait(FIRST_RULES_WITHIN_S)
         self.json_door.start()
@@ -132,6 +138,8 @@ class FrontProcess:
                     self.front.drain(grace_s, hands_over=hands_over)
                     ended.result()
                 self._store.close()
+                if self._spans is not None:
+                    self._spans.stop()
                 self._is_drained = True
 
     def stop(self) -> None:

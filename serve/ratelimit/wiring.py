@@ -3,11 +3,11 @@
 import logging
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
+from secrets import randbits, token_hex
 from typing import Any
 
 from tollgate.actors.kernel.actor import ActorSeat
@@ -40,16 +40,26 @@ from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.debug.counter_pages import CounterPages
 from tollgate.serve.ratelimit.debug.port import DebugPort
 from tollgate.serve.ratelimit.front_process import FrontProcess
+from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.choice import make_front
-from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls, Service
+from tollgate.serve.ratelimit.fronts.front import (
+    Front,
+    ListenAddress,
+    ServerTls,
+    Service,
+    unfailing,
+)
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
 from tollgate.serve.ratelimit.health import Health
+from tollgate.serve.ratelimit.json_door.endpoint import JsonEndpoint
 from tollgate.serve.ratelimit.json_door.exchange import JsonExchange
 from tollgate.serve.ratelimit.json_door.server import JsonDoor
+from tollgate.serve.ratelimit.json_door.traced import TracedJsonDoor, TracedJsonEndpoint
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
-from tollgate.serve.settings import Settings
+from tollgate.serve.ratelimit.tracing.set_up import Tracing, set_up_tracing
+from tollgate.serve.settings import Settings, add_to_process_environment
 from tollgate.serve.settings.choices import (
     Backend,
     Counting,
@@ -244,9 +254,10 @@ def front_process(
         if outside is None
         else outside.open(clock, tallies)
     )
+    tracing = _tracing(settings, store, clock, tallies) if settings.tracing.is_on else None
     decider = Decider(
         policy=decision_policy(settings),
-        store=store,
+        store=store if tracing is None else tracing.store,
         tallies=tallies,
         clock=clock,
         decode=partial(decoded_request, bounds=request_bounds(settings)),
@@ -263,6 +274,7 @@ def front_process(
         observe=partial(_observe, tallies),
         on_error=lambda _: tallies.count(INTERNAL_ERROR),
         count=tallies.count,
+        tracer=None if tracing is None else tracing.tracer,
     )
     # Who looks after all others; with several fronts, each of them does.
     seats = {"operations": ActorSeat(actors.operations)}
@@ -278,7 +290,23 @@ def front_process(
         attend=Attendant(seats, clock, tallies.count).attend,
         reporter=StatisticsReporter(tallies, send) if has_statistics else None,
         checks_backend=settings.counting.checks_backend,
+        spans=None if tracing is None else tracing.spans,
     )
+
+
+def _tracing(settings: Settings, store: Counters, clock: Clock, tallies: Tallies) -> Tracing:
+    """Tracing by these settings, whose exporters read the environment."""
+    add_to_process_environment(settings.otlp)
+    return set_up_tracing(settings, store, clock, tallies.count, randbits)
+
+
+def json_endpoint(service: Service, exchange: JsonExchange) -> JsonEndpoint:
+    """The JSON door behind Serve, with a thread of its own that decides."""
+    decide, tracer = unfailing(service), service.tracer
+    batcher = CallBatcher(decide, ThreadPoolExecutor(1, "json"), count=service.count, tracer=tracer)
+    if tracer is None:
+        return JsonEndpoint(batcher.decide, exchange)
+    return TracedJsonEndpoint(batcher, exchange, service)
 
 
 def json_exchange(
@@ -293,7 +321,8 @@ def json_exchange(
 def _json_door(settings: Settings, service: Service) -> JsonDoor:
     address, is_shared = settings.json, settings.grpc.has_peers
     listen = ListenAddress(host=address.host, port=address.port, is_port_shared=is_shared)
-    return JsonDoor(listen, service, json_exchange(settings, service.health))
+    door = JsonDoor if service.tracer is None else TracedJsonDoor
+    return door(listen, service, json_exchange(settings, service.health))
 
 
 def _observe(tallies: Tallies, method: str, calls: int, seconds: float) -> None:

@@ -15,8 +15,16 @@ from tollgate.serve.settings.environment import (
     Description,
     Settings,
     SettingsError,
+    add_to_process_environment,
     describe,
     process_environment,
 )
 
-__all__ = ["Description", "Settings", "SettingsError", "describe", "process_environment"]
+__all__ = [
+    "Description",
+    "Settings",
+    "SettingsError",
+    "add_to_process_environment",
+    "describe",
+    "process_environment",
+]

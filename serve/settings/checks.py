@@ -2,12 +2,19 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from tollgate.serve.settings.choices import Backend, GrpcFront, SmtpTls, Transport
+from tollgate.serve.settings.choices import (
+    Backend,
+    GrpcFront,
+    SmtpTls,
+    TracingProtocol,
+    Transport,
+)
 from tollgate.serve.settings.rows import SettingProblem
-from tollgate.serve.settings.table import Groups
+from tollgate.serve.settings.table import OTLP_PREFIX, Groups
 
 
 def problems(settings: Groups) -> Iterator[SettingProblem]:
@@ -17,6 +24,7 @@ def problems(settings: Groups) -> Iterator[SettingProblem]:
     yield from _several_fronts(settings)
     yield from _memcached(settings)
     yield from _transports(settings)
+    yield from _tracing(settings)
     yield from _ports(settings)
     yield from _mail(settings)
     yield from _ledger(settings)
@@ -109,6 +117,42 @@ def _transports(settings: Groups) -> Iterator[SettingProblem]:
         spelled = " and ".join(map(settings.spelled, names))
         line = f"{spelled}: only one transport of statistics can be chosen: leave one true"
         yield SettingProblem(names, line)
+
+
+def _tracing(settings: Groups) -> Iterator[SettingProblem]:
+    """OpenTelemetry's own variables, where they are used."""
+    if settings.tracing.is_on:
+        for name, what in _wrong_exporter_variables(settings.tracing.protocol, settings.otlp):
+            yield SettingProblem((name, "TRACING_ENABLED"), f"{name}: {what}")
+
+
+def _wrong_exporter_variables(
+    protocol: TracingProtocol, variables: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Names and what is wrong with their values: the exporters would fail on them, or not heed
+    them, only when they are made."""
+    needs_url = protocol is TracingProtocol.HTTP
+    compressions = ("none", "gzip", "deflate") if needs_url else ("gzip",)
+    for name, value in variables.items():
+        kind = name.removeprefix(OTLP_PREFIX).removeprefix("TRACES_")
+        if kind == "TIMEOUT" and not _is_time(value):
+            yield name, f"{value!r} is not a number of seconds above 0"
+        elif kind == "COMPRESSION" and value.lower().strip() not in compressions:
+            yield name, f"{value!r} is not one of {', '.join(compressions)}"
+        elif kind == "ENDPOINT" and value and needs_url and not _is_url(value):
+            yield name, f"{value!r} is not a URL, http://host:port"
+
+
+def _is_time(value: str) -> bool:
+    try:
+        return float(value) > 0
+    except ValueError:
+        return False
+
+
+def _is_url(value: str) -> bool:
+    url = urlsplit(value)
+    return url.scheme in ("http", "https") and bool(url.hostname)
 
 
 def _ports(settings: Groups) -> Iterator[SettingProblem]:

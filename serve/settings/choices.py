@@ -79,6 +79,13 @@ class Transport(Enum):
     STDOUT = "stdout"
 
 
+class TracingProtocol(Enum):
+    """The form of OTLP in which spans are sent (B21)."""
+
+    HTTP = "http"
+    GRPC = "grpc"
+
+
 class SmtpTls(Enum):
     """The point at which TLS begins on the way to the mail server."""
 
@@ -102,4 +109,5 @@ backend = one_of(
 )
 counting = one_of({place.value: place for place in Counting})
 when_full = one_of({fate.value: fate for fate in WhenFull})
+tracing_protocol = one_of({protocol.value: protocol for protocol in TracingProtocol})
 smtp_tls = one_of({mode.value: mode for mode in SmtpTls})

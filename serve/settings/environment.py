@@ -1,6 +1,6 @@
 """Reading the environment into settings, and saying what it left them as.
 
-Only this module reads the process environment.
+Only this module reads the process environment, or adds to it.
 """
 
 import os
@@ -13,7 +13,7 @@ from tollgate.serve.settings.choices import GrpcFront, Transport
 from tollgate.serve.settings.outside.mogrifiers import mogrifier_rows, mogrifiers
 from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.shipped_files import SAMPLE_RULES
-from tollgate.serve.settings.table import GROUP_OF, TABLE, Groups, group_values
+from tollgate.serve.settings.table import GROUP_OF, OTLP_PREFIX, TABLE, Groups, group_values
 from tollgate.serve.settings.unbuilt_features import UNBUILT
 from tollgate.serve.settings.values import BadValueError, is_loopback_host
 
@@ -34,6 +34,7 @@ OWN_PREFIXES = (
     *("WEBHOOK_", "XDS_CLIENT_"),
 )
 LIKENESS_MIN = 0.88
+OTHER_OTLP_VARIABLES = ("OTEL_RESOURCE_ATTRIBUTES", "OTEL_SDK_DISABLED")
 
 
 class SettingsError(Exception):
@@ -56,7 +57,12 @@ class Settings(Groups):
         """The settings of these variables; raises `SettingsError` with every error there is."""
         reading = _read(environ)
         given = {entry.row.name: entry.spellings[0] for entry in reading.entries if entry.spellings}
-        settings = cls(**group_values(reading.values), given=given, warnings=_near_misses(environ))
+        settings = cls(
+            **group_values(reading.values),
+            otlp=_otlp_variables(environ),
+            given=given,
+            warnings=_near_misses(environ),
+        )
         found = list(problems(settings))
         if settings.statistics.transport is Transport.AGENT_STATSD:
             names = settings.statistics.mogrifier_names
@@ -128,6 +134,11 @@ def describe(environ: Mapping[str, str]) -> tuple[Description, ...]:
 def process_environment() -> dict[str, str]:
     """The variables of this process."""
     return dict(os.environ)
+
+
+def add_to_process_environment(variables: Mapping[str, str]) -> None:
+    """Sets variables for libraries that read them by themselves."""
+    os.environ.update(variables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +221,15 @@ def _implied(values: Mapping[str, object], given: Mapping[str, _Entry]) -> dict[
         name: _Entry(TABLE[name], text, source)
         for name, (text, source) in implied.items()
         if name not in given
+    }
+
+
+def _otlp_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """OpenTelemetry's variables that have to do with spans here."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.startswith(OTLP_PREFIX) or name in OTHER_OTLP_VARIABLES
     }
 
 

@@ -19,13 +19,17 @@ from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, Web
 from tollgate.serve.settings.rows import Row, rows_of
 from tollgate.serve.settings.unbuilt_rows import UNBUILT_ROWS
 
+# OpenTelemetry's variables that say where spans go to, and how.
+OTLP_PREFIX = "OTEL_EXPORTER_OTLP_"
+
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """The value of every setting. `Groups()` holds the defaults of the table.
 
-    `mogrifiers`: the dynamic family AGENT_STATSD_MOGRIFIER_<NAME>_*, in order. `given`: the
-    settings found in the environment, canonical name to the spelling that was used there.
+    `mogrifiers`: the dynamic family AGENT_STATSD_MOGRIFIER_<NAME>_*, in order. `otlp`:
+    OpenTelemetry's own variables, as they are. `given`: the settings found in the
+    environment, canonical name to the spelling that was used there.
     """
 
     http: service.HttpSettings = field(default_factory=service.HttpSettings)
@@ -40,6 +44,7 @@ class Groups:
     counting: service.CountingSettings = field(default_factory=service.CountingSettings)
     memcached: MemcachedSettings = field(default_factory=MemcachedSettings)
     statistics: service.StatisticsSettings = field(default_factory=service.StatisticsSettings)
+    tracing: service.TracingSettings = field(default_factory=service.TracingSettings)
     ledger: LedgerSettings = field(default_factory=LedgerSettings)
     payments: PaymentsSettings = field(default_factory=PaymentsSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
@@ -47,6 +52,7 @@ class Groups:
     catalog: CatalogSettings = field(default_factory=CatalogSettings)
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
     mogrifiers: tuple[Mogrifier, ...] = ()
+    otlp: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

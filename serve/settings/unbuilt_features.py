@@ -64,10 +64,4 @@ UNBUILT = (
             and settings.statistics.pullmetrics_mapper != ""
         ),
     ),
-    UnbuiltFeature(
-        ("TRACING_ENABLED",),
-        "tracing",
-        "set it to false",
-        lambda settings: settings.statistics.has_tracing,
-    ),
 )

@@ -25,7 +25,6 @@ parallelism = whole_number(0, 65_536)
 time = duration()
 layout = one_of({word: word for word in ("SINGLE", "SENTINEL", "CLUSTER")}, ignores_case=True)
 socket = one_of({word: word for word in ("unix", "tcp")}, ignores_case=True)
-protocol = one_of({word: word for word in ("http", "grpc")})
 
 
 def _store(name: str, url: str) -> tuple[Row, ...]:
@@ -82,12 +81,5 @@ UNBUILT_ROWS: Mapping[str, tuple[Row, ...]] = {
     "statsd": (  # B19
         Row("STATSD_HOST", text, "localhost", "host of the statsd server"),
         Row("STATSD_PORT", port, "8125", "port of the statsd server"),
-    ),
-    "tracing": (  # where spans go is said by the OTEL_* variables
-        Row("TRACING_EXPORTER_PROTOCOL", protocol, "http", "how they are sent"),
-        Row("TRACING_SERVICE_NAME", text, "RateLimit", "service.name"),
-        Row("TRACING_SERVICE_NAMESPACE", text, "", "service.namespace"),
-        Row("TRACING_SERVICE_INSTANCE_ID", text, "", "service.instance.id; empty: a random UUID"),
-        Row("TRACING_SAMPLING_RATE", number(0, 1), "1", "share of the calls that are traced"),
     ),
 }

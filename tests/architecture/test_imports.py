@@ -195,6 +195,7 @@ FORBIDDEN = [
     ("actors/ledger/money.py", "import fastapi", "fastapi"),
     ("serve/ratelimit/stats.py", "import grpc", "grpc"),
     ("serve/ratelimit/metrics.py", "import prometheus_client", "prometheus_client"),
+    ("serve/ratelimit/wiring.py", "from opentelemetry import trace", "opentelemetry.trace"),
     ("actors/ratelimit/actor.py", "from grpc import aio", "grpc.aio"),
     ("serve/ratelimit/json_routes.py", "import pygrpc_native", "pygrpc_native"),
     ("serve/ratelimit/health.py", "from grpc_health.v1 import health", "grpc_health.v1.health"),

@@ -9,15 +9,18 @@ the loop, the larger the batches. A caller that gives up never harms the batch i
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 
 from tollgate.serve.ratelimit.fronts.call_queue import QUEUE_MAX
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
     CALLS_SHED,
     OVERLOADED,
+    BegunCall,
+    CallTracer,
     DecideBatch,
     ErrorStatus,
     StatusCode,
@@ -29,6 +32,7 @@ from tollgate.serve.ratelimit.fronts.front import (
 class _Waiter:
     payload: bytes
     answer: asyncio.Future[WireReply]
+    begun: BegunCall | None
 
 
 class CallBatcher:
@@ -41,22 +45,24 @@ class CallBatcher:
         queue_max: int = QUEUE_MAX,
         batch_max: int = BATCH_MAX,
         count: Callable[[str, int], None] = lambda name, by: None,
+        tracer: CallTracer | None = None,
     ) -> None:
         self._decide_batch = decide_batch
         self._executor = executor
         self._queue_max = queue_max
         self._batch_max = batch_max
         self._count = count
+        self._tracer = tracer
         self._waiting: deque[_Waiter] = deque()
         self._is_deciding = False
 
-    async def decide(self, payload: bytes) -> WireReply:
+    async def decide(self, payload: bytes, begun: BegunCall | None = None) -> WireReply:
         """The answer to `payload`, or Refused when `queue_max` calls are waiting already.
 
         Raises what `decide_batch` raised for the batch.
         """
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(payload, loop.create_future())
+        waiter = _Waiter(payload, loop.create_future(), begun)
         self._waiting.append(waiter)
         if len(self._waiting) > self._queue_max:
             self._shed(self._waiting.popleft())
@@ -81,8 +87,22 @@ class CallBatcher:
             self._is_deciding = False
             return
         payloads = [waiter.payload for waiter in batch]
-        decided = loop.run_in_executor(self._executor, self._decide_batch, payloads)
+        decide = self._decide_batch
+        if self._tracer is not None:
+            decide = partial(self._decide_traced, self._tracer, batch)
+        decided = loop.run_in_executor(self._executor, decide, payloads)
         decided.add_done_callback(lambda done: self._deliver(loop, batch, done))
+
+    def _decide_traced(
+        self, tracer: CallTracer, batch: list[_Waiter], payloads: Sequence[bytes]
+    ) -> list[WireReply]:
+        replies = self._decide_batch(payloads)
+        # (a batch of another length is an error that is found where it is delivered)
+        tracer.end(
+            (waiter.begun, waiter.payload, reply)
+            for waiter, reply in zip(batch, replies, strict=False)
+        )
+        return replies
 
     def _deliver(
         self,

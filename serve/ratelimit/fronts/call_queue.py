@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from tollgate.serve.ratelimit.fronts.front import BegunCall
+
 QUEUE_MAX = 8_192
 
 
@@ -22,6 +24,7 @@ class QueuedCall(NamedTuple):
     id: int
     payload: bytes
     deadline_s: float
+    begun: BegunCall | None = None
 
 
 class CallQueue:

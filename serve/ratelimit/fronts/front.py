@@ -7,10 +7,10 @@ pass, is the business of `DecideBatch`.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.serve.ratelimit.health import Health
@@ -67,12 +67,41 @@ class Observe(Protocol):
     def __call__(self, method: str, calls: int, seconds: float) -> None: ...
 
 
+Metadata = Iterable[tuple[str, str | bytes]]
+"""What a call brings beside its request: names in lower case, and values."""
+
+
+class BegunCall(NamedTuple):
+    """A call that is being traced. `headers`: what its caller said about the trace.
+
+    `trace_id`: of a trace that begins here. `arrived_s` is monotonic, as all times of a call.
+    """
+
+    trace_id: int
+    span_id: int
+    headers: tuple[tuple[str, str], ...]
+    arrived_s: float
+
+
+class CallTracer(Protocol):
+    """Told of calls as they come and go. It never raises, and waits for nobody."""
+
+    def begin(self, metadata: Metadata) -> BegunCall | None:
+        """A call has come; None when it is not traced."""
+
+    def end(self, calls: Iterable[tuple[BegunCall | None, bytes, WireReply]]) -> None:
+        """A batch is answered, in the thread that decided it: its requests and replies."""
+
+    def rendered(self, calls: Iterable[BegunCall | None], decided_s: float) -> None:
+        """Replies that were there at this time have now been written as JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """The service behind a front: its decisions, and its observers.
 
     `on_error` is called once per batch for which `decide_batch` raised; `count` adds to a service
-    counter.
+    counter. Without a `tracer` nothing is traced.
     """
 
     decide_batch: DecideBatch
@@ -81,6 +110,7 @@ class Service:
     observe: Observe
     on_error: Callable[[Exception], None]
     count: Callable[[str, int], None]
+    tracer: CallTracer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,10 @@ class _RateLimitService:
 
     def __init__(self, service: Service, executor: ThreadPoolExecutor, gate: AnswerGate) -> None:
         decide_batch = gate.held(unfailing(service))
-        self._gatherer = CallBatcher(decide_batch, executor, count=service.count)
+        self._tracer = service.tracer
+        self._gatherer = CallBatcher(
+            decide_batch, executor, count=service.count, tracer=service.tracer
+        )
         self._clock = service.clock
         self._observe = service.observe
 
@@ -116,8 +119,10 @@ class _RateLimitService:
 
     async def _should_rate_limit(self, payload: bytes, context: Any) -> WireReply:
         started_s = self._clock.monotonic_s()
+        tracer = self._tracer
+        begun = None if tracer is None else tracer.begin(context.invocation_metadata() or ())
         try:
-            answer = await self._gatherer.decide(payload)
+            answer = await self._gatherer.decide(payload, begun)
             if isinstance(answer, ErrorStatus):
                 await context.abort(_STATUS_CODES[answer.code], answer.message)
             return answer

@@ -36,10 +36,12 @@ from tollgate.serve.ratelimit.fronts.front import (
     CALLS_SHED,
     OVERLOADED,
     STREAMS_PER_CONNECTION_MAX,
+    CallTracer,
     ErrorStatus,
     ListenAddress,
     Service,
     StatusCode,
+    WireReply,
     host_port,
     unfailing,
 )
@@ -108,8 +110,11 @@ class NativeFront:
             front.set_fallback(inner_socket)
             front.start()
             self._to_close = to_close.pop_all()
+        service, queue_max = self._service, self._tuning.queue_max
         self._pumps = [
-            _Pump(front, self._service, self._gate, self._tuning.queue_max)
+            _Pump(front, service, self._gate, queue_max)
+            if service.tracer is None
+            else _TracedPump(front, service, self._gate, queue_max, service.tracer)
             for _ in range(self._tuning.pumps)
         ]
         self._address = host_port(self._listen.host, front.bound_port)
@@ -213,6 +218,17 @@ class _Pump(Thread):
         return False
 
     def _enqueue(self, events: "list[DetailedEvent]") -> None:
+        calls, gone = self._sorted(events)
+        self.calls_taken += len(calls)
+        shed = self._queue.add(calls)
+        if shed:
+            self._service.count(CALLS_SHED, len(shed))
+            self._fail(shed, _OVERLOADED)
+        if gone and (expired := self._queue.forget(gone)):
+            self._service.count(CALLS_EXPIRED, expired)
+
+    def _sorted(self, events: "list[DetailedEvent]") -> tuple[list[QueuedCall], set[int]]:
+        """The calls that have come, and those whose callers have gone."""
         now_s = self._monotonic_s()
         calls: list[QueuedCall] = []
         gone: set[int] = set()
@@ -222,15 +238,9 @@ class _Pump(Thread):
                 continue
             left_s = None if details is None else details[2]
             calls.append(QueuedCall(call_id, payload, inf if left_s is None else now_s + left_s))
-        self.calls_taken += len(calls)
-        shed = self._queue.add(calls)
-        if shed:
-            self._service.count(CALLS_SHED, len(shed))
-            self._fail(shed, _OVERLOADED)
-        if gone and (expired := self._queue.forget(gone)):
-            self._service.count(CALLS_EXPIRED, expired)
+        return calls, gone
 
-    def _decide(self, calls: list[QueuedCall]) -> None:
+    def _decide(self, calls: list[QueuedCall]) -> list[WireReply]:
         started_s = self._monotonic_s()
         respond = self._front.respond
         replies = self._decide_batch([call.payload for call in calls])
@@ -241,7 +251,36 @@ class _Pump(Thread):
             else:
                 respond(call.id, reply)
         self._service.observe(METHOD_NAME, len(calls), self._monotonic_s() - started_s)
+        return replies
 
     def _fail(self, calls: list[QueuedCall], status: ErrorStatus) -> None:
         for call in calls:
             self._front.fail(call.id, status.code, status.message)
+
+
+class _TracedPump(_Pump):
+    """A pump that tells a tracer of its calls."""
+
+    def __init__(
+        self,
+        front: NativeGrpcFront,
+        service: Service,
+        gate: AnswerGate,
+        queue_max: int,
+        tracer: CallTracer,
+    ) -> None:
+        self._tracer = tracer
+        super().__init__(front, service, gate, queue_max)
+
+    def _sorted(self, events: "list[DetailedEvent]") -> tuple[list[QueuedCall], set[int]]:
+        calls, gone = super()._sorted(events)
+        begin = self._tracer.begin
+        metadata = {event[1]: event[5][0] for event in events if event[5] is not None}
+        return [call._replace(begun=begin(metadata.get(call.id, ()))) for call in calls], gone
+
+    def _decide(self, calls: list[QueuedCall]) -> list[WireReply]:
+        replies = super()._decide(calls)
+        self._tracer.end(
+            (call.begun, call.payload, reply) for call, reply in zip(calls, replies, strict=True)
+        )
+        return replies

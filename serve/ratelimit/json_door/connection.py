@@ -20,6 +20,7 @@ from urllib.parse import unquote_to_bytes
 
 import httptools
 
+from tollgate.serve.ratelimit.fronts.front import BegunCall
 from tollgate.serve.ratelimit.json_door.exchange import (
     BAD_REQUEST,
     DECISION_PATH,
@@ -54,12 +55,14 @@ class Stage(Enum):
 
 
 class HttpCall:
-    """One call, in its place among those of its connection. `body`: of a call for a decision."""
+    """One call, in its place among those of its connection. `body`: of a call for a decision.
+    `begun`: as it is traced, where calls are traced."""
 
-    __slots__ = ("_connection", "answer", "body", "is_head", "is_last")
+    __slots__ = ("answer", "begun", "body", "connection", "is_head", "is_last")
+    begun: BegunCall | None
 
     def __init__(self, connection: "HttpConnection", *, is_head: bool, is_last: bool) -> None:
-        self._connection = connection
+        self.connection = connection
         self.is_head = is_head
         self.is_last = is_last
         self.body = b""
@@ -68,7 +71,7 @@ class HttpCall:
     def answered(self, answer: HttpAnswer) -> None:
         """Gives the call its answer; it is written when those before it have theirs."""
         self.answer = answer
-        self._connection.write_answers()
+        self.connection.write_answers()
 
 
 class Door(Protocol):

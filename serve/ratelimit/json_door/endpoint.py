@@ -51,7 +51,10 @@ class JsonEndpoint:
             return exchange.too_busy()
         if isinstance(payload, HttpAnswer):
             return payload
-        return exchange.decided(await self._decide(payload))
+        return await self._decided(request, payload)
+
+    async def _decided(self, request: Request, payload: bytes) -> HttpAnswer:
+        return self._exchange.decided(await self._decide(payload))
 
 
 async def _body(request: Request, bytes_max: int) -> bytes | None:

@@ -27,6 +27,7 @@ from tollgate.serve.ratelimit.fronts.front import (
     CALLS_SHED,
     ListenAddress,
     Service,
+    WireReply,
     host_port,
     unfailing,
 )
@@ -57,7 +58,7 @@ class JsonDoor:
     def __init__(self, listen: ListenAddress, service: Service, exchange: JsonExchange) -> None:
         self._listen = listen
         self._loop = uvloop.new_event_loop()
-        self._turns = Turns(self._loop, service, exchange)
+        self._turns = self._new_turns(service, exchange)
         self._thread = Thread(target=self._loop.run_forever, name="json-door", daemon=True)
         self._server: asyncio.AbstractServer | None = None
         self._listening: socket.socket | None = None
@@ -95,10 +96,16 @@ class JsonDoor:
         listen = self._listen
         listening = self._listening = _listening(listen)
         self._server = await self._loop.create_server(
-            lambda: HttpConnection(self._turns), sock=listening, backlog=BACKLOG
+            self._new_connection, sock=listening, backlog=BACKLOG
         )
         self.address = host_port(listen.host or "0.0.0.0", listening.getsockname()[1])
         self._turns.look()
+
+    def _new_turns(self, service: Service, exchange: JsonExchange) -> "Turns":
+        return Turns(self._loop, service, exchange)
+
+    def _new_connection(self) -> HttpConnection:
+        return HttpConnection(self._turns)
 
     async def _close(self, grace_s: float) -> None:
         assert self._server is not None, "only a door that listens is drained"
@@ -243,12 +250,14 @@ class Turns:
             self._is_deciding = False
             return
         batch = [self._calls.popleft() for _ in range(min(BATCH_MAX, len(self._calls)))]
-        payloads = [payload for _, payload in batch]
-        deciding = self._loop.run_in_executor(self._deciders, self._answers, payloads)
+        deciding = self._loop.run_in_executor(self._deciders, self._answers, batch)
         deciding.add_done_callback(lambda answers: self._tell(batch, answers))
 
-    def _answers(self, payloads: list[bytes]) -> list[HttpAnswer]:
-        return [self.exchange.decided(reply) for reply in self._decide_batch(payloads)]
+    def _answers(self, batch: list[tuple[HttpCall, bytes]]) -> list[HttpAnswer]:
+        return [self.exchange.decided(reply) for reply in self._replies(batch)]
+
+    def _replies(self, batch: list[tuple[HttpCall, bytes]]) -> list[WireReply]:
+        return self._decide_batch([payload for _, payload in batch])
 
     def _tell(
         self, batch: list[tuple[HttpCall, bytes]], answers: "asyncio.Future[list[HttpAnswer]]"

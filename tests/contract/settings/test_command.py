@@ -60,12 +60,12 @@ def test_bad_values_end_with_1_and_a_line_each(monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_unbuilt_and_what_is_misspelt_is_said_beside_the_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    result = run(monkeypatch, {"TRACING_ENABLED": "true", "GRPC_PROT": "1"})
+    result = run(monkeypatch, {"USE_STATSD": "true", "GRPC_PROT": "1"})
     assert result.exit_code == 0
     assert result.stdout.startswith("NAME ")
     assert [line.partition(":")[0] for line in result.stderr.splitlines()] == [
         "GRPC_PROT",
-        "TRACING_ENABLED",
+        "USE_STATSD",
     ]
 
 

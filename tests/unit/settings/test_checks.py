@@ -203,10 +203,6 @@ def test_the_default_of_a_bad_value_is_not_blamed() -> None:
             "PROMETHEUS_MAPPER_YAML: a mapping of one's own for the metrics page is not built "
             "yet: unset it for the default mapping",
         ),
-        (
-            {"TRACING_ENABLED": "true"},
-            "TRACING_ENABLED: tracing is not built yet: set it to false",
-        ),
     ],
 )
 def test_settings_of_what_is_not_built_are_told(environ: dict[str, str], line: str) -> None:
@@ -215,7 +211,7 @@ def test_settings_of_what_is_not_built_are_told(environ: dict[str, str], line: s
 
 def test_all_that_is_unbuilt_is_reported() -> None:
     settings = Settings.from_environment(
-        {"REDIS_URL": "a:1", "TRACING_ENABLED": "1", "CONFIG_TYPE": "GRPC_XDS_SOTW"}
+        {"REDIS_URL": "a:1", "USE_STATSD": "1", "CONFIG_TYPE": "GRPC_XDS_SOTW"}
     )
     assert len(settings.unbuilt()) == 3
 
@@ -238,7 +234,7 @@ def test_unbuilt_features_name_settings_of_the_table() -> None:
         {"MEMCACHE_HOST_PORT": "localhost:11211"},
         {"MEMCACHE_HOST_PORT": "localhost:11211", "BACKEND_TYPE": "memcache"},
         {"CONFIG_TYPE": "FILE", "CONFIG_GRPC_XDS_SERVER_URL": "localhost:18000"},
-        {"STATSD_HOST": "localhost", "TRACING_SAMPLING_RATE": "0.5"},
+        {"STATSD_HOST": "localhost", "TRACING_ENABLED": "true", "TRACING_SAMPLING_RATE": "0.5"},
         {"AGENT_STATSD_MOGRIFIERS": "FOO"},
     ],
 )

@@ -1,0 +1,58 @@
+"""The headers by which callers hand on a trace: W3C's, Zipkin's (B3), and baggage.
+
+Here is only what has to be known of them while a call waits: whether its trace begins with it, and
+whether its caller wants no spans of it. The rest is read by OpenTelemetry, later.
+"""
+
+import re
+from collections.abc import Iterable
+
+from tollgate.serve.ratelimit.fronts.front import Metadata
+
+PARENT_HEADERS = frozenset(
+    ("traceparent", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-sampled", "x-b3-flags")
+)
+TRACE_HEADERS = PARENT_HEADERS | {"tracestate", "baggage", "x-b3-parentspanid"}
+# What is longer is no header of a trace, or more than anybody needs.
+HEADERS_MAX = 16
+HEADER_CHARS_MAX = 1_024
+
+TRACE_BITS, SPAN_BITS = 128, 64
+_SAMPLED_BITS = 64  # of a trace id are compared with the rate
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-([0-9a-f]{2})(-.*)?")
+_SAMPLED = 1
+_B3_DECLINES = ("0", "false", "False")
+
+Headers = tuple[tuple[str, str], ...]
+
+
+def trace_headers(metadata: Metadata) -> Headers:
+    """What the metadata of a call says about its trace, within bounds."""
+    found = [
+        (name, value)
+        for name, value in metadata
+        if name in TRACE_HEADERS and isinstance(value, str) and len(value) <= HEADER_CHARS_MAX
+    ]
+    return tuple(found[:HEADERS_MAX])
+
+
+def is_root(headers: Iterable[tuple[str, str]]) -> bool:
+    """True when the trace begins with this call, for all that its caller says."""
+    return not any(name in PARENT_HEADERS for name, _ in headers)
+
+
+def is_declined(headers: Headers) -> bool:
+    """True when the caller has decided that there are to be no spans of the call."""
+    said = dict(reversed(headers))  # (the first of a name counts)
+    parent = _TRACEPARENT.fullmatch(said.get("traceparent", ""))
+    if parent is not None:
+        return not int(parent[1], 16) & _SAMPLED
+    if "b3" in said:
+        parts = said["b3"].split("-")
+        return (parts[2] if len(parts) > 2 else parts[0] if len(parts) == 1 else "") == "0"
+    return said.get("x-b3-sampled") in _B3_DECLINES and said.get("x-b3-flags") != "1"
+
+
+def is_drawn(trace_id: int, rate: float) -> bool:
+    """Whether a trace that begins here is among those of the rate; OpenTelemetry decides alike."""
+    return trace_id & ((1 << _SAMPLED_BITS) - 1) < round(rate * (1 << _SAMPLED_BITS))

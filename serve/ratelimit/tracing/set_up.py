@@ -1,0 +1,55 @@
+"""Tracing, put together: what a front process has of it when it is on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.counting.counters import CounterStore
+from tollgate.serve.ratelimit.fronts.front import CallTracer
+from tollgate.serve.ratelimit.tracing.call_tracer import QueueingTracer
+from tollgate.serve.ratelimit.tracing.decided_calls import WaitingRecords
+from tollgate.serve.ratelimit.tracing.span_thread import SpanThread
+from tollgate.serve.ratelimit.tracing.timed_store import TimedStore
+from tollgate.serve.settings import Settings
+
+
+def random_uuid(random_bits: Callable[[int], int]) -> str:
+    """A UUID of version 4 (RFC 9562, 5.4)."""
+    text = f"{random_bits(128):032x}"
+    variant = "89ab"[int(text[16], 16) % 4]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """The tracer of the doors, the way of the decider to its counters, and the thread behind."""
+
+    tracer: CallTracer
+    store: TimedStore
+    spans: SpanThread
+
+
+def set_up_tracing(
+    settings: Settings,
+    store: CounterStore,
+    clock: Clock,
+    count: Callable[[str, int], None],
+    random_bits: Callable[[int], int],
+) -> Tracing:
+    """Tracing by these settings, not yet started."""
+    # Only here, for whoever does without tracing does without OpenTelemetry.
+    from tollgate.serve.ratelimit.tracing.otlp import OtlpOutlet, SpanSources
+    from tollgate.serve.ratelimit.tracing.span_writer import STORE_SPANS
+
+    timed = TimedStore(store, clock.monotonic_s)
+    waiting = WaitingRecords()
+    rate = settings.tracing.sampling_rate
+    tracer = QueueingTracer(rate, waiting, timed.take_counted, clock.monotonic_s, random_bits)
+    sources = SpanSources(
+        random_uuid(random_bits),
+        STORE_SPANS[settings.counting.backend],
+        random_bits,
+        lambda: clock.now_s() - clock.monotonic_s(),
+    )
+    outlet = OtlpOutlet(settings.tracing, settings.otlp, sources)
+    return Tracing(tracer, timed, SpanThread(waiting, outlet, count))

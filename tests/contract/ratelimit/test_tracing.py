@@ -1,0 +1,339 @@
+"""Traces of decided calls, as a collector gets them (docs/ratelimit.md, B21)."""
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import grpc
+import httpx
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from tests.support.ratelimit.engine import RecordedCounters
+from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, caller
+from tests.support.ratelimit.otlp_collector import (
+    Received,
+    attributes,
+    grpc_collector,
+    http_collector,
+)
+from tests.support.ratelimit.traced_doors import traced_doors
+from tests.support.waiting import until
+from tollgate.serve.ratelimit.codec.messages import RequestMessage
+from tollgate.serve.ratelimit.tracing.span_thread import (
+    CALLS_LOST,
+    CALLS_SENT,
+    LAST_SPANS_WITHIN_S,
+    LET_GO_WITHIN_S,
+)
+from tollgate.serve.settings.choices import GrpcFront
+
+DECISION, STORE = "ShouldRateLimit Execution", "Counters Execution"
+SEED = 7
+JSON_REST = "NewJsonHandler Remaining Execution"
+TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+CALLERS = {
+    "W3C": [("traceparent", f"00-{TRACE_ID}-{SPAN_ID}-01"), ("tracestate", "vendor=1")],
+    "B3, one header": [("b3", f"{TRACE_ID}-{SPAN_ID}-1")],
+    # As Envoy's tracer for Zipkin sends them.
+    "B3, several": [
+        ("x-b3-traceid", TRACE_ID),
+        ("x-b3-spanid", SPAN_ID),
+        ("x-b3-parentspanid", "05e3ac9a4f6e3b90"),
+        ("x-b3-sampled", "1"),
+    ],
+    "W3C, with baggage and B3 of another trace": [
+        ("b3", f"{'1' * 32}-{'2' * 16}-1"),
+        ("baggage", "user=a%20b;property,tenant=c"),
+        ("traceparent", f"00-{TRACE_ID}-{SPAN_ID}-01"),
+    ],
+}
+DECLINED = {
+    "W3C": [("traceparent", f"00-{TRACE_ID}-{SPAN_ID}-00")],
+    "B3, one header": [("b3", "0")],
+    "B3, several": [
+        ("x-b3-traceid", TRACE_ID),
+        ("x-b3-spanid", SPAN_ID),
+        ("x-b3-sampled", "0"),
+    ],
+}
+BODY = {"domain": "d", "descriptors": [{"entries": [{"key": "k", "value": "v"}]}]}
+
+Collector = Callable[..., AbstractContextManager[str]]
+COLLECTORS: dict[str, Collector] = {"grpc": grpc_collector, "http": http_collector}
+
+
+def question(*values: str, domain: str = "d") -> bytes:
+    message = RequestMessage(domain=domain)
+    for value in values:
+        message.descriptors.add().entries.add(key="k", value=value)
+    return bytes(message.SerializeToString())
+
+
+def to(url: str, protocol: str = "http", **more: str) -> dict[str, str]:
+    """Settings that send spans there."""
+    return {
+        "TRACING_EXPORTER_PROTOCOL": protocol,
+        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+        # One attempt, so that a collector that is down is found out at once.
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "0.5",
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def received() -> Received:
+    return Received()
+
+
+@pytest.fixture(scope="module")
+def collector(received: Received) -> Iterator[str]:
+    """One collector for all tests that look for spans of their own."""
+    with http_collector(received) as url:
+        yield url
+
+
+@pytest.fixture
+def fresh(received: Received) -> Received:
+    """The collector's, emptied."""
+    received.spans.clear()
+    received.resources.clear()
+    received.headers.clear()
+    return received
+
+
+def spans_of(front_address: str, calls: int, received: Received, **call: object) -> list[Span]:
+    """The decisions' spans of so many equal calls."""
+    with caller(front_address) as peer:
+        ask(peer, calls, **call)
+    return received.wait_for(DECISION, calls)
+
+
+def ask(peer: Caller, calls: int = 1, payload: bytes = question("v"), **call: object) -> None:
+    for _ in range(calls):
+        peer.decide(payload, timeout=PATIENCE_S, **call)
+
+
+@pytest.mark.parametrize("protocol", COLLECTORS)
+def test_each_call_has_one_span_and_one_of_its_counters(
+    choice: GrpcFront, protocol: str, socket_dir: Path
+) -> None:
+    received = Received()
+    named = {
+        "TRACING_SERVICE_NAME": "limits",
+        "TRACING_SERVICE_NAMESPACE": "edge",
+        "OTEL_EXPORTER_OTLP_HEADERS": "x-tenant=tollgate",
+        "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test",
+    }
+    started_ns = time.time_ns()
+    with (
+        COLLECTORS[protocol](received) as url,
+        traced_doors(to(url, protocol, **named), socket_dir, choice) as doors,
+    ):
+        decisions = spans_of(doors.front.address, 3, received)
+        stores = received.wait_for(STORE, 3)
+    assert len(decisions) == len(stores) == 3
+    assert len(received.spans) == 6
+    assert len({span.trace_id for span in decisions}) == 3
+    for span in decisions:
+        assert span.kind == Span.SPAN_KIND_SERVER
+        assert attributes(span) == {
+            "domain": "d",
+            "request string": ('domain: "d" descriptors { entries { key: "k" value: "v" } }'),
+        }
+        (store,) = [each for each in stores if each.parent_span_id == span.span_id]
+        assert store.trace_id == span.trace_id
+        times = [
+            started_ns,
+            span.start_time_unix_nano,
+            store.start_time_unix_nano,
+            store.end_time_unix_nano,
+            span.end_time_unix_nano,
+            time.time_ns(),
+        ]
+        # (the clocks of the process are put together to within a millisecond)
+        assert all(early <= late + 1_000_000 for early, late in pairwise(times))
+    resource = received.resources[0]
+    assert resource["service.name"] == "limits"
+    assert resource["service.namespace"] == "edge"
+    assert resource["deployment.environment"] == "test"
+    assert received.headers[0]["x-tenant"] == "tollgate"
+
+
+@pytest.mark.parametrize("metadata", CALLERS.values(), ids=CALLERS.keys())
+def test_a_span_is_a_child_of_its_callers(
+    choice: GrpcFront,
+    metadata: list[tuple[str, str]],
+    collector: str,
+    fresh: Received,
+    socket_dir: Path,
+) -> None:
+    settings = to(collector, TRACING_SAMPLING_RATE="0")  # (the caller's decision counts)
+    with traced_doors(settings, socket_dir, choice) as doors:
+        (span,) = spans_of(doors.front.address, 1, fresh, metadata=metadata)
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
+
+
+@pytest.mark.parametrize("metadata", DECLINED.values(), ids=DECLINED.keys())
+def test_a_caller_may_want_no_spans(
+    choice: GrpcFront,
+    metadata: list[tuple[str, str]],
+    collector: str,
+    fresh: Received,
+    socket_dir: Path,
+) -> None:
+    with traced_doors(to(collector), socket_dir, choice) as doors:
+        with caller(doors.front.address) as peer:
+            ask(peer, metadata=metadata)
+            ask(peer, payload=question("last"))
+        fresh.wait_for(DECISION, 1)
+    assert len(fresh.named(DECISION)) == 1
+
+
+def test_calls_over_json_have_a_span_for_the_rest(
+    collector: str, fresh: Received, socket_dir: Path
+) -> None:
+    headers = {"Traceparent": f"00-{TRACE_ID}-{SPAN_ID}-01"}
+    with traced_doors(to(collector), socket_dir) as doors:
+        url = f"http://{doors.json_door.address}/json"
+        with httpx.Client(trust_env=False) as client:
+            assert client.post(url, json=BODY, headers=headers).status_code == 200
+            # Headers are of one call only.
+            assert client.post(url, json=BODY).status_code == 200
+            assert client.post(url, content=b"}").status_code == 400
+        decisions = fresh.wait_for(DECISION, 2)
+        rests = fresh.wait_for(JSON_REST, 2)
+    first, second = decisions
+    assert (first.trace_id.hex(), first.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
+    assert second.trace_id.hex() != TRACE_ID
+    assert not second.parent_span_id
+    assert {(rest.trace_id, rest.parent_span_id) for rest in rests} == {
+        (span.trace_id, span.span_id) for span in decisions
+    }
+    assert all(rest.start_time_unix_nano <= rest.end_time_unix_nano for rest in rests)
+
+
+@pytest.mark.parametrize("rate", ["0", "0.3", "1"])
+def test_the_rate_is_of_traces_that_begin_here(
+    rate: str, collector: str, fresh: Received, socket_dir: Path
+) -> None:
+    calls = 200
+    with traced_doors(to(collector, TRACING_SAMPLING_RATE=rate), socket_dir, seed=SEED) as doors:
+        with caller(doors.front.address) as peer:
+            ask(peer, calls)
+            ask(peer, metadata=CALLERS["W3C"])
+        drawn = Random(SEED)
+        _of_the_process, *ids = [drawn.getrandbits(128) for _ in range(1 + calls)]
+        share = {each for each in ids if each % 2**64 < float(rate) * 2**64}
+        assert len(share) == {"0": 0, "0.3": 68, "1": calls}[rate]
+        spans = fresh.wait_for(DECISION, len(share) + 1)
+    assert {int.from_bytes(span.trace_id, "big") for span in spans} == {*share, int(TRACE_ID, 16)}
+    assert len(spans) == len(share) + 1
+
+
+def test_spans_are_bounded_whatever_the_request(
+    collector: str, fresh: Received, socket_dir: Path
+) -> None:
+    many = question(*["v" * 4_000] * 250)
+    one = question("w" * 1_000_000)
+    with traced_doors(to(collector), socket_dir) as doors, caller(doors.front.address) as peer:
+        ask(peer, payload=many)
+        for payload in (one, b"\x0a\xff\xff\xff\xff\x0f" + b"x" * 1_000_000):
+            with pytest.raises(grpc.RpcError):
+                ask(peer, payload=payload)
+        spans = sorted(fresh.wait_for(DECISION, 3), key=lambda span: span.start_time_unix_nano)
+    assert all(span.ByteSize() < 8_192 for span in spans)
+    whole = attributes(spans[0])["request string"]
+    assert whole.endswith(f"({len(many)} bytes)")
+    assert [span.status.code for span in spans] == [
+        Status.STATUS_CODE_UNSET,
+        Status.STATUS_CODE_ERROR,
+        Status.STATUS_CODE_ERROR,
+    ]
+
+
+def test_an_error_is_in_the_span_and_in_that_of_the_counters(
+    collector: str, fresh: Received, socket_dir: Path
+) -> None:
+    store = RecordedCounters(2)
+    store.unreachable = dict.fromkeys(range(2), "nobody counts")
+    with traced_doors(to(collector), socket_dir, store=store) as doors:
+        with caller(doors.front.address) as peer:
+            for payload in (question("v"), question()):
+                with pytest.raises(grpc.RpcError):
+                    ask(peer, payload=payload)
+        fresh.wait_for(DECISION, 2)
+    assert {(span.name, span.status.message) for span in fresh.spans} == {
+        (STORE, "nobody counts"),
+        (DECISION, "nobody counts"),
+        (DECISION, "rate limit descriptor list must not be empty"),
+    }
+    assert len(fresh.spans) == 3
+
+
+@pytest.mark.parametrize("protocol", COLLECTORS)
+def test_a_collector_that_is_killed_is_said_once_and_found_again(
+    protocol: str, socket_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    received = Received()
+    with ExitStack() as collector:
+        url = collector.enter_context(COLLECTORS[protocol](received))
+        with (
+            traced_doors(to(url, protocol), socket_dir) as doors,
+            caller(doors.front.address) as peer,
+            caplog.at_level(logging.WARNING),
+        ):
+            ask(peer)
+            received.wait_for(DECISION, 1)
+            collector.close()
+            for lost in (1, 2):
+                ask(peer)
+                until(lambda lost=lost: doors.counted[CALLS_LOST] >= lost, "the call is given up")
+            received.spans.clear()
+            collector.enter_context(COLLECTORS[protocol](received, int(url.rpartition(":")[2])))
+            until(lambda: is_heard(peer, received), "spans come again")
+            until(lambda: "sent again" in caplog.text, "it is said")
+            assert doors.counted[CALLS_SENT] >= 2
+    lines = [line for line in caplog.messages if "cannot be sent" in line or "sent again" in line]
+    assert len(lines) == 2
+    assert url in lines[0]
+    assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
+
+
+def is_heard(peer: Caller, received: Received) -> bool:
+    ask(peer)
+    return bool(received.named(DECISION))
+
+
+@pytest.mark.parametrize("protocol", COLLECTORS)
+def test_an_end_waits_for_a_silent_collector_no_longer_than_it_says(
+    protocol: str, socket_dir: Path
+) -> None:
+    # It takes connections and never answers.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        settings = to(url, protocol) | {"OTEL_EXPORTER_OTLP_TIMEOUT": "600"}
+        with traced_doors(settings, socket_dir) as doors:
+            with caller(doors.front.address) as peer:
+                ask(peer)
+            until(lambda: not len(doors.tracing.spans._waiting), "the span is on its way")
+            started_s = time.monotonic()
+            doors.tracing.spans.stop()
+            took_s = time.monotonic() - started_s
+    # (as long as that, and what a busy machine adds: without a bound it would be ten minutes)
+    assert took_s < LAST_SPANS_WITHIN_S + LET_GO_WITHIN_S + PATIENCE_S
+
+
+def test_what_waits_at_the_end_is_sent(collector: str, fresh: Received, socket_dir: Path) -> None:
+    with traced_doors(to(collector), socket_dir) as doors:
+        with caller(doors.front.address) as peer:
+            ask(peer, 5)
+        doors.tracing.spans.stop()
+        assert len(fresh.named(DECISION)) == 5
+        assert not doors.tracing.spans.is_alive
+        assert doors.counted[CALLS_SENT] == 5
