@@ -226,7 +226,8 @@ class Borrower:
                 case QuotaRecall():
                     self._reports.surrender(item.counters)
                 case Forgotten():
-                    self._notes.forget(item.counter)
+                    self._open_window(item.counter[0], now_s)
+                    self._notes.begin_anew(*item)
 
     def _take_slots(self, loans: Sequence[SlotLoan], now_s: float) -> bool:
         """Take slots, or give those back at once that cannot be taken: False."""
@@ -302,14 +303,15 @@ class Borrower:
         before, self._lease = self._lease, lease
         stream, self._stream = self._stream, ItemStream(self._terms)
         taken = _taken(before, lease, message.before, stream.put_last)
-        has_told = taken >= self._told_item
         self._claim_item = self._told_item = 0
         self._claim_at_s = -inf
         is_lent = message.is_recovering and now_s < self._trusted_until_s
         if not is_lent:
             unheard = self._reports.end_all(taken)
             self._trusted_until_s = -inf
-            if lease[0] == before[0] and has_told:
+            if lease[0] == before[0]:
+                # (Of what was told, and came too late, it has only what was restored; but this has
+                # come since then.)
                 for each in unheard:
                     self._stream.put(each)
         if message.is_recovering:

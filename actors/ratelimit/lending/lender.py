@@ -38,7 +38,12 @@ from tollgate.actors.ratelimit.lending.partition.listing import Listing
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
 from tollgate.actors.ratelimit.lending.partition.sleeping_counters import RestoredLentCounters
 from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader
-from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset, Task, TaskQueue
+from tollgate.actors.ratelimit.lending.partition.tasks import (
+    PendingReset,
+    ResetNews,
+    Task,
+    TaskQueue,
+)
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 RECOVERING = "the counter partition has started again and is asking what is out on loan"
@@ -73,6 +78,7 @@ class Lender:
         self._incarnation = incarnation
         self._leases = Leases(terms)
         self._tasks = TaskQueue(terms.deferred_max)
+        self._news = ResetNews(self._leases, terms.deferred_max)
         self._answers: dict[tuple[str, int], list[Outcome]] = {}
         self._touched: set[str] = set()
         self._claims: set[str] = set()
@@ -116,10 +122,6 @@ class Lender:
     def offsets_s(self) -> dict[str, float]:
         """How far ahead each front's wall clock is."""
         return {front: lease.offset_s for front, lease in self._leases.by_front.items()}
-
-    def columns(self, slot: int) -> list[CounterColumns]:
-        """All counters of a slot, as far as is known."""
-        return self.counters.columns(slot)
 
     def changed(
         self, counters_max: int, reader: ChangeReader = ChangeReader.JOURNAL
@@ -168,12 +170,12 @@ class Lender:
     # For operators
 
     def reset(self, counter: CounterName, patience_s: float, now_s: float) -> PendingReset:
-        """Set a counter to 0 once it has come back from whoever has it. Call `tick` afterwards: it
-        says what is called back."""
+        """Set a counter to 0 once it has come back from whoever has it; it is done when all fronts
+        know. Call `tick` afterwards: it says what is called back."""
         pending = PendingReset(counter)
         hit = LimitedHit(*counter, 0, None)
         task = Task("", 0, 0, [hit], False, 0, now_s + patience_s, pending)
-        if self._tasks.is_full:
+        if self._tasks.is_full or self._news.is_full:
             self._answer(task, TOO_MANY_WAIT)
         elif not (task.counters.isdisjoint(self._tasks.counters) and self._reset(pending)):
             self._tasks.put(task)
@@ -184,9 +186,10 @@ class Lender:
         is_too_early = self._recovery is not None or self._leases.has_full_stream
         if is_too_early or not self.counters.reset(pending.counter, self._moved_s):
             return False
+        news = Forgotten(pending.counter, self.counters.resets.epoch(pending.counter))
         for front in self._leases.by_front:
-            self._put(front, Forgotten(pending.counter))
-        pending.is_done = True
+            self._send(front, news)
+        self._news.put(pending)
         return True
 
     # Leases
@@ -205,10 +208,9 @@ class Lender:
         ended = self.counters.end_windows(now_s)
         for task in self._tasks.drop(lambda task: task.until_s <= now_s):
             self._answer(task, NOT_IN_TIME)
-        if ended:
-            is_ended = lambda task: any(hit.end_s in ended for hit in task.hits)  # noqa: E731
-            for task in self._tasks.drop(is_ended):
-                self._answer(task, WINDOW_ENDED)
+        is_ended = lambda task: any(hit.end_s in ended for hit in task.hits)  # noqa: E731
+        for task in self._tasks.drop(is_ended) if ended else []:
+            self._answer(task, WINDOW_ENDED)
 
     def _lapse(self, front: str, lease: Lease, now_s: float) -> None:
         """A front was not heard of for its term: all that it has is taken back."""
@@ -230,7 +232,8 @@ class Lender:
         if lease.stream.is_full:
             return  # (the front does not read: so it is not read either)
         self._has_come_back |= was_full
-        for item in lease.stream.take(message.acknowledged, message.items):
+        items = lease.stream.take(message.acknowledged, message.items)
+        for before, item in enumerate(items, lease.stream.taken - len(items)):
             match item:
                 case Ask():
                     self._ask(message.front, item, lease, wall_s, now_s)
@@ -255,7 +258,8 @@ class Lender:
                     self.counters.add_late(item.counters, lease.lost_s)
                 case ToldSlots() | ToldNotes() | ToldAll():
                     if self._recovery is None:
-                        # Too late: it may have been lent to others meanwhile.
+                        # Too late, as all behind it: it may have been lent to others meanwhile.
+                        lease.stream.taken = before
                         self._lapse(message.front, lease, now_s)
                         return
                     self._recovery.be_told(message.front, item, self.counters, wall_s, now_s)
@@ -317,6 +321,7 @@ class Lender:
             self._tasks.retry(lambda task: self._attempt(task, now_s))
         if self._claims and self._recovery is None:
             self._grant_claims()
+        self._news.settle()
         for front in {front for front, _ in self._answers}:
             self._put_answers(front)
 

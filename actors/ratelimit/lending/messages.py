@@ -100,8 +100,9 @@ class ToldNote(NamedTuple):
     """The front's part of a shared counter: what it has counted there, whatever way, without what
     it spends of a loan of `quota` (None: it has no loan).
 
-    `epoch`: of the slot then; it rises whenever that is lent whole. `is_whole`: the front had the
-    slot itself, so the part holds everybody's hits until then."""
+    `epoch`: of the slot then; it rises whenever that is lent whole, or a counter in it is set to 0.
+    `is_whole`: the front had the slot itself, so the part holds everybody's hits until then.
+    `is_anew`: this counter was set to 0 with this epoch, so nobody's part of before counts."""
 
     counter: CounterName
     part: int
@@ -110,6 +111,7 @@ class ToldNote(NamedTuple):
     quota: int | None
     spent: int
     limit: int
+    is_anew: bool = False
 
 
 class ToldNotes(NamedTuple):
@@ -175,9 +177,11 @@ class QuotaRecall(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """A counter was set to 0: what the front knows of it does not count any more."""
+    """A counter was set to 0: what the front knows of it does not count any more. `epoch`: of the
+    slot since then."""
 
     counter: CounterName
+    epoch: int
 
 
 PartitionItem = Ask | Claim | Spent | Surrender | Return | Unheard | ToldSlots | ToldNotes | ToldAll

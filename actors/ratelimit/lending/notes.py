@@ -19,14 +19,16 @@ FORGOTTEN_SHARE = 256
 @dataclass(slots=True)
 class Note:
     """See ToldNote; `base`: the count without what is spent of the loan, as far as is known.
-    `earlier`: (part, epoch, is_whole) of a few epochs before, in case whoever had the slot since
-    is lost.
+    `is_anew`: the counter was set to 0 with this epoch.
+    `earlier`: (part, epoch, is_whole, is_anew) of a few epochs before, in case whoever had the slot
+    since is lost.
     `said`: of what is spent, so much was said to the partition.
     `is_leaving`: the loan goes back with the next request, for the one before did not fit in."""
 
     part: int = 0
     epoch: int = 0
     is_whole: bool = False
+    is_anew: bool = False
     has_loan: bool = False
     is_leaving: bool = False
     quota: int = 0
@@ -34,7 +36,7 @@ class Note:
     said: int = 0
     limit: int = 0
     base: int = 0
-    earlier: list[tuple[int, int, bool]] = field(default_factory=list)
+    earlier: list[tuple[int, int, bool, bool]] = field(default_factory=list)
 
     def count(self, addend: int, limit: int) -> int | None:
         """The count after an operation at home. None: the partition has to be asked.
@@ -145,7 +147,14 @@ class Notes:
         """The count of a counter whose slot was the front's own until now."""
         note = self.make(counter)
         note.part, note.epoch, note.is_whole, note.has_loan = count, epoch, True, False
-        note.earlier = []
+        note.is_anew, note.earlier = False, []
+
+    def begin_anew(self, counter: CounterName, epoch: int) -> None:
+        """A counter was set to 0 with this epoch of its slot, and nobody has a loan of it. That is
+        remembered in any case: others may not have heard of it, and tell what was before."""
+        self.forget(counter)
+        note = self.make(counter)
+        note.epoch, note.is_anew = epoch, True
 
     def forget(self, counter: CounterName) -> None:
         window = self._notes.get(counter[0])
@@ -165,8 +174,8 @@ class Notes:
         """Everything, for a partition that has started again. What is spent counts as said."""
         for counter, note in self._all():
             note.said = note.spent
-            for earlier in note.earlier:
-                yield ToldNote(counter, *earlier, None, 0, 0)
+            for part, epoch, is_whole, is_anew in note.earlier:
+                yield ToldNote(counter, part, epoch, is_whole, None, 0, 0, is_anew)
             yield ToldNote(
                 counter,
                 note.part,
@@ -175,6 +184,7 @@ class Notes:
                 note.quota if note.has_loan else None,
                 note.spent,
                 note.limit,
+                note.is_anew,
             )
 
     def _make_of(self, counter: CounterName, epoch: int) -> Note:
@@ -182,19 +192,20 @@ class Notes:
         note = self.make(counter)
         if note.epoch < epoch:
             # Whoever had the slot whole meanwhile has the rest of this front's part in theirs.
-            note.earlier.append((note.part, note.epoch, note.is_whole))
+            note.earlier.append((note.part, note.epoch, note.is_whole, note.is_anew))
             if len(note.earlier) > EARLIER_MAX:
                 self._merge_oldest(note.earlier)
-            note.epoch, note.part, note.is_whole = epoch, 0, False
+            note.epoch, note.part, note.is_whole, note.is_anew = epoch, 0, False, False
         return note
 
     @staticmethod
-    def _merge_oldest(earlier: list[tuple[int, int, bool]]) -> None:
+    def _merge_oldest(earlier: list[tuple[int, int, bool, bool]]) -> None:
         """Make one of the two oldest, of which every incarnation of a partition brings one. A whole
-        count holds what was before it; a part goes to the older epoch: it may be missing then, in
-        case somebody had the slot in between, but is never counted twice."""
-        (oldest, epoch, is_oldest_whole), (part, _, is_whole) = earlier[:2]
-        earlier[:2] = [earlier[1] if is_whole else (oldest + part, epoch, is_oldest_whole)]
+        count holds what was before it, and nothing counts that was before a reset; a part goes to
+        the older epoch: it may be missing then, in case somebody had the slot in between, but is
+        never counted twice."""
+        (oldest, *epoch), (part, _, is_whole, is_anew) = earlier[:2]
+        earlier[:2] = [earlier[1] if is_whole or is_anew else (oldest + part, *epoch)]
 
     def _all(self) -> Iterator[tuple[CounterName, Note]]:
         for end_s, window in self._notes.items():

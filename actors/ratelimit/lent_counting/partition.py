@@ -256,7 +256,7 @@ class LendingPartition:
                 some = (
                     []
                     if lender is None
-                    else lender.columns(slot) + lender.restored.asleep.columns(slot)
+                    else lender.counters.columns(slot) + lender.restored.asleep.columns(slot)
                 )
             yield some
 

@@ -34,7 +34,7 @@ class Disk:
             self.base_of = process.incarnation
             self.counters.clear()
             for slot in range(SLOTS):
-                self._write(machine.columns(slot))
+                self._write(machine.counters.columns(slot))
         while changed := machine.changed(3):
             self._write(changed)
         self.known_s, self.saved_s = known_s, now_s

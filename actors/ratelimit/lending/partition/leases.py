@@ -64,7 +64,7 @@ class Leases:
         del self.by_front[front]
         if lease.heard_s > -inf:
             self._begin(front, (lease.number, lease.stream.taken), now_s, now_s)
-        elif lease.before != (0, 0):
+        else:
             self._gone[front] = lease
             if len(self._gone) > self._terms.fronts_max:
                 del self._gone[next(iter(self._gone))]
@@ -75,6 +75,14 @@ class Leases:
         self.renew(lease, now_s)
         self.by_front[front] = lease
         return lease
+
+    def has_taken(self, front: str, told: tuple[int, int]) -> bool:
+        """Whether a front has heard an item of a lease of its, or was taken for lost: before it, or
+        by now."""
+        number, item = told
+        lease = self.by_front.get(front)
+        is_lost = lease is None or lease.number != number or lease.heard_s == -inf
+        return is_lost or lease.stream.acknowledged >= item
 
     @property
     def has_full_stream(self) -> bool:

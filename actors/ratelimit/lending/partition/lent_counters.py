@@ -6,6 +6,7 @@ here, and what they spend fast is lent to them by the counter (see `loans.py`).
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from math import inf
 
 from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
 from tollgate.actors.ratelimit.lending.messages import (
@@ -29,6 +30,7 @@ from tollgate.actors.ratelimit.lending.partition.loans import (
     loans_in_the_way,
     lowest_limit,
 )
+from tollgate.actors.ratelimit.lending.partition.resets import Resets
 from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable, side_by_side
 from tollgate.actors.ratelimit.lending.partition.tasks import Task
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
@@ -50,6 +52,7 @@ class LentCounters:
         self._send = send
         self.table = SlotTable(terms, keeps_changes=keeps_changes)
         self.late = LateHits(terms)
+        self.resets = Resets(terms.unheard_max)
         self.slots = [Slot(epoch=first_epoch) for _ in range(SLOTS)]
         self.held: dict[str, Held] = defaultdict(Held)
 
@@ -235,10 +238,16 @@ class LentCounters:
         if counter in slot.loans:
             self._recall({(counter, front) for front in slot.loans[counter]})
             return False
+        slot.epoch += 1
+        self.begin_anew(counter, slot.epoch, now_s)
+        return True
+
+    def begin_anew(self, counter: CounterName, epoch: int, at_s: float = -inf) -> None:
+        """Nothing counts that was before this epoch."""
+        number = slot_of(counter[1])
         if self.table.count(number, *counter):
             self.table.put(number, *counter, 0)
-        self.late.note_reset(counter, now_s)
-        return True
+        self.resets.note(counter, epoch, at_s)
 
     def report(
         self,
@@ -287,7 +296,7 @@ class LentCounters:
             for key, hits in zip(keys, numbers, strict=True):
                 counter = (end_s, key)
                 number = slot_of(key)
-                if self.late.is_void(counter, since_s):
+                if self.resets.is_void(counter, since_s):
                     continue
                 if self.slots[number].holder is None:
                     self._add(counter, hits)
@@ -361,34 +370,11 @@ class LentCounters:
         if count > self.table.count(number, end_s, key):
             self.table.put(number, end_s, key, count)
 
-    def adopt_slot(
-        self, front: str, number: int, epoch: int, counters: list[CounterColumns]
-    ) -> None:
-        """Believe a front that it has a slot whole."""
-        slot = self.slots[number]
-        if slot.holder is not None and slot.holder != front:
-            self.held[slot.holder].slots.discard(number)
-        slot.holder, slot.epoch = front, epoch
-        self.held[front].slots.add(number)
-        self.report(front, counters, [])
-
-    def adopt_loan(
-        self, front: str, counter: CounterName, quota: int, limit: int, spent: int
-    ) -> None:
-        """Believe a front that it has a loan of quota. What was restored of the counter holds what
-        was spent of it."""
-        number = slot_of(counter[1])
-        slot = self.slots[number]
-        loans = slot.loans.setdefault(counter, {})
-        if slot.holder is None and self.table.has(number, *counter):
-            known = loans[front].spent if front in loans else 0
-            self.table.add(number, *counter, known - spent)
-        loans[front] = Loan(quota, limit, spent)
-        self.held[front].loans[counter] = slot
-
     def end_windows(self, now_s: float) -> set[int]:
         """Forget windows that have ended, with all their loans; which they are."""
         ended = set(self.table.end_windows(now_s))
+        for end_s in ended:
+            self.resets.end_window(end_s)
         if ended:
             for held in self.held.values():
                 for counter in [each for each in held.loans if each[0] in ended]:

@@ -40,8 +40,8 @@ FrontLoans = dict[str, Loan]
 @dataclass(slots=True)
 class Slot:
     """`holder`: the front that has it whole. `epoch`: rises with each time that it is lent whole,
-    and with each incarnation. `users`: when each front used it last, by the monotonic clock.
-    `loans`: by counter and front."""
+    with each reset in it, and with each incarnation. `users`: when each front used it last, by the
+    monotonic clock. `loans`: by counter and front."""
 
     holder: str | None = None
     is_recalled: bool = False

@@ -8,7 +8,8 @@ older parts of the others are in there.
 What was restored from an earlier incarnation's snapshot is in the table already, and only what is
 told is put together with it. Of a slot that a front has whole, the front knows better. Of any
 other counter the larger number is true: the snapshot lacks what came after it, and the fronts what
-those had who are lost.
+those had who are lost. But nothing counts that was before a reset: who has heard of it tells that,
+and so does what was restored.
 
 It ends when all fronts that are known to be there have told, or when every loan that nobody told of
 has run out: after that nothing is out that the partition does not know of. Only a front that is in
@@ -23,9 +24,11 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToldAll,
     ToldNote,
     ToldNotes,
+    ToldSlot,
     ToldSlots,
 )
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
+from tollgate.actors.ratelimit.lending.partition.loans import Loan
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 Told = ToldSlots | ToldNotes | ToldAll
@@ -50,6 +53,8 @@ class Recovery:
         self._parts: dict[int, dict[tuple[CounterName, int], int]] = defaultdict(dict)
         self._epochs: dict[int, int] = {}
         self._since: dict[int, int] = {}
+        self._anew: dict[CounterName, int] = {}
+        """By counter: the epoch in which it was last set to 0."""
         self._size = self._given_up = 0
         self.ended: Counter[CounterName] = Counter()
         """Hits of loans that were told and have ended: they are here, and in no part."""
@@ -88,7 +93,7 @@ class Recovery:
                 for slot, epoch, columns in item.slots:
                     counters.table.open_windows(columns, wall_s, now_s)
                     if self.tell_slot(front, slot, epoch):
-                        counters.adopt_slot(front, slot, epoch, columns)
+                        _adopt_slot(counters, front, ToldSlot(slot, epoch, columns))
             case ToldNotes():
                 self.tell_notes(item.notes)
                 names = [note.counter for note in item.notes]
@@ -96,7 +101,7 @@ class Recovery:
                 for note in item.notes:
                     counters.slots[slot_of(note.counter[1])].users[front] = now_s
                     if note.quota is not None:
-                        counters.adopt_loan(front, note.counter, note.quota, note.limit, note.spent)
+                        adopt_loan(counters, front, note, note.quota)
             case ToldAll():
                 self.tell_all(front)
 
@@ -118,6 +123,8 @@ class Recovery:
             self._epochs[slot] = max(note.epoch, self._epochs.get(slot, 0))
             if note.is_whole:
                 self._since[slot] = max(note.epoch, self._since.get(slot, 0))
+            if note.is_anew:
+                self._anew[note.counter] = max(note.epoch, self._anew.get(note.counter, 0))
             parts = self._parts[slot]
             name = (note.counter, note.epoch)
             if name not in parts:
@@ -133,11 +140,24 @@ class Recovery:
             slot = counters.slots[number]
             slot.epoch = max(slot.epoch, epoch)
         counters.table.evicted += self._given_up
+        self._begin_anew(counters)
         told: dict[CounterName, int] = defaultdict(int)
         for counter, part in self.parts():
             told[counter] += part
         for counter, count in told.items():
             counters.raise_to(counter, count + self.ended[counter])
+
+    def _begin_anew(self, counters: LentCounters) -> None:
+        """Put together what is known of resets. What was restored of a counter was before one that
+        only fronts have heard of."""
+        for counter, epoch in self._anew.items():
+            if slot_of(counter[1]) in self._whole:
+                counters.resets.note(counter, epoch)  # (it was given out after that)
+            elif epoch > counters.resets.epoch(counter):
+                counters.begin_anew(counter, epoch)
+        names = {counter for parts in self._parts.values() for counter, _ in parts}
+        known = {counter: counters.resets.epoch(counter) for counter in names}
+        self._anew = {counter: epoch for counter, epoch in known.items() if epoch}
 
     def epochs(self) -> Iterator[tuple[int, int]]:
         """(slot, the highest epoch that was told of it)."""
@@ -151,5 +171,28 @@ class Recovery:
                 continue
             since = self._since.get(slot, 0)
             for (counter, epoch), part in parts.items():
-                if epoch >= since:
+                if epoch >= max(since, self._anew.get(counter, 0)):
                     yield counter, part
+
+
+def _adopt_slot(counters: LentCounters, front: str, told: ToldSlot) -> None:
+    """Believe a front that it has a slot whole."""
+    slot = counters.slots[told.slot]
+    if slot.holder is not None and slot.holder != front:
+        counters.held[slot.holder].slots.discard(told.slot)
+    slot.holder, slot.epoch = front, told.epoch
+    counters.held[front].slots.add(told.slot)
+    counters.report(front, told.counters, [])
+
+
+def adopt_loan(counters: LentCounters, front: str, told: ToldNote, quota: int) -> None:
+    """Believe a front that it has a loan of quota. What was restored of the counter holds what was
+    spent of it."""
+    number = slot_of(told.counter[1])
+    slot = counters.slots[number]
+    loans = slot.loans.setdefault(told.counter, {})
+    if slot.holder is None and counters.table.has(number, *told.counter):
+        known = loans[front].spent if front in loans else 0
+        counters.table.add(number, *told.counter, known - told.spent)
+    loans[front] = Loan(quota, told.limit, told.spent)
+    counters.held[front].loans[told.counter] = slot

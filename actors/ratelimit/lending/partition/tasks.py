@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tollgate.actors.ratelimit.lending.messages import CounterName, LimitedHit
+from tollgate.actors.ratelimit.lending.partition.leases import Leases
 
 
 @dataclass(slots=True)
@@ -35,6 +36,34 @@ class Task:
     @property
     def counters(self) -> set[CounterName]:
         return {hit.counter for hit in self.hits}
+
+
+class ResetNews:
+    """Resets that are done, until all fronts that are there have heard of them: at most
+    `resets_max`. Only then are they said to be: from then on no front tells a partition that starts
+    again what was before."""
+
+    def __init__(self, leases: Leases, resets_max: int) -> None:
+        self._leases = leases
+        self._resets_max = resets_max
+        # With the lease and the item that tells it, by front.
+        self._out: list[tuple[PendingReset, dict[str, tuple[int, int]]]] = []
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._out) >= self._resets_max
+
+    def put(self, pending: PendingReset) -> None:
+        """A reset of which the last item of each stream tells."""
+        leases = self._leases.by_front.items()
+        told = {front: (lease.number, lease.stream.put_last) for front, lease in leases}
+        self._out.append((pending, told))
+
+    def settle(self) -> None:
+        """Note which of them have been heard of by now."""
+        for pending, told in self._out:
+            pending.is_done = all(self._leases.has_taken(*each) for each in told.items())
+        self._out = [each for each in self._out if not each[0].is_done]
 
 
 class TaskQueue:

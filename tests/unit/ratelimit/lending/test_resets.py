@@ -28,6 +28,7 @@ def rows_of(pair: Pair) -> list[CounterRow]:
 def reset(pair: Pair, key: bytes, patience_s: float = 5.0) -> PendingReset:
     pending = pair.partition.reset((END_S, key), patience_s, pair.now_s)
     pair.rest(0.01)
+    pair.rest(pair.terms.acknowledge_s)
     return pending
 
 
@@ -159,3 +160,70 @@ def test_a_reset_waits_until_all_is_known_and_what_fronts_tell_afterwards_is_new
     for _ in range(6):
         pair.rest(0.5)
     assert pair.hit_one(b"k", 100) == 1
+
+
+def restart(pair: Pair, incarnation: int, restored: int | None = None) -> None:
+    """Another process of the partition, which finds so many hits of `k` on its disk."""
+    pair.partition = Lender(pair.terms, incarnation, pair.now_s, is_new=False)
+    if restored is not None:
+        pair.partition.restore([(END_S, [b"k"], [restored])], pair.wall_s(), pair.now_s)
+
+
+def recover(pair: Pair) -> int:
+    """The count when all have told."""
+    pair.silent = set()
+    while pair.partition.told is not None:
+        pair.rest(0.5)
+    return pair.partition.counters.known(END_S, b"k")
+
+
+def test_a_front_that_was_away_does_not_undo_a_reset_by_what_it_tells_the_next_process() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, by=40)
+    pair.hit_one(b"k", 100, 1)
+    pair.rest(0.2)
+    pair.silent = {0}
+    for _ in range(8):
+        pair.rest(0.5)
+    assert reset(pair, b"k").is_done
+    assert pair.hit_one(b"k", 100, 1) == 1
+    restart(pair, 2)
+    assert recover(pair) == 1
+    restart(pair, 3)
+    assert recover(pair) == 1
+
+
+@pytest.mark.parametrize("restored", [None, 0, 41])
+def test_nor_does_a_journal_that_was_written_before_it(restored: int | None) -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1, 0, 1):
+        pair.hit_one(b"k", 100, front)
+    assert reset(pair, b"k").is_done
+    pair.hit_one(b"k", 100)
+    restart(pair, 2, restored)
+    assert recover(pair) == 1
+
+
+def test_what_is_restored_with_the_reset_counts() -> None:
+    pair = Pair(Terms(), fronts=2)
+    for front in (0, 1, 0, 1):
+        pair.hit_one(b"k", 100, front)
+    assert reset(pair, b"k").is_done
+    epoch = pair.partition.counters.resets.epoch((END_S, b"k"))
+    restart(pair, 2, 7)  # (hits of a front that is not there any more)
+    pair.partition.counters.resets.note((END_S, b"k"), epoch)
+    assert recover(pair) == 7
+
+
+def test_a_reset_is_done_when_all_who_are_there_have_heard_of_it() -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.hit_one(b"k", 100, 1)
+    pair.hit_one(b"other", 100)
+    pair.rest(0.2)
+    pair.silent = {0}
+    pending = reset(pair, b"k")
+    assert pair.partition.counters.known(END_S, b"k") == 0
+    assert not pending.is_done
+    pair.silent = set()
+    pair.rest(1.0)
+    assert (pending.is_done, pending.failure) == (True, None)

@@ -3,8 +3,9 @@
 from tests.support.ratelimit.lending_pair import START_S, Pair
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.lending.lender import Lender
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, ToldNote
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
+from tollgate.actors.ratelimit.lending.partition.recovery import adopt_loan
 from tollgate.actors.ratelimit.lending.partition.slot_table import ChangeReader, SlotTable
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
@@ -21,7 +22,7 @@ def table_of(columns: list[CounterColumns]) -> dict[tuple[int, bytes], int]:
 
 
 def everything(lender: Lender) -> dict[tuple[int, bytes], int]:
-    return table_of([each for slot in range(SLOTS) for each in lender.columns(slot)])
+    return table_of([each for slot in range(SLOTS) for each in lender.counters.columns(slot)])
 
 
 def start_again(pair: Pair, restored: list[CounterColumns], *, is_new: bool = False) -> None:
@@ -125,14 +126,18 @@ def test_of_a_shared_counter_the_larger_number_is_true() -> None:
         assert everything(pair.partition) == {(END_S, b"k"): expected}
 
 
+def told_loan(spent: int) -> ToldNote:
+    return ToldNote((END_S, b"k"), 0, 1, False, 10, spent, 100)
+
+
 def test_what_a_front_has_spent_of_its_loan_is_restored_once() -> None:
     """While it is told, and when the front tells of its loan twice."""
     lender = Lender(TERMS, 2, 0.0, is_new=False)
     lender.restore([(END_S, [b"k"], [20])], START_S, 0.0)
     for spent in (3, 5):
-        lender.counters.adopt_loan("front", (END_S, b"k"), 10, 100, spent)
+        adopt_loan(lender.counters, "front", told_loan(spent), 10)
         assert everything(lender) == {(END_S, b"k"): 20}
-    lender.counters.adopt_loan("other", (END_S, b"k"), 10, 100, 4)
+    adopt_loan(lender.counters, "other", told_loan(4), 10)
     assert everything(lender) == {(END_S, b"k"): 20}
     lender.counters.report("front", [], [((END_S, b"k"), 6)])
     assert everything(lender) == {(END_S, b"k"): 21}

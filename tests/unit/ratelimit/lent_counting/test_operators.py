@@ -24,7 +24,7 @@ def reset(branch: Branch, key: bytes) -> list[CounterReset]:
     with ThreadPoolExecutor(1) as operator:
         asked = operator.submit(partition.reset_counters, [key], PATIENCE_S)
         while not asked.done():
-            branch.exchange()
+            branch.rest(0.02)
         return asked.result()
 
 
@@ -102,7 +102,7 @@ def test_so_many_resets_wait_and_the_next_one_is_told_at_once() -> None:
             listed = partition.list_counters(lambda key: True, None).rows
         finally:
             while not all(each.done() for each in asked):
-                branch.exchange()
+                branch.rest(0.02)
     assert (refused.row.hits, refused.failure) == (2, TOO_MANY_RESETS)
     assert sorted(row.hits for row in listed) == [2, 7]
     assert [each.result()[0].failure for each in asked] == [None] * RESETS_MAX
