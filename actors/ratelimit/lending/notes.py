@@ -204,8 +204,10 @@ class Notes:
         count holds what was before it, and nothing counts that was before a reset; a part goes to
         the older epoch: it may be missing then, in case somebody had the slot in between, but is
         never counted twice."""
-        (oldest, *epoch), (part, _, is_whole, is_anew) = earlier[:2]
-        earlier[:2] = [earlier[1] if is_whole or is_anew else (oldest + part, *epoch)]
+        oldest, epoch, was_whole, was_anew = earlier[0]
+        part, _, is_whole, is_anew = earlier[1]
+        both = (oldest + part, epoch, was_whole, was_anew)
+        earlier[:2] = [earlier[1] if is_whole or is_anew else both]
 
     def _all(self) -> Iterator[tuple[CounterName, Note]]:
         for end_s, window in self._notes.items():

@@ -47,12 +47,14 @@ class HitRecord:
 
 @dataclass(slots=True)
 class ResetRecord:
-    """A reset of a counter. `told_s`: when it was done; infinite if it never was. `is_lasting`: the
-    partition that did it was not lost afterwards."""
+    """A reset of a counter. `set_s`: when it was set to 0; `told_s`: when that was said to be done;
+    infinite if it never was. `is_lasting`: nobody was lost afterwards without whom it is not known
+    of any more."""
 
     partition: int
     counter: CounterName
     asked_s: float
+    set_s: float = inf
     told_s: float = inf
     is_lasting: bool = True
 
@@ -76,7 +78,7 @@ def check(testimony: Testimony) -> None:
         by_counter[hit.counter].append(hit)
     resets: dict[CounterName, list[ResetRecord]] = defaultdict(list)
     for reset in testimony.resets:
-        if reset.told_s < inf:
+        if reset.set_s < inf:
             resets[reset.counter].append(reset)
     for counter, hits in by_counter.items():
         if counter in resets:
@@ -133,7 +135,7 @@ def _check_resets(testimony: Testimony, resets: list[ResetRecord], hits: list[Hi
     admitted = [hit for hit in hits if hit.fate is Fate.ADMITTED and hit.addend > 0]
     slack = testimony.excused[counter] - sum(hit.addend for hit in hits if hit.addend < 0)
     for hit in [] if testimony.has_evicted else admitted:
-        since_s = max((r.told_s for r in resets if r.asked_s <= hit.told_s), default=-inf)
+        since_s = max((r.set_s for r in resets if r.asked_s <= hit.told_s), default=-inf)
         before = sum(
             each.addend for each in admitted if since_s < each.asked_s and each.told_s < hit.asked_s
         )

@@ -219,6 +219,11 @@ class FrontProcess(Process):
         self.learn_all()
         return messages
 
+    def remembers(self, record: ResetRecord) -> bool:
+        """Whether it knows of a reset."""
+        note = self.machines[record.partition]._notes.find(*record.counter)
+        return note is not None and (note.is_anew or any(is_anew for *_, is_anew in note.earlier))
+
     def learn_all(self) -> None:
         """Look which of the calls that were waited for are done."""
         for name, (call, awaited) in list(self._waiting.items()):

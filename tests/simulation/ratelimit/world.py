@@ -228,6 +228,8 @@ class World:
         before, told = process.machine.leases, process.machine.told
         answers = do()
         for pending, record in process.resets:
+            if pending.is_set and record.set_s == inf:
+                record.set_s = self._agenda.now_s
             if pending.is_done and record.told_s == inf and pending.failure is None:
                 record.told_s = self._agenda.now_s
                 self.testimony.events["resets"] += 1
@@ -252,6 +254,11 @@ class World:
     def _excuse_untold(self, process: PartitionProcess, told: frozenset[str]) -> None:
         """A partition was lost, and these fronts could not tell the next one what they had."""
         disk = self._disks[process.number]
+        for record in self.testimony.resets:
+            if record.partition == process.number and record.set_s < process.started_s:
+                record.is_lasting &= any(
+                    front.remembers(record) for front in self.fronts if front.name in told
+                )
         self.testimony.excused += excused_of(self._all_fronts, process.number, told, disk)
 
     def _to_fronts(self, process: PartitionProcess, answers: dict[str, ToFront]) -> None:
@@ -333,8 +340,6 @@ class World:
 
     def _start_partition(self, number: int) -> None:
         incarnation = self.partitions[number].incarnation + 1
-        for record in self.testimony.resets:
-            record.is_lasting &= record.partition != number
         self.partitions[number] = self._partition(number, incarnation)
 
     def _change_rule(self) -> None:

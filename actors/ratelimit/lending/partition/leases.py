@@ -81,8 +81,9 @@ class Leases:
         by now."""
         number, item = told
         lease = self.by_front.get(front)
-        is_lost = lease is None or lease.number != number or lease.heard_s == -inf
-        return is_lost or lease.stream.acknowledged >= item
+        if lease is None or lease.number != number or lease.heard_s == -inf:
+            return True
+        return lease.stream.acknowledged >= item
 
     @property
     def has_full_stream(self) -> bool:

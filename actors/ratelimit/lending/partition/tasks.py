@@ -13,9 +13,11 @@ from tollgate.actors.ratelimit.lending.partition.leases import Leases
 
 @dataclass(slots=True)
 class PendingReset:
-    """A counter that is to be set to 0. `failure`: the reason why it was not, once `is_done`."""
+    """A counter that is to be set to 0. `is_set`: it is, though not all have heard of it.
+    `failure`: the reason why it was not, once `is_done`."""
 
     counter: CounterName
+    is_set: bool = False
     is_done: bool = False
     failure: str | None = None
 
@@ -58,6 +60,7 @@ class ResetNews:
         leases = self._leases.by_front.items()
         told = {front: (lease.number, lease.stream.put_last) for front, lease in leases}
         self._out.append((pending, told))
+        pending.is_set = True
 
     def settle(self) -> None:
         """Note which of them have been heard of by now."""
