@@ -197,12 +197,13 @@ class World:
 
         answers = self._watched(process, receive, message.front if is_too_late else "")
         named = (process.incarnation, machine.leases.get(message.front))
-        if (message.incarnation, message.lease) == named and message.stamp_s > line.stamp_s:
-            line.heard_s, line.stamp_s = self._agenda.now_s, message.stamp_s
+        if (message.incarnation, message.lease) == named:
             taken = answers[message.front].acknowledged
-            for item in [each for each in line.reports if each <= taken]:
-                line.reported_s = max(line.reported_s, line.reports.pop(item))
-            if taken >= line.late:
+            if message.stamp_s > line.stamp_s:
+                line.heard_s, line.stamp_s = self._agenda.now_s, message.stamp_s
+                for item in [each for each in line.reports if each <= taken]:
+                    line.reported_s = max(line.reported_s, line.reports.pop(item))
+            if taken >= line.late:  # (also with a message that was overtaken)
                 self._silences.end(message.front, process, self._agenda.now_s)
         self._to_fronts(process, answers)
 
