@@ -13,8 +13,11 @@ from tollgate.serve.settings.choices import (
     TracingProtocol,
     Transport,
 )
+from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
+from tollgate.serve.settings.outside.redis_urls import RedisEndpoint, redis_endpoint
 from tollgate.serve.settings.rows import SettingProblem
-from tollgate.serve.settings.table import OTLP_PREFIX, Groups
+from tollgate.serve.settings.table import OTLP_PREFIX, TABLE, Groups
+from tollgate.serve.settings.values import BadValueError
 
 
 def problems(settings: Groups) -> Iterator[SettingProblem]:
@@ -23,6 +26,7 @@ def problems(settings: Groups) -> Iterator[SettingProblem]:
     yield from _grpc_front(settings)
     yield from _several_fronts(settings)
     yield from _memcached(settings)
+    yield from _redis(settings)
     yield from _transports(settings)
     yield from _tracing(settings)
     yield from _ports(settings)
@@ -101,6 +105,39 @@ def _memcached(settings: Groups) -> Iterator[SettingProblem]:
         yield _missing(settings, "ALTCACHE_TLS_CLIENT_KEY", "ALTCACHE_TLS_CLIENT_CERT")
     if memcached.has_tls and memcached.tls_key and not memcached.tls_cert:
         yield _missing(settings, "ALTCACHE_TLS_CLIENT_CERT", "ALTCACHE_TLS_CLIENT_KEY")
+
+
+def redis_place(
+    settings: Groups, server: KvstoreSettings | KvstorePersecondSettings
+) -> RedisEndpoint:
+    """The place of one of the two stores in Redis. Raises `BadValueError`."""
+    name = "KVSTORE" if server is settings.kvstore else "KVSTORE_PERSECOND"
+    socket = server.socket if f"{name}_SOCKET_TYPE" in settings.given else None
+    return redis_endpoint(server.url, server.layout, socket)
+
+
+def _redis(settings: Groups) -> Iterator[SettingProblem]:
+    """URLs are read by what they stand for; TLS needs both halves of a certificate."""
+    if settings.counting.backend is not Backend.KVSTORE:
+        return
+    servers: dict[str, KvstoreSettings | KvstorePersecondSettings] = {
+        "KVSTORE_URL": settings.kvstore,
+        "KVSTORE_PERSECOND_URL": settings.persecond,
+    }
+    for name, server in servers.items():
+        if server is settings.persecond and not settings.persecond.is_on:
+            continue
+        try:
+            redis_place(settings, server)
+        except BadValueError as error:
+            shown = TABLE[name].show(server.url)
+            yield SettingProblem((name,), f"{settings.spelled(name)}: {shown!r} {error}")
+    halves = ("KVSTORE_TLS_CLIENT_CERT", "KVSTORE_TLS_CLIENT_KEY")
+    cert, key = settings.kvstore.tls_cert, settings.kvstore.tls_key
+    if cert and not key:
+        yield _missing(settings, halves[1], halves[0])
+    if key and not cert:
+        yield _missing(settings, halves[0], halves[1])
 
 
 def _transports(settings: Groups) -> Iterator[SettingProblem]:

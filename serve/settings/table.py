@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 from tollgate.serve.settings import service
 from tollgate.serve.settings.catalog_auth import CatalogSettings, CrawlSettings
 from tollgate.serve.settings.ledger import LedgerSettings
+from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
 from tollgate.serve.settings.outside.memcached import MemcachedSettings
 from tollgate.serve.settings.outside.mogrifiers import Mogrifier
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
@@ -43,6 +44,8 @@ class Groups:
     bounds: service.BoundSettings = field(default_factory=service.BoundSettings)
     counting: service.CountingSettings = field(default_factory=service.CountingSettings)
     memcached: MemcachedSettings = field(default_factory=MemcachedSettings)
+    kvstore: KvstoreSettings = field(default_factory=KvstoreSettings)
+    persecond: KvstorePersecondSettings = field(default_factory=KvstorePersecondSettings)
     statistics: service.StatisticsSettings = field(default_factory=service.StatisticsSettings)
     tracing: service.TracingSettings = field(default_factory=service.TracingSettings)
     ledger: LedgerSettings = field(default_factory=LedgerSettings)

@@ -7,7 +7,7 @@ means deleting it here and giving its settings a group.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tollgate.serve.settings.choices import Backend, RuleSource, Transport
+from tollgate.serve.settings.choices import RuleSource, Transport
 from tollgate.serve.settings.table import Groups
 
 
@@ -27,13 +27,6 @@ class UnbuiltFeature:
 
 
 UNBUILT = (
-    UnbuiltFeature(
-        ("BACKEND_TYPE", "KVSTORE_URL"),
-        # (whichever of its names the operator gave it)
-        "counting in a store outside of Tollgate",
-        "unset it, or set BACKEND_TYPE=actors, to count in Tollgate's own actors",
-        lambda settings: settings.counting.backend is Backend.KVSTORE,
-    ),
     UnbuiltFeature(
         ("CONFIG_TYPE",),
         "reading rules over xDS",

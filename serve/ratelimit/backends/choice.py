@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 
 from tollgate.serve.ratelimit.backends.memcached_store import memcached_store
 from tollgate.serve.ratelimit.backends.outside_store import OutsideStore
+from tollgate.serve.ratelimit.backends.redis import redis_store
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import Backend
 
 _STORES: Mapping[Backend, Callable[[Settings], OutsideStore]] = {
     Backend.ALTCACHE: memcached_store,
+    Backend.KVSTORE: redis_store,
 }
 
 

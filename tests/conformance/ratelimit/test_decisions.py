@@ -23,6 +23,7 @@ from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.borrowed_counters import Branch
 from tests.support.ratelimit.engine import Engine, RecordedCounters, rules_from
 from tollgate.actors.ratelimit.counting.counters import CounterStore
+from tollgate.actors.ratelimit.counting.routes import Route
 from tollgate.actors.ratelimit.decision.plan import Refusal
 from tollgate.actors.ratelimit.decision.policy import Policy
 
@@ -32,9 +33,15 @@ CASES = list(cases(Path(__file__).with_name("decisions")))
 class Run:
     """One case being run."""
 
-    def __init__(self, case: Case, store: CounterStore, clock: ManualClock | None = None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        store: CounterStore,
+        clock: ManualClock | None = None,
+        route: Route | None = None,
+    ) -> None:
         self._store = store
-        self._engine = Engine(case.rules, policy=case.policy, store=store, clock=clock)
+        self._engine = Engine(case.rules, policy=case.policy, store=store, clock=clock, route=route)
         self._total: Stats = {}
 
     def step(self, step: Step) -> None:

@@ -65,9 +65,9 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
         of(GRPC_CLIENT_TLS_CACERT="ca.pem"),
         r"GRPC_SERVER_USE_TLS: is not set, but GRPC_CLIENT_TLS_CACERT needs it",
     ),
-    "unbuilt backend": (
-        of(BACKEND_TYPE="redis"),
-        r"BACKEND_TYPE: counting in a store outside of Tollgate is not built yet: .*",
+    "sentinels that are not named": (
+        of(REDIS_URL="main", REDIS_TYPE="SENTINEL"),
+        r"REDIS_URL: 'main' does not name a master and its sentinels: write MASTER,HOST:PORT.*",
     ),
     "no certificate for Memcached": (
         of(

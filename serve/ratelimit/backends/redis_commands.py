@@ -1,0 +1,123 @@
+"""Hits as commands of Redis, and its replies as counts (B6).
+
+    +a     INCRBY name a, EXPIRE name seconds     (the expiry begins anew with every hit)
+    0      GET name                               (leaves no trace)
+    -a     a script: DECRBY, never below 0; a counter that is not there stays away
+
+A counter's expiry is the length of its window, and a random number of seconds more: its name says
+which window it belongs to, so it may well outlive it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha1
+
+from tollgate.actors.ratelimit.counting.counters import LimitedHits, Unreachable
+from tollgate.actors.ratelimit.decision.counter_keys import counter_name, window_ending
+
+Command = tuple[bytes | int, ...]
+Reply = object
+"""An integer, bytes, None; or the error that Redis answered a command with."""
+
+REFUND = b"""\
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local count = redis.call('DECRBY', KEYS[1], ARGV[1])
+if count < 0 then
+  redis.call('SET', KEYS[1], '0', 'KEEPTTL')
+  return 0
+end
+return count
+"""
+REFUND_SHA = sha1(REFUND, usedforsecurity=False).hexdigest().encode()
+COUNT_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """The rules by which counters are named and expire. `draw`: a random whole number below a
+    bound."""
+
+    has_calendar_months: bool
+    jitter_max_s: int
+    draw: Callable[[int], int]
+
+    def name(self, key: bytes, end_s: int) -> tuple[bytes, int]:
+        """The counter's name in the window that ends then, and the length of that."""
+        window = window_ending(key, end_s, has_calendar_months=self.has_calendar_months)
+        return counter_name(key, window.start_s), end_s - window.start_s
+
+    def expiry_s(self, length_s: int) -> int:
+        """The time after which a counter of a window of this length is forgotten."""
+        return length_s + (self.draw(self.jitter_max_s) if self.jitter_max_s else 0)
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Commands for one server, sent together. `places`: where the reply stands that has the count
+    of each operation."""
+
+    naming: Naming
+    commands: list[Command] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    def add(self, name: bytes, addend: int, length_s: int) -> None:
+        """Put an operation behind those that are there."""
+        self.places.append(len(self.commands))
+        if addend > 0:
+            self.commands.append((b"INCRBY", name, addend))
+            self.commands.append((b"EXPIRE", name, self.naming.expiry_s(length_s)))
+        elif addend:
+            self.commands.append((b"EVALSHA", REFUND_SHA, 1, name, -addend))
+        else:
+            self.commands.append((b"GET", name))
+
+    def add_hits(self, hits: LimitedHits) -> None:
+        """Put operations on counters of one unit and one window behind those that are there."""
+        if not hits.keys:
+            return
+        window = window_ending(
+            hits.keys[0], hits.end_s, has_calendar_months=self.naming.has_calendar_months
+        )
+        length_s = hits.end_s - window.start_s
+        for key, addend in zip(hits.keys, hits.addends, strict=True):
+            self.add(counter_name(key, window.start_s), addend, length_s)
+
+    def counts(self, replies: Sequence[Reply]) -> list[int | Unreachable]:
+        """The count after each operation, out of the replies to all commands."""
+        return [count_of(replies[place]) for place in self.places]
+
+
+def loading(command: Command) -> Command:
+    """The call of a script by its text, which also loads it, instead of by its name."""
+    return (b"EVAL", REFUND, *command[2:])
+
+
+def count_of(reply: Reply) -> int | Unreachable:
+    """The count that a reply tells, or the reason why it tells none."""
+    if type(reply) is int:
+        return reply
+    if reply is None:
+        return 0
+    if isinstance(reply, bytes):
+        try:
+            return int(reply)
+        except ValueError:
+            return Unreachable("ERR value is not an integer or out of range")
+    return Unreachable(_said(reply))
+
+
+def _said(error: Reply) -> str:
+    """The error as Redis said it, with the code that the client takes off its beginning."""
+    code, text = getattr(error, "status_code", None), str(error)
+    return text if code is None or text.startswith(code) else f"{code} {text}"
+
+
+def shaped(
+    batch: Sequence[LimitedHits], counts: Sequence[int | Unreachable]
+) -> list[list[int | Unreachable]]:
+    """Counts in the shape of the batch that asked for them."""
+    answer, position = [], 0
+    for hits in batch:
+        answer.append(list(counts[position : position + len(hits.keys)]))
+        position += len(hits.keys)
+    return answer
