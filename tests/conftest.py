@@ -23,7 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from socket import AF_UNIX
 from types import FrameType, ModuleType
@@ -66,6 +66,9 @@ _CLOCKS = (
     "perf_counter_ns",
     "sleep",
 )
+_REAL_CLOCKS = tuple(getattr(time, name) for name in _CLOCKS)
+_REAL_DATES = (dt.datetime, dt.date)
+_REAL_IDS = frozenset(map(id, (*_REAL_CLOCKS, *_REAL_DATES)))
 _RAY_CALLS = ("init", "get", "put", "wait", "kill", "get_actor")
 
 _STDLIB = f"{sysconfig.get_path('stdlib')}{os.sep}"
@@ -217,28 +220,39 @@ def _is_tooling(frame: FrameType | None) -> bool:
 
 def _replace_clocks(patch: pytest.MonkeyPatch, tier: str) -> None:
     """Our own code may not ask for the time; logging, event loops and test tools go on as ever."""
-    replacements: dict[int, Any] = {}
-    for name in _CLOCKS:
-        clock = getattr(time, name)
-        replacements[id(clock)] = _guarded(clock, tier, f"time.{name}()")
-        patch.setattr(time, name, replacements[id(clock)])
-    for kind in (dt.datetime, dt.date):
-        replacements[id(kind)] = _guarded_dates(kind, tier)
-        patch.setattr(dt, kind.__name__, replacements[id(kind)])
-    for module in list(sys.modules.values()):
-        for name in _clocks_kept_by(module, frozenset(replacements)):
-            if replacement := replacements.get(id(getattr(module, name, None))):
-                patch.setattr(module, name, replacement)
+    guards = _guards(tier)
+    for home, clocks in ((time, _REAL_CLOCKS), (dt, _REAL_DATES)):
+        for clock in clocks:
+            patch.setattr(home, clock.__name__, guards[id(clock)])
+    for module, name, clock_id in _kept_clocks(len(sys.modules), next(reversed(sys.modules))):
+        patch.setattr(module, name, guards[clock_id])
 
 
 @cache
-def _clocks_kept_by(module: ModuleType, clocks: frozenset[int]) -> list[str]:
-    """The names in a module of ours that stand for clocks, by their ids. Looked up once for each
-    module: to go through all of them for every test took longer than the tests."""
-    contents = getattr(module, "__dict__", {})
-    if not str(contents.get("__file__")).startswith(_OURS):
-        return []
-    return [name for name, value in contents.items() if id(value) in clocks]
+def _guards(tier: str) -> dict[int, Any]:
+    """What stands in a clock's place in this tier, by the clock's id."""
+    guards = {id(each): _guarded(each, tier, f"time.{each.__name__}()") for each in _REAL_CLOCKS}
+    return guards | {id(each): _guarded_dates(each, tier) for each in _REAL_DATES}
+
+
+@lru_cache(maxsize=1)
+def _kept_clocks(count: int, newest: str) -> list[tuple[ModuleType, str, int]]:
+    """The names in modules of ours that stand for clocks, with the clocks' ids. Looked for when
+    there are other modules than before, in those that are new: to go through all of them for
+    every test took longer than the tests."""
+    modules = [module for module in list(sys.modules.values()) if _is_ours(module)]
+    return [kept for module in modules for kept in _clocks_kept_by(module)]
+
+
+@cache
+def _is_ours(module: ModuleType) -> bool:
+    return str(getattr(module, "__file__", None)).startswith(_OURS)
+
+
+@cache
+def _clocks_kept_by(module: ModuleType) -> list[tuple[ModuleType, str, int]]:
+    contents = vars(module).items()
+    return [(module, name, id(value)) for name, value in contents if id(value) in _REAL_IDS]
 
 
 def _guarded(clock: Callable[..., Any], tier: str, call: str) -> Callable[..., Any]:

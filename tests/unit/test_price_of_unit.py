@@ -1,7 +1,9 @@
 """A unit test pays nothing: the rule of tests/conftest.py holds in this folder."""
 
 import time
+from datetime import date
 from pathlib import Path
+from time import monotonic as kept_clock
 
 import pytest
 
@@ -14,3 +16,9 @@ def test_a_file_fails_a_unit_test() -> None:
 def test_a_clock_fails_a_unit_test() -> None:
     with pytest.raises(pytest.fail.Exception, match="a unit test may not use the wall clock"):
         time.time()
+
+
+def test_a_clock_that_a_module_keeps_fails_a_unit_test() -> None:
+    for clock in (kept_clock, date.today):
+        with pytest.raises(pytest.fail.Exception, match="a unit test may not use the wall clock"):
+            clock()
