@@ -6,7 +6,10 @@ Run as `python -m tollgate.serve.node.process` by the supervisor, which owns wha
 the run and ends whatever is left when this process is gone.
 """
 
-# First, so that no class gets its id in another way.
+# First, and then so that no class gets its id in another way.
+import tollgate.serve.node.workers.collection_pause
+
+# isort: split
 import tollgate.serve.node.workers.class_ids  # noqa: F401
 
 # isort: split

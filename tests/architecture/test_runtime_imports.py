@@ -33,3 +33,17 @@ def test_every_import_is_of_a_package_in_the_runtime_lock() -> None:
         if not locked & {re.sub(r"[-_.]+", "-", each).lower() for each in packages.get(name, ())}
     }
     assert missing == set()
+
+
+def test_what_upgrades_tables_is_imported_when_tables_are_upgraded() -> None:
+    """It would be a seventh of a start's imports."""
+    eager = {
+        str(path.relative_to(ROOT))
+        for folder in ("actors", "serve")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "alembic"
+    }
+    migrations = "actors/ledger/storage/migrations/"
+    assert {path for path in eager if not path.startswith(migrations)} == set()
+    assert f"{migrations}env.py" in eager

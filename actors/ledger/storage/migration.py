@@ -3,12 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 
 from tollgate.actors.ledger.storage.connections.engine import Database, connect
 from tollgate.actors.ledger.storage.connections.location import is_sqlite, shown_url, storage_url
@@ -20,13 +15,6 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 UPGRADE_LOCK = 0x70_11_6A_7E
 
 
-def _config(connection: Connection | None = None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    return config
-
-
 def newest_revision() -> str:
     """The version of the tables that this code works on."""
     return _newest_revision(MIGRATIONS)
@@ -34,10 +22,8 @@ def newest_revision() -> str:
 
 @cache
 def _newest_revision(folder: Path) -> str:
-    """The last of the migrations in a folder, all of which are imported to find that out."""
-    revision = ScriptDirectory(str(folder)).get_current_head()
-    assert revision is not None, "there is a first revision"
-    return revision
+    """The last of the migrations in a folder: their files begin with their versions."""
+    return max(file.stem.partition("_")[0] for file in folder.glob("versions/[0-9]*.py"))
 
 
 async def upgrade(url: str) -> None:
@@ -62,11 +48,12 @@ async def upgrade_tables(database: Database) -> None:
         async with database.writer.begin() as connection:
             if not database.is_sqlite:
                 await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})")
-            await connection.run_sync(lambda bound: command.upgrade(_config(bound), "head"))
-    except CommandError as error:
+            if await connection.run_sync(_revision) != newest_revision():
+                await connection.run_sync(_run_revisions)
+    except _UnknownRevisionError as error:
         raise StorageError(
             f"{shown_url(database.url)}: the tables cannot be upgraded to {newest_revision()}: "
-            f"{reason(error)}. Were they written by a newer Tollgate?"
+            f"{error}. Were they written by a newer Tollgate?"
         ) from error
     except FAILURES as error:
         raise StorageError(
@@ -112,5 +99,28 @@ async def open_database(url: str, command_timeout_s: float | None = None) -> Dat
 _UPGRADE = "`tollgate up` makes what is missing and upgrades what is old"
 
 
+class _UnknownRevisionError(Exception):
+    """No revision leads on from the tables that were found."""
+
+
 def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    """The version of the tables; None when there are none."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    return None if found is None else str(found)
+
+
+def _run_revisions(connection: Connection) -> None:
+    # Imported here, for it takes half a second, and most starts find the tables as they should be.
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise _UnknownRevisionError(reason(error)) from error

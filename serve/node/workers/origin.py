@@ -65,6 +65,7 @@ def start_origin(folder: Path) -> Path:
         # No collection writes to what is shared, and no text is written twice.
         gc.collect()
         gc.freeze()
+        gc.enable()
         sys.stdout.flush()
         sys.stderr.flush()
         if _forked_id() == _forked_id():

@@ -11,6 +11,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Update, create_engine, func, insert, inspect, select, update
 
 from tests.support.ledger.books import NOW_MS
@@ -219,6 +220,13 @@ def test_two_may_upgrade_at_the_same_time(ledger_url: str) -> None:
         await asyncio.gather(*(upgrade(ledger_url) for _ in range(3)))
 
     asyncio.run(together())
+
+
+def test_files_are_named_for_their_revisions_in_their_order() -> None:
+    known = list(ScriptDirectory(str(migrating.MIGRATIONS)).walk_revisions())
+    names = sorted(file.stem for file in (migrating.MIGRATIONS / "versions").glob("[0-9]*.py"))
+    assert [each.revision for each in reversed(known)] == [name.split("_")[0] for name in names]
+    assert migrating.newest_revision() == known[0].revision
 
 
 def test_tables_of_another_version_are_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.support.waiting import until
 NODE = """\
 import os, sys
 from pathlib import Path
+import tollgate.serve.node.workers.collection_pause
 import tollgate.serve.node.workers.class_ids
 from ray import ObjectID, serve
 from tollgate.serve.node.workers.origin import inherited_environment, start_origin
@@ -32,7 +33,7 @@ sys.stdin.read()
 """
 # What a worker finds, one object a line; it stays until its input ends.
 WORKER = """\
-import json, os, signal, subprocess, sys
+import gc, json, os, signal, subprocess, sys
 ray = sys.modules.get("ray")
 print(json.dumps({
     "pid": os.getpid(),
@@ -47,6 +48,7 @@ print(json.dumps({
     "drawn": ray.ObjectID.from_random().hex() if ray else "",
     "child": subprocess.run(["true"]).returncode,
     "frees": signal.getsignal(signal.SIGTERM) is signal.SIG_DFL,
+    "collects": gc.isenabled(),
 }), flush=True)
 sys.stdin.read()
 sys.exit(7)
@@ -133,6 +135,7 @@ def test_a_worker_is_a_fork_with_the_words_environment_and_files_of_who_asked(no
         }
         assert found["child"] == 0, "it can wait for children of its own"
         assert found["frees"] is True
+        assert found["collects"] is True
         assert asked.stdin is not None
         asked.stdin.close()
         until(lambda: not psutil.pid_exists(int(str(found["pid"]))), "no zombie is left of it")

@@ -30,6 +30,7 @@ class ReplyBody(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         populate_by_name=True,
+        defer_build=True,  # (until the document is asked for)
         model_title_generator=lambda model: model.__name__.removesuffix(SUFFIX),
     )
 
