@@ -14,6 +14,10 @@ COMMANDS = {
     "status": ("tollgate.serve.commands.status", "status"),
     "down": ("tollgate.serve.commands.down", "down"),
     "settings": ("tollgate.serve.commands.settings", "settings"),
+    "check-environment": (
+        "tollgate.serve.commands.environment.command",
+        "check_environment",
+    ),
     "check-config": ("tollgate.serve.commands.check_config", "check_config"),
     "explain": ("tollgate.serve.commands.explain", "explain"),
     "counters": ("tollgate.serve.commands.counters", "counters"),

@@ -75,6 +75,14 @@ class Settings(Groups):
             raise SettingsError((*reading.errors, *lines))
         return settings
 
+    @classmethod
+    def readable(cls, environ: Mapping[str, str]) -> "Settings":
+        """What can be read of these variables, to be looked at and not to be started with: nobody
+        asks whether it goes together."""
+        reading = _read(environ)
+        given = {entry.row.name: entry.spellings[0] for entry in reading.entries if entry.spellings}
+        return cls(**group_values(reading.values), given=given)
+
     @property
     def reasons_for_grpcio(self) -> tuple[str, ...]:
         """The settings, in their canonical names, for which AUTO means the grpcio front: those that

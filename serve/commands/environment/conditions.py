@@ -1,0 +1,134 @@
+"""Settings that have an effect only beside others: what they need, and what is said without it.
+
+For whoever reads an environment: a start takes such a setting silently, since it does no harm.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tollgate.serve.settings import Settings
+from tollgate.serve.settings.choices import Backend, RuleSource, Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Settings whose canonical names match `names` (each ends in `*` or is whole), but for those in
+    `but`, need something. `without`: what is the case when they do not have it."""
+
+    names: tuple[str, ...]
+    is_met: Callable[[Settings], bool]
+    without: str
+    but: tuple[str, ...] = ()
+
+    def concerns(self, name: str) -> bool:
+        """Whether the setting of this canonical name is one of them."""
+        return name not in self.but and any(
+            name.startswith(each[:-1]) if each.endswith("*") else name == each
+            for each in self.names
+        )
+
+
+def _counts_in(*backends: Backend) -> Callable[[Settings], bool]:
+    return lambda settings: settings.counting.backend in backends
+
+
+def _sends_to(*transports: Transport) -> Callable[[Settings], bool]:
+    return lambda settings: settings.statistics.transport in transports
+
+
+CONDITIONS = (
+    Condition(
+        ("KVSTORE_*",),
+        _counts_in(Backend.KVSTORE),
+        "counters are not in Redis (BACKEND_TYPE)",
+        but=("KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION", "KVSTORE_URL"),
+    ),
+    Condition(
+        ("KVSTORE_URL",),
+        _counts_in(Backend.KVSTORE),
+        "BACKEND_TYPE says that counters are elsewhere",
+    ),
+    Condition(
+        ("ALTCACHE_*",),
+        _counts_in(Backend.ALTCACHE),
+        "counters are not in Memcached (BACKEND_TYPE)",
+    ),
+    Condition(
+        ("ALTCACHE_TLS_*",),
+        lambda settings: settings.memcached.has_tls,
+        "there is no TLS to Memcached (ALTCACHE_TLS)",
+    ),
+    Condition(
+        ("ALTCACHE_SRV_REFRESH",),
+        lambda settings: settings.memcached.srv != "",
+        "nothing is looked up (ALTCACHE_SRV)",
+    ),
+    Condition(
+        ("EXPIRATION_JITTER_MAX_SECONDS",),
+        _counts_in(Backend.KVSTORE, Backend.ALTCACHE),
+        "counters are in Tollgate's own actors, which know when a window ends",
+    ),
+    Condition(
+        ("COUNTING", "COUNTER_*", "COUNTERS_*"),
+        _counts_in(Backend.ACTORS),
+        "counters are in a store outside (BACKEND_TYPE)",
+    ),
+    Condition(
+        ("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",),
+        _counts_in(Backend.ACTORS, Backend.KVSTORE),
+        "with Memcached nothing is held back, as in the reference",
+    ),
+    Condition(
+        ("CONFIG_GRPC_XDS_*", "XDS_CLIENT_*"),
+        lambda settings: settings.rules.source is RuleSource.XDS,
+        "rules are read from files (CONFIG_TYPE)",
+    ),
+    Condition(
+        ("RUNTIME_*", "RULES_POLL_INTERVAL"),
+        lambda settings: settings.rules.source is RuleSource.FILE,
+        "rules come over xDS (CONFIG_TYPE)",
+    ),
+    Condition(
+        ("STATSD_*",),
+        _sends_to(Transport.STATSD, Transport.AGENT_STATSD),
+        "statistics are not sent to a statsd server",
+    ),
+    Condition(
+        ("AGENT_STATSD_*",),
+        _sends_to(Transport.AGENT_STATSD),
+        "statistics are not sent to DogStatsD (USE_AGENT_STATSD)",
+    ),
+    Condition(
+        ("PULLMETRICS_*",),
+        _sends_to(Transport.PULLMETRICS),
+        "there is no metrics page (USE_PULLMETRICS)",
+    ),
+    Condition(
+        ("STATS_FLUSH_INTERVAL", "EXTRA_TAGS", "DYNAMIC_SERIES_MAX"),
+        lambda settings: not settings.statistics.is_disabled,
+        "there are no statistics (DISABLE_STATS)",
+    ),
+    Condition(
+        ("LIMIT_LIMIT_HEADER", "LIMIT_REMAINING_HEADER", "LIMIT_RESET_HEADER"),
+        lambda settings: settings.decision.has_headers,
+        "replies have no such headers (LIMIT_RESPONSE_HEADERS_ENABLED)",
+    ),
+    Condition(
+        ("GRPC_SERVER_TLS_*",),
+        lambda settings: settings.grpc.has_tls,
+        "there is no TLS on the gRPC door (GRPC_SERVER_USE_TLS)",
+    ),
+    Condition(
+        ("GRPC_HOST", "GRPC_PORT"),
+        lambda settings: settings.grpc.uds == "",
+        "the gRPC door is a unix socket (GRPC_UDS)",
+    ),
+)
+
+
+def missing_condition(settings: Settings, name: str) -> str:
+    """Why the setting of this canonical name has no effect; empty when it has one."""
+    return next(
+        (each.without for each in CONDITIONS if each.concerns(name) and not each.is_met(settings)),
+        "",
+    )
