@@ -109,6 +109,12 @@ CONDITIONS = (
         "there are no statistics (DISABLE_STATS)",
     ),
     Condition(
+        ("TRACING_*",),
+        lambda settings: settings.tracing.is_on,
+        "nothing is traced (TRACING_ENABLED)",
+        but=("TRACING_ENABLED",),
+    ),
+    Condition(
         ("LIMIT_LIMIT_HEADER", "LIMIT_REMAINING_HEADER", "LIMIT_RESET_HEADER"),
         lambda settings: settings.decision.has_headers,
         "replies have no such headers (LIMIT_RESPONSE_HEADERS_ENABLED)",
