@@ -51,7 +51,7 @@ class ConnectionCounts:
         self._tallies.gauge(f"{self._scope}.cx_active", self.active)
 
 
-class Counted:
+class CountedConnection:
     """A connection that is counted, as the class before Connection. `find_master`: asked for the
     address each time that it connects."""
 
@@ -79,15 +79,15 @@ class Counted:
         super().disconnect(*arguments, **options)  # type: ignore[misc]
 
 
-class PlainConnection(Counted, Connection):
+class PlainConnection(CountedConnection, Connection):
     """Over TCP."""
 
 
-class TlsConnection(Counted, SSLConnection):
+class TlsConnection(CountedConnection, SSLConnection):
     """Over TLS."""
 
 
-class UnixConnection(Counted, UnixDomainSocketConnection):
+class UnixConnection(CountedConnection, UnixDomainSocketConnection):
     """Over a unix socket."""
 
 
