@@ -125,6 +125,11 @@ class Operations:
         dumped: str | None = await self._answer(self._watcher.dump)
         return dumped
 
+    async def describe_rules(self) -> Mapping[str, object] | None:
+        """Their source and what became of the last load; None when the watcher is silent."""
+        described: Mapping[str, object] | None = await self._answer(self._watcher.describe)
+        return described
+
     async def processes(self) -> Mapping[str, int]:
         """The pids of the processes that are alive, fronts first."""
         pids = self._totals.processes(self._clock.monotonic_s())

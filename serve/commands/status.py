@@ -4,6 +4,7 @@ import json
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import click
@@ -31,6 +32,7 @@ def status(is_json: bool) -> None:
     data = settings.process.data
     record = running(data)
     state, problems = ("down", []) if record is None else _state(record, settings)
+    rules = {} if record is None else _rules(record)
     letters = letters_waiting(data)
     rates = _rates(settings) if settings.payments.is_on else None
     if is_json:
@@ -41,6 +43,7 @@ def status(is_json: bool) -> None:
             "data": data,
             "addresses": addresses,
             "lettersWaiting": letters,
+            "rules": rules,
         }
         click.echo(json.dumps(told | ({} if rates is None else {"exchangeRates": rates.document})))
     elif record is None:
@@ -50,7 +53,7 @@ def status(is_json: bool) -> None:
         click.echo(f"Tollgate is {state} (pid {record.pid}, for {up_s:.0f} s).")
         for name, address in record.addresses.items():
             click.echo(f"  {name:<14}{address}")
-        for problem in problems:
+        for problem in (*problems, *_trouble_with(rules)):
             click.echo(f"  {problem}")
     if letters and not is_json:
         click.echo(f"  {letters} letters wait to be sent, in {outbox_folder(data)}")
@@ -105,6 +108,28 @@ def _state(record: RunRecord, settings: Settings) -> tuple[str, list[str]]:
         return "not answering", []
     problems = [f"{name}: {problem}" for name, problem in found.items() if problem]
     return "unhealthy" if problems else "healthy", problems
+
+
+def _rules(record: RunRecord) -> dict[str, object]:
+    """The source of the rules and what became of the last load, as the debug port tells it; empty
+    when nobody does."""
+    if "debug" not in record.addresses:
+        return {}
+    url = f"http://{record.addresses['debug']}/rlconfig/source"
+    try:
+        with call_directly(urllib.request.Request(url), ANSWER_WITHIN_S) as answer:
+            told = json.load(answer)
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _trouble_with(rules: Mapping[str, object]) -> Iterator[str]:
+    """A line for what keeps newer rules from being in force."""
+    if rules.get("error"):
+        yield f"the rules were not loaded, the last good ones stay in force: {rules['error']}"
+    if rules.get("away"):
+        yield f"the rules in force stay: {rules['away']}"
 
 
 def _problem(url: str) -> str:

@@ -12,6 +12,7 @@ import click
 from tollgate.actors.kernel.clock import Clock, SystemClock
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
+from tollgate.serve.net.tls_files import TlsError
 from tollgate.serve.node.environment import completed_environment, node_environment
 from tollgate.serve.node.orphan_processes import end_orphans
 from tollgate.serve.node.ports import free_port, port_conflicts
@@ -23,7 +24,7 @@ from tollgate.serve.payments.secrets.key_files import load_operator_key
 from tollgate.serve.payments.secrets.master_secret import SecretFileError
 from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
 from tollgate.serve.settings import Settings, SettingsError, process_environment
-from tollgate.serve.settings.choices import Backend
+from tollgate.serve.settings.choices import Backend, RuleSource
 
 READY_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.1
@@ -74,6 +75,7 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
         *_bad_rules(settings),
         *_bad_certificates(settings),
         *_bad_store(settings),
+        *_bad_certificates_of_control_plane(settings),
         *_bad_operator_key(settings),
         *_bad_tables(settings),
         *_bad_catalog(settings),
@@ -86,7 +88,7 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
 
 def _bad_rules(settings: Settings) -> Iterator[str]:
     """The faults that keep rules from being loaded, unless a start without rules was asked for."""
-    if settings.rules.starts_without_rules:
+    if settings.rules.starts_without_rules or settings.rules.source is RuleSource.XDS:
         return
     try:
         files = RuleDirectory.of(settings.rules).read()
@@ -104,7 +106,7 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
         return
     # Imported here: without TLS nothing in this command needs gRPC.
     from tollgate.serve.ratelimit.fronts.front import ServerTls
-    from tollgate.serve.ratelimit.fronts.tls import TlsError, server_credentials
+    from tollgate.serve.ratelimit.fronts.tls import server_credentials
 
     try:
         server_credentials(ServerTls(grpc.tls_cert, grpc.tls_key, grpc.client_ca, grpc.client_san))
@@ -122,6 +124,17 @@ def _bad_store(settings: Settings) -> Iterator[str]:
         tls_context(settings.memcached)
     except OSError as error:
         yield f"{settings.spelled('ALTCACHE_TLS')}: a certificate or a key cannot be used: {error}"
+
+
+def _bad_certificates_of_control_plane(settings: Settings) -> Iterator[str]:
+    if settings.rules.source is not RuleSource.XDS or not settings.control_plane.has_tls:
+        return
+    from tollgate.serve.ratelimit.rule_sources.control_plane import channel_credentials
+
+    try:
+        channel_credentials(settings.control_plane)
+    except TlsError as error:
+        yield f"{settings.spelled('CONFIG_GRPC_XDS_SERVER_USE_TLS')}: {error}"
 
 
 def _bad_operator_key(settings: Settings) -> Iterator[str]:

@@ -38,6 +38,7 @@ class Announcements:
         self._settings = settings
         self._statistics = NO_STATISTICS
         self._rules: tuple[Any, Any] = (None, None)
+        self._away = ""
 
     def tell_start(
         self, addresses: Mapping[str, str], rules: dict[str, Any], took_s: float
@@ -51,6 +52,8 @@ class Announcements:
         lines.append(f"  {'logs':<14}{self._settings.process.data}/ray/session_latest/logs")
         if rules["error"]:
             lines.append(f"  {'rules':<14}not loaded: {rules['error']}")
+        if not rules["generation"] and rules["away"]:
+            lines.append(f"  {'rules':<14}none yet: {rules['away']}")
         click.echo("\n".join(lines))
         self._rules = (rules["generation"], rules["error"])
 
@@ -63,6 +66,16 @@ class Announcements:
             domains = ", ".join(rules["domains"]) or "none"
             LOG.warning("rules in force: generation %d, domains %s", news[0], domains)
         self._rules = news
+        self._tell_control_plane(rules)
+
+    def _tell_control_plane(self, rules: dict[str, Any]) -> None:
+        """Once that it is away, and once that it is back. Why it is away may change by the try."""
+        away = rules["away"]
+        if away and not self._away:
+            LOG.error("the rules in force stay: %s", away)
+        elif self._away and not away:
+            LOG.warning("the %s answers", rules["source"])
+        self._away = away
 
     def tell_statistics(self, statistics: Statistics) -> None:
         """A line for each statistic that has changed."""

@@ -62,8 +62,8 @@ class FrontCounters(Protocol):
 class FrontProcess:
     """`follow` yields every rule set that comes into force until its event is set; `attend` looks
     after the actors that nobody else looks after, until its own is. `reporter` None: statistics are
-    turned off. `checks_backend`: lost counters make the process unhealthy. `spans` None: nothing is
-    traced."""
+    turned off. `checks_backend`: lost counters make the process unhealthy. `needs_domains`: so do
+    rules without any. `spans` None: nothing is traced."""
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class FrontProcess:
         reporter: StatisticsReporter | None,
         checks_backend: bool,
         spans: SpanThread | None = None,
+        needs_domains: bool = True,
     ) -> None:
         self.front = front
         self.json_door = json_door
@@ -91,6 +92,7 @@ class FrontProcess:
         self._reporter = reporter
         self._checks_backend = checks_backend
         self._spans = spans
+        self._needs_domains = needs_domains
         self._has_rules = Event()
         self._is_draining = Event()
         self._is_stopped = Event()
@@ -150,7 +152,8 @@ class FrontProcess:
     def _follow_rules(self) -> None:
         for rules in self._follow(self._is_stopped):
             self._decider.use_rules(rules)
-            self.service.health.set(Component.CONFIG, is_healthy=bool(rules.domains))
+            is_healthy = bool(rules.domains) or not self._needs_domains
+            self.service.health.set(Component.CONFIG, is_healthy=is_healthy)
             self._has_rules.set()
 
     def _attend_actors(self) -> None:

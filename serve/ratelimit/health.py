@@ -4,7 +4,8 @@
 
     backend   starts healthy, or unhealthy where the counters are in a store that must be reached
               first; its owner says when they are in reach, and when not
-    config    counts only where at least one configured domain is asked for; starts unhealthy
+    config    counts only where at least one configured domain is asked for, or a control plane is
+              waited for; starts unhealthy
     sigterm   starts healthy; unhealthy once shutting down, and never back
 
 Listeners hear the overall state, in order, each time it turns.

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from secrets import randbits, token_hex
+from secrets import SystemRandom, randbits, token_hex
 from typing import Any
 
 from tollgate.actors.kernel.actor import ActorSeat
@@ -30,6 +30,7 @@ from tollgate.actors.ratelimit.statistics.tallies import (
     Tallies,
 )
 from tollgate.actors.ratelimit.watching.actor import rule_sets, start_watcher
+from tollgate.actors.ratelimit.watching.subscription import Subscription
 from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
@@ -65,6 +66,7 @@ from tollgate.serve.settings.choices import (
     Counting,
     ErrorStatusCodes,
     GrpcFront,
+    RuleSource,
     Transport,
     WhenFull,
 )
@@ -193,11 +195,27 @@ def counter_store(settings: Settings, partitions: Sequence[Any], clock: Clock) -
     return store
 
 
-def _watcher(settings: Settings, run: str) -> Watcher:
+def _watcher(settings: Settings, run: str) -> Watcher | Subscription:
     configure_logs(settings)
-    archive = Path(settings.process.data) / "ratelimit" / "last-good-rules.json"
+    archive = FileArchive(Path(settings.process.data) / "ratelimit" / "last-good-rules.json")
+    if settings.rules.source is RuleSource.XDS:
+        return _subscription(settings, archive)
     load = partial(load_rules, merge_domains=settings.rules.merges_domains)
-    return Watcher(run, RuleDirectory.of(settings.rules), FileArchive(archive), load)
+    return Watcher(run, RuleDirectory.of(settings.rules), archive, load)
+
+
+def _subscription(settings: Settings, archive: FileArchive) -> Subscription:
+    """The rules of a control plane, and the thread that listens to it. Its last good rules outlive
+    the run: that it is away when a node starts is no reason to decide without rules."""
+    # Imported here: rules from files need none of the messages.
+    from tollgate.serve.ratelimit.rule_sources.control_plane import ControlPlane
+    from tollgate.serve.ratelimit.rule_sources.resources import read_resource
+
+    plane = settings.control_plane
+    load = partial(load_rules, merge_domains=settings.rules.merges_domains, read=read_resource)
+    subscription = Subscription(plane.target, plane.node_id, archive, load, SystemClock())
+    ControlPlane(plane, subscription, SystemRandom().random).start()
+    return subscription
 
 
 async def open_ports(settings: Settings, operations: Operations) -> dict[str, Listener]:
@@ -207,6 +225,7 @@ async def open_ports(settings: Settings, operations: Operations) -> dict[str, Li
     debug = DebugPort(
         statistics=operations.statistics,
         dump_rules=operations.dump_rules,
+        describe_rules=operations.describe_rules,
         processes=operations.processes,
         allocations=operations.allocations,
         counters=CounterPages(
@@ -265,7 +284,7 @@ def front_process(
         encode=encoded_decision,
         route=None if outside is None else outside.route,
     )
-    health = Health(needs_config=settings.rules.decides_health, has_backend=store.has_begun)
+    health = Health(needs_config=settings.rules.need_to_be_there, has_backend=store.has_begun)
     is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
     service = Service(
         decide_batch=wire_answers(decider, is_precise=is_precise),
@@ -291,6 +310,7 @@ def front_process(
         reporter=StatisticsReporter(tallies, send) if has_statistics else None,
         checks_backend=settings.counting.checks_backend,
         spans=None if tracing is None else tracing.spans,
+        needs_domains=settings.rules.decides_health,
     )
 
 

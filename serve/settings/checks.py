@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from tollgate.serve.settings.choices import (
     Backend,
     GrpcFront,
+    RuleSource,
     SmtpTls,
     TracingProtocol,
     Transport,
@@ -23,6 +24,7 @@ from tollgate.serve.settings.values import BadValueError
 def problems(settings: Groups) -> Iterator[SettingProblem]:
     """Lists everything that is wrong together; nothing stops at the first."""
     yield from _grpc_tls(settings)
+    yield from _control_plane_tls(settings)
     yield from _grpc_front(settings)
     yield from _several_fronts(settings)
     yield from _memcached(settings)
@@ -59,6 +61,26 @@ def _grpc_tls(settings: Groups) -> Iterator[SettingProblem]:
         yield _missing(settings, "GRPC_SERVER_USE_TLS", "GRPC_CLIENT_TLS_CACERT")
     if grpc.client_san and not grpc.client_ca:
         yield _missing(settings, "GRPC_CLIENT_TLS_CACERT", "GRPC_CLIENT_TLS_SAN")
+
+
+def _control_plane_tls(settings: Groups) -> Iterator[SettingProblem]:
+    """A certificate has a key, and what is for TLS is not set without it."""
+    if settings.rules.source is not RuleSource.XDS:
+        return
+    plane = settings.control_plane
+    cert, key = "CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "CONFIG_GRPC_XDS_CLIENT_TLS_KEY"
+    if plane.cert and not plane.key:
+        yield _missing(settings, key, cert)
+    if plane.key and not plane.cert:
+        yield _missing(settings, cert, key)
+    needing = {
+        cert: plane.cert,
+        "CONFIG_GRPC_XDS_SERVER_TLS_CACERT": plane.server_ca,
+        "CONFIG_GRPC_XDS_SERVER_TLS_SAN": plane.server_san,
+    }
+    by = next((name for name, value in needing.items() if value), None)
+    if by is not None and not plane.has_tls:
+        yield _missing(settings, "CONFIG_GRPC_XDS_SERVER_USE_TLS", by)
 
 
 def _missing(settings: Groups, needed: str, by: str) -> SettingProblem:

@@ -194,6 +194,13 @@ class RuleSettings:
         "RULES_POLL_INTERVAL", duration("10ms", "1h"), "250ms", "time between looks at the files"
     )
 
+    @property
+    def need_to_be_there(self) -> bool:
+        """True when nobody is healthy before the first rules: by the operator's word, or because a
+        control plane may take as long as it likes, and is waited for."""
+        is_waited_for = self.source is choices.RuleSource.XDS and not self.starts_without_rules
+        return self.decides_health or is_waited_for
+
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:

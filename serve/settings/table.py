@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 from tollgate.serve.settings import service
 from tollgate.serve.settings.catalog_auth import CatalogSettings, CrawlSettings
 from tollgate.serve.settings.ledger import LedgerSettings
+from tollgate.serve.settings.outside.control_plane import ControlPlaneSettings
 from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
 from tollgate.serve.settings.outside.memcached import MemcachedSettings
 from tollgate.serve.settings.outside.mogrifiers import Mogrifier
@@ -40,6 +41,7 @@ class Groups:
     log: service.LogSettings = field(default_factory=service.LogSettings)
     process: service.ProcessSettings = field(default_factory=service.ProcessSettings)
     rules: service.RuleSettings = field(default_factory=service.RuleSettings)
+    control_plane: ControlPlaneSettings = field(default_factory=ControlPlaneSettings)
     decision: service.DecisionSettings = field(default_factory=service.DecisionSettings)
     bounds: service.BoundSettings = field(default_factory=service.BoundSettings)
     counting: service.CountingSettings = field(default_factory=service.CountingSettings)

@@ -7,7 +7,7 @@ means deleting it here and giving its settings a group.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tollgate.serve.settings.choices import RuleSource, Transport
+from tollgate.serve.settings.choices import Transport
 from tollgate.serve.settings.table import Groups
 
 
@@ -27,12 +27,6 @@ class UnbuiltFeature:
 
 
 UNBUILT = (
-    UnbuiltFeature(
-        ("CONFIG_TYPE",),
-        "reading rules over xDS",
-        "set CONFIG_TYPE=FILE",
-        lambda settings: settings.rules.source is RuleSource.XDS,
-    ),
     UnbuiltFeature(
         ("USE_STATSD",),
         "sending statistics to statsd",

@@ -18,8 +18,6 @@ FILES_MAX = 15
 LOOSE_IN_SERVE = {"__init__.py", "cli.py", "wiring.py"}
 # Rooms with fewer files, and why.
 SMALL = {
-    # Files in a folder are one source of rules, and so far the only one.
-    "serve/ratelimit/rule_sources",
     # One function, around a page and its script that are data: two services show it.
     "serve/api_page",
 }

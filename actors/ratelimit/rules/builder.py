@@ -5,7 +5,7 @@ files give the same rules, and blame the same file, every time; the checks of on
 the reference's order, before those of its children, and those before its next sibling's.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NoReturn
 
 from tollgate.actors.kernel.hashing import digest
@@ -26,10 +26,18 @@ from tollgate.actors.ratelimit.rules.rule_set import (
 __all__ = ["RuleFile", "RuleFileError", "RuleSetBuilder", "build_rules", "load_rules"]
 
 
-def load_rules(files: Sequence[RuleFile], *, merge_domains: bool) -> RuleSet:
-    """The rule set of these files. Raises RuleFileError for the first thing that is wrong (B1)."""
+def load_rules(
+    files: Sequence[RuleFile],
+    *,
+    merge_domains: bool,
+    read: Callable[[RuleFile], DomainDraft] = read_rule_file,
+) -> RuleSet:
+    """The rule set of these files. Raises RuleFileError for the first thing that is wrong (B1).
+
+    `read`: the draft in a file; those of a control plane are no YAML.
+    """
     ordered = sorted(files, key=lambda file: file.name)
-    drafts = map(read_rule_file, ordered)  # lazily: a file is read only when those before are good
+    drafts = map(read, ordered)  # lazily: a file is read only when those before are good
     contents = (
         part
         for file in ordered

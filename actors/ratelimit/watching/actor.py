@@ -18,11 +18,11 @@ from tollgate.actors.kernel.actor import named_actor
 from tollgate.actors.ratelimit.rules.rule_file import RuleFileError
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet, dump
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
-from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
+from tollgate.actors.ratelimit.watching.in_force import Generation
+from tollgate.actors.ratelimit.watching.subscription import Subscription
+from tollgate.actors.ratelimit.watching.watcher import Watcher
 
 LOG = logging.getLogger("tollgate.rules")
-LOAD_SUCCESS = "ratelimit.service.config_load_success"
-LOAD_ERROR = "ratelimit.service.config_load_error"
 WAITERS_MAX = 1_000
 PATIENCE_S = 20.0
 RETRY_S = 0.2
@@ -30,15 +30,18 @@ RETRY_S = 0.2
 
 class ConfigWatcher:
     """Owns what is in force. `make_watcher` is called here, so that a restarted actor begins with
-    what the archive holds by then; `look_every_s` is the time between two looks at the source."""
+    what the archive holds by then; `look_every_s` is the longest time between two looks."""
 
-    def __init__(self, make_watcher: Callable[[], Watcher], look_every_s: float) -> None:
+    def __init__(
+        self, make_watcher: Callable[[], Watcher | Subscription], look_every_s: float
+    ) -> None:
         self._watcher = make_watcher()
         # As the last look left them: a look is made in a thread.
         self._in_force = self._watcher.generation
         self._error: RuleFileError | None = None
         self._look_every_s = look_every_s
         self._tallies = Tallies("watcher")
+        self._counted: dict[str, int] = {}
         self._changed = asyncio.Event()
         self._beginning = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
@@ -72,6 +75,7 @@ class ConfigWatcher:
             "generation": 0 if generation is None else generation.number,
             "domains": [] if generation is None else sorted(generation.rules.domains),
             "error": "" if error is None else error.located,
+            **self._watcher.described(),
         }
 
     async def dump(self) -> str:
@@ -80,7 +84,13 @@ class ConfigWatcher:
         return "" if generation is None else dump(generation.rules)
 
     async def drain_statistics(self) -> StatisticsDelta:
-        """The loads since the last call, for the statistics."""
+        """What the watcher has counted since the last call, for the statistics."""
+        for name, total in self._watcher.totals().items():
+            if new := total - self._counted.get(name, 0):
+                self._tallies.count(name, new)
+                self._counted[name] = total
+        for name, value in self._watcher.gauges().items():
+            self._tallies.gauge(name, value)
         return self._tallies.drain()
 
     async def _begin(self) -> None:
@@ -92,7 +102,7 @@ class ConfigWatcher:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(self._look_every_s)
+            await asyncio.to_thread(self._watcher.wait, self._look_every_s)
             await self._look()
 
     async def _look(self) -> None:
@@ -103,10 +113,8 @@ class ConfigWatcher:
         generation, error = self._watcher.generation, self._watcher.error
         self._in_force, self._error = generation, error
         if error is not None:
-            self._tallies.count(LOAD_ERROR)
             LOG.error("rules not loaded, the last good ones stay in force: %s", error.located)
         elif generation is not None and generation.number != number:
-            self._tallies.count(LOAD_SUCCESS)
             LOG.info(
                 "rules loaded: generation %d, %d domains",
                 generation.number,

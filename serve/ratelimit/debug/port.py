@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tollgate.actors.ratelimit.statistics.totals import Statistics
@@ -37,7 +37,7 @@ _MIB = 1024 * 1024
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 _ROOT = "/debug/pprof/"
 
-# The reference's lines, word for word, and two more.
+# The reference's lines, word for word, and three more.
 _INDEX = {
     _ROOT: "root of various pprof endpoints. hit for help.",
     f"{_ROOT}memory": "memory endpoint",
@@ -45,6 +45,7 @@ _INDEX = {
     f"{_ROOT}stacks": "stacks endpoint",
     f"{_ROOT}trace": "trace endpoint",
     "/rlconfig": "print out the currently loaded configuration for debugging",
+    "/rlconfig/source": "print out where the configuration comes from, and what became of it",
     "/stats": "print out stats",
 }
 _NO_RULES = """\
@@ -80,10 +81,10 @@ class AllocationTracing(Protocol):
 class DebugPort:
     """The pages, from callables that fetch what they show when they are asked.
 
-    `dump_rules` gives None when nobody can tell. `processes` gives pids of this machine by name,
-    the one that matters most first. `tracing_key` is asked for before a process traces its
-    allocations, which halves its speed meanwhile; empty: nobody may. All else looks at processes
-    from outside, without stopping them.
+    `dump_rules` and `describe_rules` give None when nobody can tell. `processes` gives pids of this
+    machine by name, the one that matters most first. `tracing_key` is asked for before a process
+    traces its allocations, which halves its speed meanwhile; empty: nobody may. All else looks at
+    processes from outside, without stopping them.
     """
 
     def __init__(
@@ -96,9 +97,11 @@ class DebugPort:
         counters: CounterPages | None = None,
         tracing_key: str = "",
         profiler: Profiler | None = None,
+        describe_rules: Callable[[], Awaitable[Mapping[str, object] | None]] | None = None,
     ) -> None:
         self._statistics = statistics
         self._dump_rules = dump_rules
+        self._describe_rules = describe_rules
         self._processes = processes
         self._profiler = profiler or Profiler()
         self._allocations = allocations
@@ -111,6 +114,7 @@ class DebugPort:
         return Starlette(
             routes=[
                 Route("/rlconfig", self._rules),
+                Route("/rlconfig/source", self._source_of_rules),
                 Route("/stats", self._stats),
                 *([] if self._counters is None else self._counters.routes()),
                 Route(f"{_ROOT}memory", self._memory),
@@ -129,9 +133,11 @@ class DebugPort:
 
     async def _rules(self, _: Request) -> Response:
         rules = await self._dump_rules()
-        if rules is None:
-            return PlainTextResponse(_NO_RULES, status_code=503, headers={"Retry-After": "10"})
-        return PlainTextResponse(rules)
+        return _silent_watcher() if rules is None else PlainTextResponse(rules)
+
+    async def _source_of_rules(self, _: Request) -> Response:
+        described = None if self._describe_rules is None else await self._describe_rules()
+        return _silent_watcher() if described is None else JSONResponse(described)
 
     async def _stats(self, _: Request) -> Response:
         pieces = await run_in_threadpool(_statistics_pieces, await self._statistics())
@@ -189,6 +195,10 @@ class DebugPort:
             known = ", ".join(processes) or "none"
             raise HTTPException(404, f"no process '{name}' on this machine; there are: {known}\n")
         return name, processes[name]
+
+
+def _silent_watcher() -> Response:
+    return PlainTextResponse(_NO_RULES, status_code=503, headers={"Retry-After": "10"})
 
 
 def _seconds(request: Request) -> int:

@@ -10,23 +10,19 @@ A handshake compares the files' stamps with those last read, so no watcher is ne
 import inspect
 import logging
 import os
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 import grpc
 import grpc.aio
 
+from tollgate.serve.net.tls_files import TlsError, check_authority, check_pair, read_file
 from tollgate.serve.ratelimit.fronts.front import ServerTls
 
 logger = logging.getLogger(__name__)
 
 # Of each file: when it was modified (ns), its size and inode. A missing file is all zeros.
 _Stamp = tuple[tuple[int, int, int], ...]
-
-
-class TlsError(ValueError):
-    """The configured certificate files cannot serve; the text says which and why."""
 
 
 def server_credentials(tls: ServerTls) -> grpc.ServerCredentials:
@@ -52,11 +48,11 @@ class _TlsFiles:
         # Taken before reading: a file that changes meanwhile differs from its stamp and is read
         # again at the next handshake.
         self._stamp_read = self._stamp()
-        key, certificate = _read(tls.key_file), _read(tls.cert_file)
-        client_ca = _read(tls.client_ca_file) if tls.client_ca_file else None
-        _check_pair(tls.cert_file, tls.key_file)
+        key, certificate = read_file(tls.key_file), read_file(tls.cert_file)
+        client_ca = read_file(tls.client_ca_file) if tls.client_ca_file else None
+        check_pair(tls.cert_file, tls.key_file)
         if client_ca is not None:
-            _check_authority(tls.client_ca_file, client_ca)
+            check_authority(tls.client_ca_file, client_ca, "a client CA")
         return grpc.ssl_server_certificate_configuration([(key, certificate)], client_ca)
 
     def load_if_changed(self) -> Any:
@@ -82,32 +78,6 @@ def _file_stamp(path: str) -> tuple[int, int, int]:
     except OSError:
         return (0, 0, 0)
     return (status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise TlsError(f"{path} cannot be read: {error.strerror}") from None
-
-
-def _check_pair(cert_file: str, key_file: str) -> None:
-    try:
-        # The password is for keys that need one: the alternative is a question on the terminal.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert_file, key_file, password="")
-    except OSError as error:
-        raise TlsError(
-            f"{cert_file} and {key_file} are not a PEM certificate chain and its unencrypted key: "
-            f"{error.reason if isinstance(error, ssl.SSLError) else error.strerror}"
-        ) from None
-
-
-def _check_authority(path: str, content: bytes) -> None:
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode())
-    except (ssl.SSLError, UnicodeDecodeError):
-        raise TlsError(f"{path} holds no PEM certificate of a client CA") from None
 
 
 def is_named(dns_names: Iterable[str], wanted: str) -> bool:

@@ -20,7 +20,7 @@ from pathlib import Path
 from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.actors.kernel.hashing import digest
 from tollgate.actors.ratelimit.rules.rule_file import RULE_FILE_BYTES_MAX, RuleFile, RuleFileError
-from tollgate.actors.ratelimit.watching.watcher import GoodRules
+from tollgate.actors.ratelimit.watching.in_force import GoodRules
 from tollgate.serve.settings.service import RuleSettings
 
 RULE_FILE_SUFFIXES = (".yaml", ".yml")
@@ -174,6 +174,7 @@ class FileArchive:
         document = {
             "run": good.run,
             "number": good.number,
+            "version": good.version,
             "files": [[file.name, file.content().decode("latin-1")] for file in good.files],
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -186,6 +187,7 @@ class FileArchive:
             files = tuple(
                 RuleFile(str(name), str(text).encode("latin-1")) for name, text in document["files"]
             )
-            return GoodRules(str(document["run"]), int(document["number"]), files)
+            run, number = str(document["run"]), int(document["number"])
+            return GoodRules(run, number, files, str(document.get("version", "")))
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -1,1 +1,1 @@
-"""The rows about what Tollgate calls: stores that hold counters, receivers of statistics."""
+"""The rows about what Tollgate calls: stores of counters, control planes, takers of statistics."""

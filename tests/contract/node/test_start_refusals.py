@@ -78,9 +78,13 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
         ),
         r"MEMCACHE_TLS: a certificate or a key cannot be used: .*No such file or directory.*",
     ),
-    "unbuilt source": (
-        of(CONFIG_TYPE="GRPC_XDS_SOTW"),
-        r"CONFIG_TYPE: reading rules over xDS is not built yet: .*",
+    "unreadable certificate for the control plane": (
+        of(
+            CONFIG_TYPE="GRPC_XDS_SOTW",
+            CONFIG_GRPC_XDS_SERVER_USE_TLS="true",
+            CONFIG_GRPC_XDS_SERVER_TLS_CACERT="/absent.pem",
+        ),
+        r"CONFIG_GRPC_XDS_SERVER_USE_TLS: /absent\.pem cannot be read: No such file or directory",
     ),
     "broken rule file": (
         broken_rules,
@@ -192,7 +196,7 @@ def test_a_socket_that_somebody_listens_on_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_setting_is_warned_of(tmp_path: Path) -> None:
-    settings = {"GRPC_PROT": "1", "CONFIG_TYPE": "GRPC_XDS_SOTW"}
+    settings = {"GRPC_PROT": "1", "GRPC_UDS": "/absent/door.sock"}
     lines = refused_lines(TollgateProcess(tmp_path, settings))
     assert lines[0] == (
         "tollgate: warning: GRPC_PROT: is not a setting and has no effect; meant GRPC_PORT?"

@@ -142,6 +142,7 @@ def test_the_index_and_any_unknown_path(port: Port, path: str) -> None:
         "/debug/pprof/profile: CPU profiling endpoint\n"
         "/debug/pprof/stacks: stacks endpoint\n"
         "/debug/pprof/trace: trace endpoint\n"
+        "/rlconfig/source: print out where the configuration comes from, and what became of it\n"
         "/rlconfig: print out the currently loaded configuration for debugging\n"
         "/stats: print out stats\n"
     )
@@ -152,9 +153,10 @@ def test_rules_before_any_are_loaded_are_an_empty_page(port: Port) -> None:
     assert (answer.status_code, answer.text) == (200, "")
 
 
-def test_a_watcher_that_does_not_answer_is_named_as_the_reason(port: Port) -> None:
+@pytest.mark.parametrize("path", ["/rlconfig", "/rlconfig/source"])
+def test_a_watcher_that_does_not_answer_is_named_as_the_reason(port: Port, path: str) -> None:
     port.rules = None
-    answer = port.get("/rlconfig")
+    answer = port.get(path)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
     assert "the config watcher does not answer" in answer.text
 

@@ -14,9 +14,9 @@ from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from tests.support.ratelimit.grpc_peers import GRACE_S, PATIENCE_S, Caller, World, caller
 from tests.support.waiting import until
+from tollgate.serve.net.tls_files import TlsError
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, ServerTls
 from tollgate.serve.ratelimit.fronts.grpcio import GrpcioFront
-from tollgate.serve.ratelimit.fronts.tls import TlsError
 from tollgate.serve.settings.choices import GrpcFront
 
 HANDS_OVER = {"hands_over": True}

@@ -14,13 +14,9 @@ from tests.support.waiting import until
 from tollgate.actors.kernel.atomic_file import replace_file
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.watching import actor as watching
-from tollgate.actors.ratelimit.watching.actor import (
-    LOAD_ERROR,
-    LOAD_SUCCESS,
-    generations,
-    start_watcher,
-)
-from tollgate.actors.ratelimit.watching.watcher import Generation, Watcher
+from tollgate.actors.ratelimit.watching.actor import generations, start_watcher
+from tollgate.actors.ratelimit.watching.in_force import LOAD_ERROR, LOAD_SUCCESS, Generation
+from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 
 LOOK_EVERY_S = 0.02

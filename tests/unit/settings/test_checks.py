@@ -13,6 +13,7 @@ TLS = {
     "GRPC_SERVER_TLS_KEY": "/k.pem",
 }
 MEMCACHED = {"BACKEND_TYPE": "memcache", "MEMCACHE_HOST_PORT": "cache:11211"}
+XDS = {"CONFIG_TYPE": "GRPC_XDS_SOTW"}
 MOGRIFIER = {
     "USE_DOG_STATSD": "true",
     "USE_DOG_STATSD_MOGRIFIERS": "FOO",
@@ -51,6 +52,27 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
             (
                 "GRPC_FRONT: the native front cannot honour GRPC_SERVER_USE_TLS: "
                 "set GRPC_FRONT=auto",
+            ),
+        ),
+        (
+            XDS | {"CONFIG_GRPC_XDS_SERVER_USE_TLS": "1", "CONFIG_GRPC_XDS_CLIENT_TLS_CERT": "/c"},
+            (
+                "CONFIG_GRPC_XDS_CLIENT_TLS_KEY: is not set, but CONFIG_GRPC_XDS_CLIENT_TLS_CERT "
+                "needs it",
+            ),
+        ),
+        (
+            XDS | {"CONFIG_GRPC_XDS_SERVER_USE_TLS": "1", "CONFIG_GRPC_XDS_CLIENT_TLS_KEY": "/k"},
+            (
+                "CONFIG_GRPC_XDS_CLIENT_TLS_CERT: is not set, but CONFIG_GRPC_XDS_CLIENT_TLS_KEY "
+                "needs it",
+            ),
+        ),
+        (
+            XDS | {"CONFIG_GRPC_XDS_SERVER_TLS_CACERT": "/ca.pem"},
+            (
+                "CONFIG_GRPC_XDS_SERVER_USE_TLS: is not set, but "
+                "CONFIG_GRPC_XDS_SERVER_TLS_CACERT needs it",
             ),
         ),
         (
@@ -141,6 +163,7 @@ def test_settings_that_are_wrong_together_are_refused(
     "environ",
     [
         TLS | {"GRPC_CLIENT_TLS_CACERT": "/ca.pem", "GRPC_CLIENT_TLS_SAN": "localhost"},
+        {"CONFIG_GRPC_XDS_SERVER_TLS_CACERT": "/ca.pem"},  # of a source that nobody chose
         {"PORT": "0", "GRPC_PORT": "0", "DEBUG_PORT": "0", "PULLMETRICS_ADDR": ":0"},
         {"GRPC_PORT": "8080", "GRPC_UDS": "/tmp/socket"},
         {"DEBUG_PORT": "8265", "RAY_DASHBOARD_ENABLED": "false"},
@@ -170,10 +193,6 @@ def test_the_default_of_a_bad_value_is_not_blamed() -> None:
     ("environ", "line"),
     [
         (
-            {"CONFIG_TYPE": "GRPC_XDS_SOTW"},
-            "CONFIG_TYPE: reading rules over xDS is not built yet: set CONFIG_TYPE=FILE",
-        ),
-        (
             {"USE_STATSD": "true"},
             "USE_STATSD: sending statistics to statsd is not built yet: unset it, or set "
             "USE_PULLMETRICS=true in its place",
@@ -195,8 +214,8 @@ def test_settings_of_what_is_not_built_are_told(environ: dict[str, str], line: s
 
 
 def test_all_that_is_unbuilt_is_reported() -> None:
-    settings = Settings.from_environment({"USE_STATSD": "1", "CONFIG_TYPE": "GRPC_XDS_SOTW"})
-    assert len(settings.unbuilt()) == 2
+    settings = Settings.from_environment({"USE_STATSD": "1"})
+    assert len(settings.unbuilt()) == 1
 
 
 def test_unbuilt_features_name_settings_of_the_table() -> None:
@@ -218,7 +237,7 @@ def test_unbuilt_features_name_settings_of_the_table() -> None:
         {"REDIS_URL": "localhost:6379"},
         {"MEMCACHE_HOST_PORT": "localhost:11211"},
         {"MEMCACHE_HOST_PORT": "localhost:11211", "BACKEND_TYPE": "memcache"},
-        {"CONFIG_TYPE": "FILE", "CONFIG_GRPC_XDS_SERVER_URL": "localhost:18000"},
+        {"CONFIG_TYPE": "GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_SERVER_URL": "localhost:18000"},
         {"STATSD_HOST": "localhost", "TRACING_ENABLED": "true", "TRACING_SAMPLING_RATE": "0.5"},
         {"AGENT_STATSD_MOGRIFIERS": "FOO"},
     ],

@@ -7,7 +7,8 @@ import pytest
 
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError
-from tollgate.actors.ratelimit.watching.watcher import GoodRules, Watcher
+from tollgate.actors.ratelimit.watching.in_force import GoodRules
+from tollgate.actors.ratelimit.watching.watcher import Watcher
 
 
 class Disk:
