@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.copies.messages import CopyOrigin, CopyPart
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, Progress
 
 COUNTERS_PER_PART_MAX = 1_024
 SAID_EVERY_S = 1.0
@@ -29,6 +29,9 @@ class CopySource(Protocol):
     def changed_since_copied(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""
 
+    def copy_progress(self, after_reset: int) -> Progress:
+        """How far `changed_since_copied` has got, with the resets after that one."""
+
     def end_copy(self) -> None:
         """Nothing has to be remembered any more."""
 
@@ -43,6 +46,7 @@ class CopyFeed:
         self._all: Iterator[CounterColumns] | None = None
         self._next: CounterColumns | None = None
         self._number = 0
+        self._reset = 0  # the last one that the holder has
         self._unanswered: CopyPart | None = None
         self.is_drained = False
         """Whether the last part had all that had changed."""
@@ -89,7 +93,8 @@ class CopyFeed:
                 return None
         self._said_s = now_s
         wall_s = self._clock.now_s()
-        part = CopyPart(self._origin, self._number, wall_s, is_whole, counters)
+        progress = self._source.copy_progress(self._reset)
+        part = CopyPart(self._origin, self._number, wall_s, is_whole, counters, progress)
         self._unanswered = part
         return part
 
@@ -97,6 +102,7 @@ class CopyFeed:
         """The holder has taken the part, or wants to be told anew."""
         assert self._unanswered is not None, "only what was said is answered"
         self._number = self._unanswered.number + 1
+        self._reset = max(self._reset, self._unanswered.progress.reset)
         self._unanswered = None
         if expected != self._number:
             self.begin_anew()
@@ -109,7 +115,7 @@ class CopyFeed:
             return False
         self._all = pieces(columns for some in everything for columns in some)
         self._next = next(self._all, None)
-        self._number = 0
+        self._number = self._reset = 0
         return True
 
     def _some_of_all(self) -> list[CounterColumns]:

@@ -20,6 +20,7 @@ from tollgate.actors.ratelimit.copies.messages import (
     CopyPart,
 )
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.partition.resets import Resets
 from tollgate.actors.ratelimit.lending.partition.slot_table import SlotTable
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
 
@@ -35,10 +36,13 @@ class HeldCopy:
 
     origin: CopyOrigin
     table: SlotTable
+    resets: Resets
     heard_s: float
     expected: int = 0
     sent_s: float = 0.0
     whole_since_s: float | None = None
+    mark: int | None = None
+    last_change: int = 0
 
     def goes_on_with(self, part: CopyPart) -> bool:
         """Whether this is the next part, or the last one once more."""
@@ -46,7 +50,9 @@ class HeldCopy:
         return self.origin == part.origin and is_due
 
     def description(self) -> CopyDescription:
-        return CopyDescription(self.origin, self.sent_s, self.whole_since_s)
+        return CopyDescription(
+            self.origin, self.sent_s, self.whole_since_s, self.mark, self.last_change
+        )
 
 
 class CopyShelf:
@@ -91,13 +97,14 @@ class CopyShelf:
                 columns = copy.table.columns(slot)
                 size += sum(len(keys) for _, keys, _ in columns)
                 found.extend(columns)
-            return CopyPage(found, None)
+            return CopyPage(found, None, copy.resets.between(0, copy.resets.number))
 
     def tick(self) -> None:
         """Let windows end."""
         with self._lock:
             for copy in self._copies.values():
-                copy.table.end_windows(self._clock.monotonic_s())
+                for end_s in copy.table.end_windows(self._clock.monotonic_s()):
+                    copy.resets.end_window(end_s)
 
     @property
     def counters(self) -> int:
@@ -109,12 +116,12 @@ class CopyShelf:
         """The copy to which all counters of an origin are about to be added. What is there already
         stays until it is said anew: the origin may end before it has told everything."""
         if copy is None:
-            table = SlotTable(self._terms)
+            table, resets = SlotTable(self._terms), Resets(self._terms.unheard_max)
         elif copy.origin == origin:
             return copy
         else:
-            table = copy.table
-        begun = HeldCopy(origin, table, self._clock.monotonic_s())
+            table, resets = copy.table, copy.resets
+        begun = HeldCopy(origin, table, resets, self._clock.monotonic_s())
         self._copies[origin.partition] = begun
         if len(self._copies) > COPIES_MAX:
             others = (each for each in self._copies.values() if each is not begun)
@@ -130,5 +137,9 @@ class CopyShelf:
                 copy.table.put(slot_of(key), end_s, key, count)
         copy.heard_s, copy.sent_s = now_s, part.sent_s
         copy.expected = part.number + 1
+        copy.resets.note_all(part.progress.resets)
+        copy.last_change = max(copy.last_change, part.progress.change)
+        if part.progress.handed_out is not None:
+            copy.mark = part.progress.handed_out
         if part.is_whole:
             copy.whole_since_s = part.origin.begun_s

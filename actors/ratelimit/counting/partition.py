@@ -23,7 +23,7 @@ from tollgate.actors.ratelimit.counting.counters import (
     conditional_addends,
 )
 from tollgate.actors.ratelimit.counting.eviction_notice import EvictionNotice
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, Progress
 from tollgate.actors.ratelimit.lending.partition.listing import Place, page_of
 from tollgate.actors.ratelimit.lending.partition.sleeping_counters import RestoredCounters
 from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable
@@ -199,6 +199,11 @@ class DirectPartition:
                 (end_s, keys, [self._table.count(slot_of(key), end_s, key) for key in keys])
                 for end_s, keys in self._table.take_changes(counters_max)
             ]
+
+    def progress(self, after_reset: int) -> Progress:
+        """Nothing that anybody asks for: there are no copies, nor fronts that remember counts."""
+        del after_reset
+        return Progress()
 
     def everything(self) -> Iterator[list[CounterColumns]]:
         """All counters, some at a time."""

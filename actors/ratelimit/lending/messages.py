@@ -14,6 +14,7 @@ envelopes.
 `end_s` is the end of a window in whole seconds of the epoch; counts and quotas are hits.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tollgate.actors.ratelimit.counting.counters import LimitedHits as LimitedHits
@@ -23,6 +24,19 @@ CounterName = tuple[int, bytes]
 
 CounterColumns = tuple[int, list[bytes], list[int]]
 """(end_s, keys, counts): counters of one window, side by side."""
+
+
+class Progress(NamedTuple):
+    """How far somebody has got who is handed what changes in a partition.
+
+    `change`: the number of the last one so far. `handed_out`: all until this one were handed out;
+    None: that cannot be said. `reset`, `resets`: the number of the last reset that goes with these,
+    and those that were asked for, with epochs in the place of counts."""
+
+    change: int = 0
+    handed_out: int | None = None
+    reset: int = 0
+    resets: Sequence[CounterColumns] = ()
 
 
 class LimitedHit(NamedTuple):

@@ -77,7 +77,8 @@ class LentCounterPartition(CopyHolder):
             is_open=not asks_around,
             roster=None if keeper is None else keeper.roster(incarnation),
         )
-        origin = CopyOrigin(own, incarnation, clock.now_s())
+        journal = b"" if keeper is None else keeper.id
+        origin = CopyOrigin(own, incarnation, clock.now_s(), journal)
         shelf = CopyShelf(terms, clock)
         super().__init__(shelf)
         self._survival = Survival(self._partition, origin, terms, clock, keeper, others, shelf)

@@ -23,6 +23,7 @@ from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import (
     CounterColumns,
     CounterName,
+    Progress,
     ToFront,
     ToPartition,
 )
@@ -98,6 +99,8 @@ class LendingPartition:
         self._lender: Lender | None = None
         self._restored: Lender | None = None
         """The machine that begins with the first message: what was left behind is in it."""
+        # By reader: the last change and the last reset when nothing was left to hand out.
+        self._handed_out: dict[ChangeReader, tuple[int, int]] = {}
         self._roster = roster
         self._enrolled: frozenset[str] | None = None
         self._make = partial(
@@ -245,8 +248,11 @@ class LendingPartition:
 
     def changed(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""
-        with self._lock:
-            return [] if self._lender is None else self._lender.changed(counters_max)
+        return self._changed(counters_max, ChangeReader.JOURNAL)
+
+    def progress(self, after_reset: int) -> Progress:
+        """How far `changed` has got, with the resets after that one."""
+        return self._progress(after_reset, ChangeReader.JOURNAL)
 
     def everything(self) -> Iterator[list[CounterColumns]]:
         """All counters, some at a time."""
@@ -267,20 +273,51 @@ class LendingPartition:
             if self._lender is None:
                 return None
             self._lender.counters.table.note_changes_for(ChangeReader.COPY)
+            self._handed_out.pop(ChangeReader.COPY, None)
         return self.everything()
 
     def changed_since_copied(self, counters_max: int) -> list[CounterColumns]:
         """Up to so many counters that have changed since they were handed out here."""
-        with self._lock:
-            if self._lender is None:
-                return []
-            return self._lender.changed(counters_max, ChangeReader.COPY)
+        return self._changed(counters_max, ChangeReader.COPY)
+
+    def copy_progress(self, after_reset: int) -> Progress:
+        """How far `changed_since_copied` has got, with the resets after that one."""
+        return self._progress(after_reset, ChangeReader.COPY)
 
     def end_copy(self) -> None:
         """Remember nothing for a copy any more."""
         with self._lock:
             if self._lender is not None:
                 self._lender.counters.table.forget_changes_of(ChangeReader.COPY)
+
+    def restore_resets(self, resets: Iterable[CounterColumns]) -> None:
+        """Take the resets that earlier processes have done, behind the counters."""
+        with self._lock:
+            lender = self._lender or self._restored
+            if lender is not None:
+                lender.restored.put_resets(resets)
+
+    def _changed(self, counters_max: int, reader: ChangeReader) -> list[CounterColumns]:
+        with self._lock:
+            lender = self._lender
+            if lender is None or lender.told is not None:
+                return []
+            changed = lender.changed(counters_max, reader)
+            if not lender.counters.table.has_changes(reader):
+                counters = lender.counters
+                self._handed_out[reader] = counters.table.changes, counters.resets.number
+            return changed
+
+    def _progress(self, after_reset: int, reader: ChangeReader) -> Progress:
+        with self._lock:
+            lender, handed_out = self._lender, self._handed_out.get(reader)
+            if lender is None:
+                return Progress()
+            if handed_out is None:
+                return Progress(lender.counters.table.changes)
+            change, reset = handed_out
+            resets = lender.counters.resets.between(after_reset, reset)
+            return Progress(lender.counters.table.changes, change, reset, resets)
 
     def _restore(self, columns: CounterColumns) -> None:
         now_s = self._clock.monotonic_s()

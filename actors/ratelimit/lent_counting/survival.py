@@ -5,6 +5,7 @@ another node.
 """
 
 import logging
+from collections.abc import Iterable
 from threading import Event
 from typing import Protocol
 
@@ -14,11 +15,12 @@ from tollgate.actors.ratelimit.copies.feed import CopyFeed, CopySource
 from tollgate.actors.ratelimit.copies.inheritance import (
     CopyHolders,
     FoundCopy,
+    Inheritance,
     found_copy,
-    larger_of_both,
 )
 from tollgate.actors.ratelimit.copies.messages import CopyOrigin
 from tollgate.actors.ratelimit.copies.shelf import CopyShelf
+from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.snapshots.keeper import CounterSource, SnapshotKeeper
 from tollgate.actors.ratelimit.snapshots.snapshot_thread import KeptPartition, SnapshotThread
@@ -29,6 +31,9 @@ BEGUN_WITHIN_S = 30.0
 
 class SurvivingPartition(KeptPartition, CounterSource, CopySource, Protocol):
     """A partition that may be kept both ways. Thread-safe."""
+
+    def restore_resets(self, resets: Iterable[CounterColumns]) -> None:
+        """Take the resets that earlier processes have done, behind the counters."""
 
     def open(self) -> None:
         """Let fronts in: what is to be restored is there."""
@@ -70,18 +75,26 @@ class Survival:
         copy, and asks nobody."""
         copy = FoundCopy([])
         if self._others is not None and self._origin.incarnation > 1:
-            number, incarnation, _ = self._origin
-            copy = found_copy(self._others, number, incarnation, self._terms.skew_max_s)
+            own = self._origin
+            skew_max_s = self._terms.skew_max_s
+            copy = found_copy(self._others, own.partition, own.incarnation, skew_max_s)
         if self._keeper is None:
             self._partition.restore(copy.counters)
+            self._partition.restore_resets(copy.resets)
         else:
-            journal = self._keeper.restored(copy.journals_after_s)
-            restored = larger_of_both(journal, copy.counters)
-            self._snapshots = SnapshotThread.begin(self._keeper, self._partition, restored)
+            self._inherit(copy, self._keeper)
+            self._snapshots = SnapshotThread(self._keeper, self._partition)
+            self._snapshots.start()
         self._partition.open()
         if self._copies is not None:
             self._copies.start()
         self._has_begun.set()
+
+    def _inherit(self, copy: FoundCopy, keeper: SnapshotKeeper) -> None:
+        inheritance = Inheritance(copy)
+        journal = keeper.restored(copy.journals_after_s)
+        self._partition.restore(inheritance.counters(journal, lambda: keeper.left))
+        self._partition.restore_resets(inheritance.resets)
 
     def describe(self) -> dict[str, int]:
         """How both are kept, in the words of a partition that describes itself."""

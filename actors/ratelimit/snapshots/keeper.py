@@ -7,7 +7,8 @@
 
 A *base* is all counters, a *delta* those that have changed since. Counts are absolute, so a journal
 is right at every moment: while a new base is written, deltas go into both journals. Deltas leave
-out windows that end soon, by the monotonic clock: the time of day may be wrong for a while.
+out windows that end soon, by the monotonic clock: the time of day may be wrong for a while. Behind
+a delta is a mark, which says how much is known there: so is a copy told from an older journal.
 """
 
 import logging
@@ -18,11 +19,18 @@ from math import inf
 from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, Progress
+from tollgate.actors.ratelimit.snapshots.frames import Frame
 from tollgate.actors.ratelimit.snapshots.journal_file import JournalFile
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
-from tollgate.actors.ratelimit.snapshots.records import ID_BYTES, JournalHeader, counter_frames
-from tollgate.actors.ratelimit.snapshots.restoration import Restoration
+from tollgate.actors.ratelimit.snapshots.records import (
+    ID_BYTES,
+    RESETS,
+    JournalHeader,
+    counter_frames,
+    mark_frame,
+)
+from tollgate.actors.ratelimit.snapshots.restoration import JournalLeft, Restoration
 from tollgate.actors.ratelimit.snapshots.roster_file import RosterFile
 
 LOG = logging.getLogger("tollgate.ratelimit")
@@ -45,6 +53,9 @@ class CounterSource(Protocol):
 
     def everything(self) -> Iterator[list[CounterColumns]]:
         """All counters, some at a time."""
+
+    def progress(self, after_reset: int) -> Progress:
+        """How far `changed` has got, with the resets after that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,11 @@ class SnapshotKeeper:
         self._name = name
         self.interval_s = interval_s
         self._clock = clock
+        self.id = secrets.token_bytes(ID_BYTES)
+        """Of the journal that this keeper writes."""
+        self.left = JournalLeft()
+        """What the journal in its place said, once `restored` has come to its end."""
+        self._reset = 0  # the last one that is in the journal in force
         self._header: JournalHeader | None = None
         self._journal: JournalFile | None = None
         self._base_bytes = 0
@@ -95,6 +111,7 @@ class SnapshotKeeper:
         restoration = Restoration(self._folder, self._name)
         self._header = self._new_header(restoration)
         yield from restoration.counters(written_after_s)
+        self.left = restoration.left
         for finding in restoration.findings:
             LOG.warning("%s", finding)
 
@@ -115,11 +132,9 @@ class SnapshotKeeper:
         return is_on_disk
 
     def _new_header(self, restoration: Restoration) -> JournalHeader:
-        name, own = self._name, secrets.token_bytes(ID_BYTES)
+        name, taken_over = self._name, restoration.taken_over
         generation = restoration.generation + 1
-        return JournalHeader(
-            name.partition, name.partitions, own, generation, restoration.taken_over
-        )
+        return JournalHeader(name.partition, name.partitions, self.id, generation, taken_over)
 
     def _attempt(self, source: CounterSource, *, is_last: bool = False) -> bool:
         assert self._header is not None, "what was there before is read first"
@@ -171,21 +186,22 @@ class SnapshotKeeper:
         draft = JournalFile(self._folder.place(self._name), header)
         is_in_place = False
         try:
-            self._fill(draft, source)
+            reset = self._fill(draft, source)
             draft.put_in_place()
             is_in_place = True
         finally:
             if not is_in_place:
                 draft.close()
         self._close()
-        self._journal, self._base_bytes = draft, draft.size
+        self._journal, self._base_bytes, self._reset = draft, draft.size, reset
         try:
             self._folder.remove_taken_over(header)
         except OSError as error:
             LOG.warning("counter journals of before could not be removed: %s", error)
 
-    def _fill(self, draft: JournalFile, source: CounterSource) -> None:
-        """Write all counters into a draft; the journal before it goes on meanwhile."""
+    def _fill(self, draft: JournalFile, source: CounterSource) -> int:
+        """Write all counters into a draft; the journal before it goes on meanwhile. The number of
+        the last reset in there."""
         # What has changed until now is in what is read next, too.
         self._write_delta(source, self._in_force)
         delta_at_s = self._clock.monotonic_s() + self.interval_s
@@ -197,10 +213,14 @@ class SnapshotKeeper:
                 self._write_delta(source, [draft, *self._in_force])
                 delta_at_s = self._clock.monotonic_s() + self.interval_s
         self._write_delta(source, [draft])
+        progress = source.progress(0)
+        draft.append(_frames_of(progress))
+        return progress.reset
 
     def _write_delta(self, source: CounterSource, journals: list[JournalFile]) -> None:
         """Write what has changed; the journal in force has it on disk afterwards."""
         has_written = False
+        in_force = self._journal
         for _ in range(PAGES_MAX):
             changed = source.changed(CHANGED_AT_ONCE)
             frames = list(counter_frames(self._lasting(changed)))
@@ -209,8 +229,15 @@ class SnapshotKeeper:
             has_written = has_written or bool(frames)
             if not changed:
                 break
-        if has_written and self._journal is not None:
-            self._journal.sync()
+        if in_force is None:
+            return
+        if in_force in journals:
+            progress = source.progress(self._reset)
+            if has_written or progress.reset > self._reset:
+                in_force.append(_frames_of(progress))
+                self._reset, has_written = progress.reset, True
+        if has_written:
+            in_force.sync()
 
     @property
     def _in_force(self) -> list[JournalFile]:
@@ -231,3 +258,10 @@ class SnapshotKeeper:
         journal, self._journal = self._journal, None
         if journal is not None:
             journal.close()
+
+
+def _frames_of(progress: Progress) -> Iterator[Frame]:
+    """The resets, and the mark behind all that it says is there."""
+    yield from counter_frames(progress.resets, RESETS)
+    if progress.handed_out is not None:
+        yield mark_frame(progress.handed_out)

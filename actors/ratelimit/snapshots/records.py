@@ -3,6 +3,8 @@
     HEADER      the first record of every journal, once
     COUNTERS    groups of (end of the window i64 | counters u32 | lengths of keys u32 each
                 | counts u64 each | the keys, one behind the other)
+    RESETS      the same, with the epochs of their last resets in the place of counts
+    MARK        u64: all changes until this one are before it
 
 A count is absolute, so of two records about one counter the later one says everything. A count
 beyond 64 bits is written as the largest that fits, which no limit reaches.
@@ -18,7 +20,7 @@ from sys import byteorder
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.snapshots.frames import FRAME_BYTES_MAX, Frame
 
-HEADER, COUNTERS = 1, 2
+HEADER, COUNTERS, RESETS, MARK = 1, 2, 3, 4
 COUNTERS_PER_FRAME_MAX = 16_384
 KEY_BYTES_MAX = 1024 * 1024
 """A counter with a longer key is left out: it begins at 0 after a restart."""
@@ -30,6 +32,7 @@ TAKEN_OVER_MAX = 4_096
 
 _HEADER = struct.Struct(f"<HH{ID_BYTES}sQ")
 _GROUP = struct.Struct("<qI")
+_MARK = struct.Struct("<Q")
 _COUNTER_BYTES = 12
 assert (
     KEYS_BYTES_MAX + KEY_BYTES_MAX + COUNTERS_PER_FRAME_MAX * (_COUNTER_BYTES + _GROUP.size)
@@ -74,8 +77,21 @@ class JournalHeader:
         return cls(partition, partitions, own, generation, taken_over)
 
 
-def counter_frames(counters: Iterable[CounterColumns]) -> Iterator[Frame]:
-    """Counters as records, as few as their maxima allow."""
+def mark_frame(change: int) -> Frame:
+    """The record that says that all changes until this one are there."""
+    return Frame(MARK, _MARK.pack(change))
+
+
+def mark_of(frame: Frame) -> int:
+    """The change that a mark names. Raises MalformedRecordError."""
+    if len(frame.payload) != _MARK.size:
+        raise MalformedRecordError("a mark of an unknown length")
+    (change,) = _MARK.unpack(frame.payload)
+    return int(change)
+
+
+def counter_frames(counters: Iterable[CounterColumns], kind: int = COUNTERS) -> Iterator[Frame]:
+    """Counters as records, as few as their maxima allow; or, as RESETS, epochs."""
     groups: list[bytes] = []
     room, bytes_left = COUNTERS_PER_FRAME_MAX, KEYS_BYTES_MAX
     for end_s, keys, counts in counters:
@@ -91,11 +107,11 @@ def counter_frames(counters: Iterable[CounterColumns]) -> Iterator[Frame]:
             room -= len(part)
             bytes_left -= ends[len(part) - 1]
             if room <= 0 or bytes_left <= 0:
-                yield Frame(COUNTERS, b"".join(groups))
+                yield Frame(kind, b"".join(groups))
                 groups = []
                 room, bytes_left = COUNTERS_PER_FRAME_MAX, KEYS_BYTES_MAX
     if groups:
-        yield Frame(COUNTERS, b"".join(groups))
+        yield Frame(kind, b"".join(groups))
 
 
 def _group(end_s: int, keys: list[bytes], counts: list[int]) -> bytes:
@@ -113,7 +129,7 @@ def _group(end_s: int, keys: list[bytes], counts: list[int]) -> bytes:
 def counters_of(frame: Frame) -> list[CounterColumns]:
     """The counters of a record. Raises MalformedRecordError."""
     payload = frame.payload
-    if frame.kind != COUNTERS:
+    if frame.kind not in (COUNTERS, RESETS):
         raise MalformedRecordError(f"a record of the unknown kind {frame.kind}")
     found: list[CounterColumns] = []
     start = 0

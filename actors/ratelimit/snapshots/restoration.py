@@ -8,28 +8,53 @@ first byte that is not as it was written is believed.
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import compress, islice
 from math import inf
 
 from tollgate.actors.kernel.hashing import stable_hash
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
-from tollgate.actors.ratelimit.snapshots.frames import Ending, FrameReader
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, CounterName
+from tollgate.actors.ratelimit.snapshots.frames import Ending, Frame, FrameReader
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
 from tollgate.actors.ratelimit.snapshots.records import (
+    MARK,
+    RESETS,
     JournalHeader,
     MalformedRecordError,
     counters_of,
+    mark_of,
 )
+
+
+@dataclass(slots=True)
+class JournalLeft:
+    """What a process has left behind in its journal, beside counters. `id`: of the journal.
+    `mark`: all changes until this one are there; None: that is not known. `is_behind`: more was
+    written after that. `resets`: the epoch of the last one of each counter."""
+
+    id: bytes = b""
+    mark: int | None = None
+    is_behind: bool = False
+    resets: dict[CounterName, int] = field(default_factory=dict)
+
+    def note(self, frame: Frame) -> None:
+        """Take a record that holds no counters."""
+        if frame.kind == MARK:
+            self.mark, self.is_behind = mark_of(frame), False
+        for end_s, keys, epochs in counters_of(frame) if frame.kind == RESETS else ():
+            self.resets.update(zip(((end_s, key) for key in keys), epochs, strict=True))
 
 
 class Restoration:
     """The journals in a folder, read for one partition. `findings`: a line about each that could
-    not be read as it should; complete when the counters have been read to their end."""
+    not be read as it should; complete when the counters have been read to their end, as is `left`:
+    what the journal in this one's own place says."""
 
     def __init__(self, folder: JournalFolder, own: JournalName) -> None:
         self._folder = folder
         self._own = own
         self.findings: list[str] = []
+        self.left = JournalLeft()
         self._headers: dict[JournalName, JournalHeader] = {}
         for name in self._names():
             self._look_at(name)
@@ -94,7 +119,14 @@ class Restoration:
             with place.open("rb") as file:
                 frames = FrameReader(file)
                 try:
+                    left = JournalLeft(self._headers[name].id)
+                    if name == self._own:
+                        self.left = left
                     for frame in islice(frames, 1, None):  # (the header was read before)
+                        if frame.kind in (RESETS, MARK):
+                            left.note(frame)
+                            continue
+                        left.is_behind = True
                         for columns in counters_of(frame):
                             yield self._own_part(name, columns)
                 except MalformedRecordError as error:

@@ -4,7 +4,10 @@
 
 A process that knows its forerunner's fronts has asked everybody as soon as these have told. It must
 not miss one, so a roster counts only for the very next incarnation, and one that cannot be written
-is removed. It need not survive the machine: without the processes on it nothing is lent.
+is removed. It is in no copy on another node: a copy is told of a front 0.2 s after it has come, and
+one that it misses could have borrowed anything. To make every new front wait for the copy's answer
+would cost more than there is to be gained, which is 2.5 s after the 15 s in which Ray notices that
+a node is gone: so who starts on another one waits for all fronts that there might be.
 """
 
 import json

@@ -30,18 +30,16 @@ class SnapshotThread:
         self._thread = Thread(target=self._keep, name="snapshots", daemon=True)
 
     @classmethod
-    def begin(
-        cls,
-        keeper: SnapshotKeeper,
-        partition: KeptPartition,
-        restored: Iterable[CounterColumns] | None = None,
-    ) -> "SnapshotThread":
-        """Give a partition what was left behind (None: what is on disk), and begin to write, the
-        first time at once."""
-        partition.restore(keeper.restored() if restored is None else restored)
+    def begin(cls, keeper: SnapshotKeeper, partition: KeptPartition) -> "SnapshotThread":
+        """Give a partition what is on disk, and begin to write."""
+        partition.restore(keeper.restored())
         thread = cls(keeper, partition)
-        thread._thread.start()
+        thread.start()
         return thread
+
+    def start(self) -> None:
+        """Begin to write, the first time at once."""
+        self._thread.start()
 
     def finish(self) -> bool:
         """Write what has changed, and end. Whether it is on disk, as soon as that is known."""

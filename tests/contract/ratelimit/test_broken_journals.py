@@ -14,6 +14,11 @@ from tests.support.ratelimit.journal_keeping import (
     starter,
     with_counts,
 )
+from tollgate.actors.ratelimit.snapshots.frames import HEAD_BYTES
+
+MARK_BYTES = HEAD_BYTES + 8
+# Of one counter with a key of one byte, and its mark.
+DELTA_BYTES = HEAD_BYTES + 25 + MARK_BYTES
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def test_a_torn_tail_is_cut_and_told(
 ) -> None:
     with_counts(start, 1, 2)
     place = folder / "counters-0-of-1.journal"
-    os.truncate(place, place.stat().st_size - 1)
+    os.truncate(place, place.stat().st_size - MARK_BYTES - 1)
     second = start()
     assert second.restored == of_month({b"a": 1})
     (line,) = caplog.messages
@@ -51,7 +56,7 @@ def test_a_damaged_journal_is_believed_up_to_the_damage_and_kept(
     with_counts(start, 1, 2, 3)
     place = folder / "counters-0-of-1.journal"
     data = bytearray(place.read_bytes())
-    data[-40] ^= 1  # (in the delta before the last)
+    data[-DELTA_BYTES - MARK_BYTES - 1] ^= 1  # (in the delta before the last)
     place.write_bytes(data)
     second = start()
     assert second.restored == of_month({b"a": 1})

@@ -7,6 +7,7 @@ from math import inf
 
 from tests.simulation.ratelimit.auditor import CounterName, HitRecord
 from tests.simulation.ratelimit.processes import FrontProcess, PartitionProcess
+from tollgate.actors.ratelimit.lending.messages import CounterColumns
 from tollgate.actors.ratelimit.lending.partition.slot_table import side_by_side
 from tollgate.actors.ratelimit.lending.terms import SLOTS
 
@@ -19,11 +20,13 @@ class Disk:
     counters: dict[CounterName, int] = field(default_factory=dict)
     known_s: dict[str, float] = field(default_factory=dict)
     saved_s: float = -inf
+    resets: list[CounterColumns] = field(default_factory=list)
     base_of: int = 0
 
     def restore(self, process: PartitionProcess) -> None:
         columns = side_by_side(self.counters)
         process.machine.restore(columns, process.wall_s, process.now_s)
+        process.machine.restored.put_resets(self.resets)
 
     def save(self, process: PartitionProcess, known_s: dict[str, float], now_s: float) -> None:
         """Write down what has changed, or everything for the first time; `known_s` by front."""
@@ -37,6 +40,8 @@ class Disk:
                 self._write(machine.counters.columns(slot))
         while changed := machine.changed(3):
             self._write(changed)
+        resets = machine.counters.resets
+        self.resets = resets.between(0, resets.number)
         self.known_s, self.saved_s = known_s, now_s
 
     def _write(self, columns: list[tuple[int, list[bytes], list[int]]]) -> None:

@@ -257,7 +257,7 @@ class World:
         disk = self._disks[process.number]
         for record in self.testimony.resets:
             if record.partition == process.number and record.set_s < process.started_s:
-                record.is_lasting &= any(
+                record.is_lasting &= disk.saved_s > record.set_s or any(
                     front.remembers(record) for front in self.fronts if front.name in told
                 )
         self.testimony.excused += excused_of(self._all_fronts, process.number, told, disk)

@@ -10,7 +10,7 @@ from tollgate.actors.ratelimit.copies.messages import (
     CopyReply,
 )
 from tollgate.actors.ratelimit.copies.shelf import CopyShelf
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, Progress
 
 
 class CopiedSource(DictSource):
@@ -27,6 +27,9 @@ class CopiedSource(DictSource):
 
     def changed_since_copied(self, counters_max: int) -> list[CounterColumns]:
         return self.changed(counters_max)
+
+    def copy_progress(self, after_reset: int) -> Progress:
+        return self.progress(after_reset)
 
     def end_copy(self) -> None:
         self.is_copied = False

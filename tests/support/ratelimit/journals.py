@@ -5,7 +5,7 @@ from io import BytesIO
 from itertools import islice
 from threading import Lock
 
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, Progress
 from tollgate.actors.ratelimit.snapshots.frames import (
     MAGIC,
     Ending,
@@ -57,6 +57,7 @@ class DictSource:
 
     def __init__(self) -> None:
         self.counts: Counts = {}
+        self.changes = 0
         self._changed: dict[tuple[int, bytes], None] = {}
         self._lock = Lock()
 
@@ -64,6 +65,7 @@ class DictSource:
         with self._lock:
             self.counts[end_s, key] = count
             self._changed[end_s, key] = None
+            self.changes += 1
 
     def restore(self, counters: Iterable[CounterColumns]) -> None:
         """Take what is there already; that changes nothing."""
@@ -75,6 +77,11 @@ class DictSource:
             for counter in found:
                 del self._changed[counter]
             return columns({counter: self.counts[counter] for counter in found})
+
+    def progress(self, after_reset: int) -> Progress:
+        """How far `changed` has got; resets are kept elsewhere."""
+        with self._lock:
+            return Progress(self.changes, None if self._changed else self.changes)
 
     def everything(self) -> Iterator[list[CounterColumns]]:
         with self._lock:

@@ -7,6 +7,7 @@ who starts again believes of a counter only what was counted in that epoch or la
 """
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
@@ -54,7 +55,7 @@ class Resets:
             if not self._windows[first_s]:
                 del self._windows[first_s]
 
-    def note_all(self, resets: list[CounterColumns]) -> None:
+    def note_all(self, resets: Iterable[CounterColumns]) -> None:
         """Resets that another process has done: epochs in the place of counts."""
         for end_s, keys, epochs in resets:
             for key, epoch in zip(keys, epochs, strict=True):

@@ -10,6 +10,7 @@ down again with everything else:
     there is no room for them beside live ones    -> those whose windows ended first are dropped
 """
 
+from collections.abc import Iterable
 from math import inf
 
 from tollgate.actors.ratelimit.lending.messages import CounterColumns
@@ -120,6 +121,13 @@ class RestoredLentCounters(RestoredCounters):
         self._counters = counters
         self._made_s = now_s
         self._is_new = is_new
+
+    def put_resets(self, resets: Iterable[CounterColumns]) -> None:
+        """Take the resets of earlier processes, of windows that are open. To one that is new they
+        say nothing: no front has heard of them."""
+        if not self._is_new:
+            is_open = self._table.ends_s
+            self._counters.resets.note_all([each for each in resets if each[0] in is_open])
 
     def wake(self, wall_s: float, now_s: float) -> None:
         """Count on with some of those whose windows have not ended after all."""

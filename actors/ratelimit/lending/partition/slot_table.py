@@ -58,6 +58,8 @@ class SlotTable:
             self.note_changes_for(ChangeReader.JOURNAL)
         self._size = 0
         self.evicted = 0
+        self.changes = 0
+        """The number of the last change that somebody is told of."""
         self.falls = 0
         """How often a count has become smaller: hits were given back, or it was set to 0."""
 
@@ -136,6 +138,7 @@ class SlotTable:
         """Remember a counter for `take_changes`, for each reader there is."""
         if end_s not in self._ends_at_s:
             return
+        self.changes += 1
         for windows in self._changed.values():
             changed = windows.get(end_s)
             if changed is None:
@@ -158,6 +161,10 @@ class SlotTable:
             if keys:
                 taken.append((end_s, keys))
         return taken
+
+    def has_changes(self, reader: ChangeReader) -> bool:
+        """Whether there is something that the reader has not taken."""
+        return any(self._changed.get(reader, {}).values())
 
     def has_room_for(self, slot: int, end_s: int, key: bytes) -> bool:
         """Whether the counter is there, or can come to be."""

@@ -8,6 +8,7 @@ from tests.support.ratelimit.copied_counters import Street
 from tests.support.ratelimit.journals import Counts, columns, counts_of
 from tollgate.actors.ratelimit.copies.messages import CopyOrigin, CopyPart
 from tollgate.actors.ratelimit.copies.shelf import CopyShelf
+from tollgate.actors.ratelimit.lending.messages import Progress
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.partition import LendingPartition
 from tollgate.actors.ratelimit.lent_counting.survival import Survival
@@ -43,6 +44,19 @@ def test_it_knows_what_the_copy_knows() -> None:
     successor = Successor(2)
     successor.survival.begin()
     assert successor.known() == HELD
+    assert successor.survival.finish()
+
+
+def test_it_knows_the_resets_that_the_copy_knows() -> None:
+    successor = Successor(2)
+    resets = columns({(END_S, b"k"): 4, (END_S - 7_200, b"k"): 4})
+    part = CopyPart(CopyOrigin(0, 1, NOW_S), 1, NOW_S, True, [], Progress(1, 1, 2, resets))
+    successor.shelves[1].take(part)
+    successor.survival.begin()
+    lender = successor.partition._restored
+    assert lender is not None
+    known = lender.counters.resets
+    assert (len(known), known.epoch((END_S, b"k"))) == (1, 4), "of windows that are open"
     assert successor.survival.finish()
 
 
