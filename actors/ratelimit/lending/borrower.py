@@ -12,7 +12,7 @@ the time of day; otherwise it asks for everything, and the partition says what h
 from collections.abc import Sequence
 from math import inf
 
-from tollgate.actors.ratelimit.counting.counters import Conditional, Unreachable
+from tollgate.actors.ratelimit.counting.counters import TABLE_FULL, Conditional, Unreachable
 from tollgate.actors.ratelimit.lending.account import account_of
 from tollgate.actors.ratelimit.lending.asks import Asks
 from tollgate.actors.ratelimit.lending.home_counters import FULL, NOT_HERE, HomeCounters
@@ -37,7 +37,6 @@ from tollgate.actors.ratelimit.lending.messages import (
     Unheard,
 )
 from tollgate.actors.ratelimit.lending.notes import Notes
-from tollgate.actors.ratelimit.lending.partition.lent_counters import TABLE_FULL
 from tollgate.actors.ratelimit.lending.pending_call import PendingCall
 from tollgate.actors.ratelimit.lending.reports import Reports
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of

@@ -22,20 +22,22 @@ from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ratelimit.copies.actor import CopyHolder, RayNeighbours, spread_over_nodes
 from tollgate.actors.ratelimit.copies.messages import CopyOrigin
 from tollgate.actors.ratelimit.copies.shelf import CopyShelf
+from tollgate.actors.ratelimit.counting.actor import (
+    PENDING_CALLS_MAX,
+    START_WITHIN_S,
+    MakeKeeper,
+)
 from tollgate.actors.ratelimit.counting.counter_row import CounterReset, CounterRow, RowsPage
 from tollgate.actors.ratelimit.lending.terms import Terms
 from tollgate.actors.ratelimit.lent_counting.channel import OnReply
 from tollgate.actors.ratelimit.lent_counting.partition import RESETS_MAX, LendingPartition
 from tollgate.actors.ratelimit.lent_counting.survival import Survival
-from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
 
 LOG = logging.getLogger("tollgate.counters")
 STANDING_CALLS_MAX = 64  # fronts beyond them get their mail with the answers to their messages
 STANDING_PATIENCE_S = 5.0
 TICK_S = 0.1
 RESET_PATIENCE_S = 8.0  # beyond a front's term, after which its loans fall back
-PENDING_CALLS_MAX = 1_000
-START_WITHIN_S = 240.0  # it reads its journal first: 4 s of a processor for a million counters
 CONCURRENCY_GROUPS = {
     "standing": STANDING_CALLS_MAX,
     "describing": 1,
@@ -44,9 +46,6 @@ CONCURRENCY_GROUPS = {
     "resetting": RESETS_MAX + 1,
     "copying": 2,
 }
-
-MakeKeeper = Callable[[], SnapshotKeeper]
-"""Makes the keeper of a partition, in the partition's process."""
 
 
 class LentCounterPartition(CopyHolder):

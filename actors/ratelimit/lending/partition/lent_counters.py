@@ -8,7 +8,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import inf
 
-from tollgate.actors.ratelimit.counting.counters import Conditional, conditional_addends
+from tollgate.actors.ratelimit.counting.counters import (
+    TABLE_FULL,
+    Conditional,
+    conditional_addends,
+)
 from tollgate.actors.ratelimit.lending.messages import (
     CounterColumns,
     CounterName,
@@ -34,8 +38,6 @@ from tollgate.actors.ratelimit.lending.partition.resets import Resets
 from tollgate.actors.ratelimit.lending.partition.slot_table import Names, SlotTable, side_by_side
 from tollgate.actors.ratelimit.lending.partition.tasks import Task
 from tollgate.actors.ratelimit.lending.terms import SLOTS, Terms, slot_of
-
-TABLE_FULL = "the counter table is full, and takes no new counters"
 
 Send = Callable[[str, FrontItem], object]
 

@@ -28,6 +28,16 @@ def reset(branch: Branch, key: bytes) -> list[CounterReset]:
         return asked.result()
 
 
+def branch_with_two_counters() -> Branch:
+    """A front has counted 7 hits of `a` and 2 of `b`."""
+    branch = Branch(ManualClock(NOW_S))
+    branch.exchange()
+    hit(branch, b"a", 7)
+    hit(branch, b"b", 2)
+    branch.rest(1)
+    return branch
+
+
 def test_counters_that_are_lent_are_listed_with_who_has_them() -> None:
     branch = Branch(ManualClock(NOW_S))
     branch.exchange()
@@ -45,11 +55,7 @@ def test_counters_that_are_lent_are_listed_with_who_has_them() -> None:
 
 
 def test_a_counter_that_a_front_has_begins_again_at_0() -> None:
-    branch = Branch(ManualClock(NOW_S))
-    branch.exchange()
-    hit(branch, b"a", 7)
-    hit(branch, b"b", 2)
-    branch.rest(1)
+    branch = branch_with_two_counters()
     (done,) = reset(branch, b"a")
     assert (done.row.hits, done.failure) == (7, None)
     branch.exchange()
@@ -84,11 +90,7 @@ def test_pages_hold_all_that_is_wanted() -> None:
 
 
 def test_so_many_resets_wait_and_the_next_one_is_told_at_once() -> None:
-    branch = Branch(ManualClock(NOW_S))
-    branch.exchange()
-    hit(branch, b"a", 7)
-    hit(branch, b"b", 2)
-    branch.rest(1)
+    branch = branch_with_two_counters()
     partition = branch.partitions[0]
     with ThreadPoolExecutor(RESETS_MAX) as operators:
         asked = [
