@@ -9,7 +9,7 @@ def outside_store(settings: Settings) -> OutsideStore | None:
     """The store outside that these settings choose; None where Tollgate's own partitions count."""
     # A client is imported where it is wanted: each is a good part of a start's imports.
     if settings.counting.backend is Backend.KVSTORE:
-        from tollgate.serve.ratelimit.backends.redis import redis_store
+        from tollgate.serve.ratelimit.backends.redis.store import redis_store
 
         return redis_store(settings)
     if settings.counting.backend is Backend.ALTCACHE:

@@ -10,8 +10,8 @@ from tollgate.actors.ratelimit.counting.counters import LimitedHits, Unreachable
 from tollgate.actors.ratelimit.counting.windows import LENGTH_S, Unit
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends.redis import open_counters, redis_store
-from tollgate.serve.ratelimit.backends.redis_store import RedisCounters
+from tollgate.serve.ratelimit.backends.redis.counters import RedisCounters
+from tollgate.serve.ratelimit.backends.redis.store import open_counters, redis_store
 from tollgate.serve.settings import Settings
 
 NOW_S = 1_000_000

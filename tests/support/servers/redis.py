@@ -60,6 +60,7 @@ class RedisProcess:
         places = ["--port", "0", "--tls-port"] if self.has_tls else ["--port"]
         self._process = subprocess.Popen(
             ["redis-server", *places, str(port), "--bind", "127.0.0.1", "--save", ""]
+            + ["--repl-diskless-sync-delay", "0"]
             + ["--dir", str(self.folder), "--logfile", str(self.folder / f"{port}.log")]
             + (["--requirepass", self.password] if self.password else [])
             + list(self.words),

@@ -15,7 +15,7 @@ from tests.support.servers.redis import RedisProcess, redis_process
 from tests.support.waiting import until
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.serve.node.ports import free_port
-from tollgate.serve.ratelimit.backends.redis_store import GaveUp
+from tollgate.serve.ratelimit.backends.redis.counters import GaveUp
 
 MINUTE = NOW_S - NOW_S % 60
 

@@ -8,9 +8,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from tollgate.serve.ratelimit.backends.redis_commands import Command, Reply
+from tollgate.serve.ratelimit.backends.redis.commands import Command, Reply
 
-Pool = BlockingConnectionPool
+PING: tuple[Command, ...] = ((b"PING",),)
 
 
 class NoAnswer(Exception):  # noqa: N818 (it reads as what it is)
@@ -24,8 +24,15 @@ class NoAnswer(Exception):  # noqa: N818 (it reads as what it is)
 class RedisServer(Protocol):
     """A Redis that counters are in, however it is laid out. Thread-safe."""
 
+    @property
+    def is_whole(self) -> bool:
+        """False when a part of it did not answer."""
+
     def run(self, commands: Sequence[Command]) -> list[Reply]:
         """The replies to these commands, in their order, errors among them. Raises NoAnswer."""
+
+    def ping(self) -> None:
+        """See that all of it is there. Raises NoAnswer."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -35,13 +42,22 @@ class SingleServer:
     """A RedisServer that one address leads to. `pipeline_max`: commands that are sent together; 0:
     all of them."""
 
-    def __init__(self, pool: Pool, *, pipeline_max: int, closes_on_readonly: bool) -> None:
+    is_whole = True
+
+    def __init__(
+        self, pool: BlockingConnectionPool, *, pipeline_max: int, closes_on_readonly: bool
+    ) -> None:
         self._pool = pool
         self._pipeline_max = pipeline_max
         self._closes_on_readonly = closes_on_readonly
 
     def run(self, commands: Sequence[Command]) -> list[Reply]:
         return answered(lambda: self._run(commands))
+
+    def ping(self) -> None:
+        (reply,) = self.run(PING)
+        if isinstance(reply, ResponseError):
+            raise NoAnswer(str(reply), is_silence=False)
 
     def close(self) -> None:
         self._pool.disconnect()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import NoScriptError
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.counters import (
@@ -21,7 +21,7 @@ from tollgate.actors.ratelimit.counting.counters import (
     Unreachable,
     conditional_addends,
 )
-from tollgate.serve.ratelimit.backends.redis_commands import (
+from tollgate.serve.ratelimit.backends.redis.commands import (
     Command,
     Naming,
     Pipeline,
@@ -30,13 +30,12 @@ from tollgate.serve.ratelimit.backends.redis_commands import (
     loading,
     shaped,
 )
-from tollgate.serve.ratelimit.backends.redis_connections import ConnectionCounts
-from tollgate.serve.ratelimit.backends.redis_server import NoAnswer, RedisServer
+from tollgate.serve.ratelimit.backends.redis.connections import ConnectionCounts
+from tollgate.serve.ratelimit.backends.redis.server import NoAnswer, RedisServer
 
 LOG = logging.getLogger("tollgate.ratelimit")
 LOOK_EVERY_S = 0.25  # at a server that is out of reach
 PING_EVERY_S = 2.0  # one that is in reach, so that an idle front knows as well
-PING: tuple[Command, ...] = ((b"PING",),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +65,27 @@ class WatchedServer:
 
     @property
     def is_in_reach(self) -> bool:
-        return self.has_begun and not self._is_left_alone and self._counts.active > 0
+        return self.has_begun and not self._is_left_alone and self._is_connected
+
+    @property
+    def _is_connected(self) -> bool:
+        return self._counts.active > 0 and self._server.is_whole
 
     def run(self, commands: Sequence[Command]) -> list[Reply]:
         """The replies. Raises Unreachable, at once where the server is left alone."""
         if self._is_left_alone:
             raise Unreachable(f"Redis at {self.place} is not answering")
-        return self._run(commands)
+        try:
+            return self._server.run(commands)
+        except NoAnswer as error:
+            raise self._unreachable(error) from None
 
     def ping(self) -> None:
         """See whether it is there. Raises Unreachable."""
-        (reply,) = self._run(PING)
-        if isinstance(reply, ResponseError):
-            self._note(str(reply))
-            raise Unreachable(f"Redis at {self.place}: {reply}")
+        try:
+            self._server.ping()
+        except NoAnswer as error:
+            raise self._unreachable(error) from None
         if self.problem:
             LOG.warning("Redis at %s answers again", self.place)
         self.has_begun, self._is_left_alone, self.problem = True, False, ""
@@ -88,19 +94,14 @@ class WatchedServer:
         """Close all connections."""
         self._server.close()
 
-    def _run(self, commands: Sequence[Command]) -> list[Reply]:
-        try:
-            return self._server.run(commands)
-        except NoAnswer as error:
-            if error.is_silence:
-                self._is_left_alone = True
-            self._note(str(error))
-            raise Unreachable(f"Redis at {self.place}: {error}") from None
-
-    def _note(self, problem: str) -> None:
+    def _unreachable(self, error: NoAnswer) -> Unreachable:
+        if error.is_silence:
+            self._is_left_alone = True
+        problem = f"Redis at {self.place}: {error}"
         if problem != self.problem:
             self.problem = problem
-            LOG.warning("Redis at %s: %s", self.place, problem)
+            LOG.warning("%s", problem)
+        return Unreachable(problem)
 
 
 class RedisCounters:

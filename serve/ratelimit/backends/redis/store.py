@@ -7,17 +7,19 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.routes import per_second_apart, spread_over
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.backends.outside_store import OutsideStore
-from tollgate.serve.ratelimit.backends.redis_commands import Naming
-from tollgate.serve.ratelimit.backends.redis_connections import (
+from tollgate.serve.ratelimit.backends.redis.cluster import ClusterServer
+from tollgate.serve.ratelimit.backends.redis.commands import Naming
+from tollgate.serve.ratelimit.backends.redis.connections import (
     ConnectionCounts,
     connection_options,
     connection_pool,
 )
-from tollgate.serve.ratelimit.backends.redis_server import RedisServer, SingleServer
-from tollgate.serve.ratelimit.backends.redis_store import Patience, RedisCounters, WatchedServer
+from tollgate.serve.ratelimit.backends.redis.counters import Patience, RedisCounters, WatchedServer
+from tollgate.serve.ratelimit.backends.redis.server import RedisServer, SingleServer
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.checks import redis_place
 from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
+from tollgate.serve.settings.outside.redis_urls import Layout, RedisEndpoint
 
 
 def redis_store(settings: Settings) -> OutsideStore:
@@ -65,8 +67,20 @@ def _server(
 ) -> RedisServer:
     endpoint = redis_place(settings, server)
     options = connection_options(settings.kvstore, server, endpoint)
-    return SingleServer(
-        connection_pool(options, endpoint, server, counts),
-        pipeline_max=server.pipeline_max,
-        closes_on_readonly=settings.kvstore.closes_on_readonly,
+
+    def opened(place: RedisEndpoint) -> SingleServer:
+        return SingleServer(
+            connection_pool(options, place, server, counts),
+            pipeline_max=server.pipeline_max,
+            closes_on_readonly=settings.kvstore.closes_on_readonly,
+        )
+
+    if server.layout is not Layout.CLUSTER:
+        return opened(endpoint)
+    # 0: as many as there are connections; more could not be at work at once.
+    parallelism = min(server.parallelism or server.pool_size, server.pool_size)
+    return ClusterServer(
+        lambda address: opened(RedisEndpoint(addresses=(address,))),
+        endpoint.addresses,
+        parallelism,
     )

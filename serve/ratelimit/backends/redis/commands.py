@@ -87,6 +87,13 @@ class Pipeline:
         return [count_of(replies[place]) for place in self.places]
 
 
+def key_of(command: Command) -> bytes:
+    """The name of the counter that a command is about."""
+    name = command[3] if command[0] in (b"EVALSHA", b"EVAL") else command[1]
+    assert isinstance(name, bytes), "names are bytes"
+    return name
+
+
 def loading(command: Command) -> Command:
     """The call of a script by its text, which also loads it, instead of by its name."""
     return (b"EVAL", REFUND, *command[2:])

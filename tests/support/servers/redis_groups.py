@@ -1,0 +1,159 @@
+"""Several Redis processes that belong together: a cluster; a master, its replica and sentinels."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.crc import key_slot
+
+from tests.support.servers.redis import RedisProcess, redis_process
+from tests.support.waiting import PATIENCE_S, until
+from tollgate.serve.node.ports import free_port
+
+SLOTS = 16_384
+SHARE = SLOTS // 3 + 1
+NODE_TIMEOUT_MS = 1_000
+MASTER = "counters"
+
+
+@dataclass(frozen=True)
+class RedisCluster:
+    """Masters with a third of the slots each, and a replica of the first."""
+
+    masters: tuple[RedisProcess, ...]
+    replica: RedisProcess
+
+    @property
+    def seeds(self) -> str:
+        return ",".join(each.address for each in self.masters)
+
+    def owner(self, name: str) -> RedisProcess:
+        """The master that this counter belongs to at the beginning."""
+        return self.masters[key_slot(name.encode()) // SHARE]
+
+    def counts(self) -> dict[bytes, bytes]:
+        """All counters on masters, by name."""
+        return {
+            name: each.client.get(name) for each in self.masters for name in each.client.scan_iter()
+        }
+
+
+@contextmanager
+def redis_cluster() -> Iterator[RedisCluster]:
+    """One for as long as the block lasts."""
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(_cluster_node()) for _ in range(4)]
+        *masters, replica = nodes
+        for number, node in enumerate(masters):
+            end = min(SLOTS, (number + 1) * SHARE) - 1
+            node.client.execute_command("CLUSTER", "ADDSLOTSRANGE", number * SHARE, end)
+            node.client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+        for node in nodes[1:]:
+            _meet(nodes[0], node)
+        until(lambda: all(_known(each) == 4 for each in nodes), "all nodes know each other")
+        first = masters[0].client.execute_command("CLUSTER", "MYID").decode()
+        replica.client.execute_command("CLUSTER", "REPLICATE", first)
+        until(lambda: all(_is_well(each) for each in nodes), "the cluster is well")
+        until(lambda: _is_in_step(replica), "the replica has what its master has")
+        yield RedisCluster(tuple(masters), replica)
+
+
+def _cluster_node() -> Any:
+    bus = ["--cluster-port", str(free_port()), "--cluster-node-timeout", str(NODE_TIMEOUT_MS)]
+    return redis_process("--cluster-enabled", "yes", *bus)
+
+
+def _meet(node: RedisProcess, other: RedisProcess) -> None:
+    bus = other.words[list(other.words).index("--cluster-port") + 1]
+    node.client.execute_command("CLUSTER", "MEET", "127.0.0.1", other.port, bus)
+
+
+def _information(node: RedisProcess) -> dict[str, str]:
+    lines = node.client.execute_command("CLUSTER", "INFO")
+    text = (
+        lines
+        if isinstance(lines, dict)
+        else dict(line.split(":", 1) for line in lines.decode().split("\r\n") if ":" in line)
+    )
+    return {str(key): str(value) for key, value in text.items()}
+
+
+def _known(node: RedisProcess) -> int:
+    return int(_information(node)["cluster_known_nodes"])
+
+
+def _is_well(node: RedisProcess) -> bool:
+    return _information(node)["cluster_state"] == "ok"
+
+
+def _is_in_step(node: RedisProcess) -> bool:
+    found = node.client.info("replication")
+    return found.get("role") == "slave" and found.get("master_link_status") == "up"
+
+
+@dataclass(frozen=True)
+class WatchedPair:
+    """A master, its replica, and the sentinels' addresses."""
+
+    master: RedisProcess
+    replica: RedisProcess
+    sentinels: tuple[str, ...]
+
+    @property
+    def url(self) -> str:
+        return ",".join((MASTER, *self.sentinels))
+
+
+@contextmanager
+def watched_pair(*, password: str = "", sentinel_password: str = "") -> Iterator[WatchedPair]:
+    """One for as long as the block lasts, with two sentinels who make the replica the master when
+    that is gone for half a second."""
+    with ExitStack() as stack:
+        auth = ["--masterauth", password] if password else []
+        master = stack.enter_context(redis_process(*auth, password=password))
+        follows = ["--replicaof", f"127.0.0.1 {master.port}", *auth]
+        replica = stack.enter_context(redis_process(*follows, password=password))
+        until(lambda: _is_in_step(replica), "the replica has what its master has")
+        lines = [
+            f"sentinel monitor {MASTER} 127.0.0.1 {master.port} 2",
+            f"sentinel down-after-milliseconds {MASTER} 500",
+            f"sentinel failover-timeout {MASTER} 5000",
+            *([f"sentinel auth-pass {MASTER} {password}"] if password else []),
+            *([f"requirepass {sentinel_password}"] if sentinel_password else []),
+            *([f"sentinel sentinel-pass {sentinel_password}"] if sentinel_password else []),
+        ]
+        sentinels = [stack.enter_context(_sentinel(lines)) for _ in range(2)]
+        for port in sentinels:
+            client = redis.Redis(
+                port=port, password=sentinel_password or None, socket_timeout=PATIENCE_S
+            )
+            until(lambda client=client: _sees_all(client), "a sentinel sees all others")  # type: ignore[misc]
+        yield WatchedPair(master, replica, tuple(f"127.0.0.1:{port}" for port in sentinels))
+
+
+def _sees_all(client: Any) -> bool:
+    try:
+        seen = client.sentinel_master(MASTER)
+    except redis.RedisError:
+        return False
+    return int(seen["num-other-sentinels"]) == 1 and int(seen["num-slaves"]) == 1
+
+
+@contextmanager
+def _sentinel(lines: list[str]) -> Iterator[int]:
+    with tempfile.TemporaryDirectory(prefix="tg-") as folder:
+        port = free_port()
+        file = Path(folder) / "sentinel.conf"
+        head = [f"port {port}", "bind 127.0.0.1", f"dir {folder}", f"logfile {folder}/log"]
+        file.write_text("\n".join([*head, *lines]) + "\n")
+        process = subprocess.Popen(["redis-server", str(file), "--sentinel"])
+        try:
+            yield port
+        finally:
+            process.kill()
+            process.wait()
