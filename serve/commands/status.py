@@ -17,6 +17,7 @@ from tollgate.serve.payments.reference.currencies import read_currencies
 from tollgate.serve.payments.reference.data_file import DataFileError, read_data_file
 from tollgate.serve.payments.reference.exchange_rates import RateFile
 from tollgate.serve.payments.reference.tables import CURRENCIES_FILE, RATES_FILE
+from tollgate.serve.ratelimit.backends.choice import outside_store
 from tollgate.serve.settings import Settings, process_environment
 
 ANSWER_WITHIN_S = 3.0
@@ -34,6 +35,7 @@ def status(is_json: bool) -> None:
     state, problems = ("down", []) if record is None else _state(record, settings)
     rules = {} if record is None else _rules(record)
     letters = letters_waiting(data)
+    counters = _outside_place(settings)
     rates = _rates(settings) if settings.payments.is_on else None
     if is_json:
         addresses = {} if record is None else dict(record.addresses)
@@ -44,7 +46,7 @@ def status(is_json: bool) -> None:
             "addresses": addresses,
             "lettersWaiting": letters,
             "rules": rules,
-        }
+        } | ({"counters": counters} if counters else {})
         click.echo(json.dumps(told | ({} if rates is None else {"exchangeRates": rates.document})))
     elif record is None:
         click.echo(f"Tollgate is not running with the data folder {data}.")
@@ -53,6 +55,8 @@ def status(is_json: bool) -> None:
         click.echo(f"Tollgate is {state} (pid {record.pid}, for {up_s:.0f} s).")
         for name, address in record.addresses.items():
             click.echo(f"  {name:<14}{address}")
+        if counters:
+            click.echo(f"  {'counters':<14}{counters}")
         for problem in (*problems, *_trouble_with(rules)):
             click.echo(f"  {problem}")
     if letters and not is_json:
@@ -90,6 +94,12 @@ def _rates(settings: Settings) -> RatesStatus:
         else ""
     )
     return RatesStatus(document, note)
+
+
+def _outside_place(settings: Settings) -> str:
+    """The store outside that has the counters, and where; empty when they are Tollgate's own."""
+    outside = outside_store(settings)
+    return "" if outside is None else outside.place
 
 
 def _state(record: RunRecord, settings: Settings) -> tuple[str, list[str]]:

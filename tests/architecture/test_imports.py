@@ -228,6 +228,7 @@ FORBIDDEN = [
         "from pymemcache.client.base import Client",
         "pymemcache.client.base.Client",
     ),
+    ("serve/ratelimit/wiring.py", "import redis", "redis"),
     ("serve/catalog_auth/api/routes/sign.py", "from botocore.auth import A", "botocore.auth.A"),
     (
         "actors/a/actor.py",

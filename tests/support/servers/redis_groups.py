@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def watched_pair(*, password: str = "", sentinel_password: str = "") -> Iterator
             client = redis.Redis(
                 port=port, password=sentinel_password or None, socket_timeout=PATIENCE_S
             )
-            until(lambda client=client: _sees_all(client), "a sentinel sees all others")  # type: ignore[misc]
+            until(partial(_sees_all, client), "a sentinel sees all others")
         yield WatchedPair(master, replica, tuple(f"127.0.0.1:{port}" for port in sentinels))
 
 

@@ -24,7 +24,7 @@ SLOTS = 16_384
 OpenNode = Callable[[Address], SingleServer]
 
 
-class Node:
+class ClusterNode:
     """A master, and whether it said nothing when it was asked last."""
 
     __slots__ = ("is_silent", "server")
@@ -54,7 +54,7 @@ class ClusterServer:
         self._open_node = open_node
         self._seeds = tuple(seeds)
         self._lock = Lock()
-        self._nodes: dict[Address, Node] = {}
+        self._nodes: dict[Address, ClusterNode] = {}
         self._slots: list[Address | None] = [None] * SLOTS
         self._is_mapped = False
         self.is_whole = False
@@ -137,11 +137,11 @@ class ClusterServer:
         assert isinstance(reply, MovedError), "only what has moved is moved"
         self._slots[reply.slot_id] = Address(reply.host, reply.port)
 
-    def _node(self, address: Address) -> Node:
+    def _node(self, address: Address) -> ClusterNode:
         with self._lock:
             node = self._nodes.get(address)
             if node is None:
-                node = self._nodes[address] = Node(self._open_node(address))
+                node = self._nodes[address] = ClusterNode(self._open_node(address))
             return node
 
     def _map(self) -> None:

@@ -1,5 +1,6 @@
 """The ways to a real Redis, and what becomes of hits when one of them breaks."""
 
+import json
 import logging
 import tempfile
 import threading
@@ -8,12 +9,14 @@ from pathlib import Path
 
 import pytest
 import trustme
+from click.testing import CliRunner
 
 from tests.support.ratelimit.redis_fronts import NOW_S, RedisFront, redis_front
 from tests.support.servers.gated_proxy import gated_proxy
 from tests.support.servers.redis import RedisProcess, redis_process
 from tests.support.waiting import until
 from tollgate.actors.ratelimit.counting.counters import Unreachable
+from tollgate.serve.commands.status import status
 from tollgate.serve.node.ports import free_port
 from tollgate.serve.ratelimit.backends.redis.counters import GaveUp
 
@@ -255,6 +258,12 @@ def test_a_replica_takes_no_hits(server: RedisProcess, closes: str) -> None:
         assert front.counted("ratelimit.redis_pool.cx_local_close") == (closes == "true")
         replica.client.replicaof("no", "one")
         assert isinstance(front.hit("k_"), int)
+
+
+def test_the_status_says_where_the_counters_are(tmp_path: Path) -> None:
+    environment = {"REDIS_URL": "redis://user:s3cret@redis:6380", "TOLLGATE_DATA": str(tmp_path)}
+    result = CliRunner().invoke(status, ["--json"], env=environment)
+    assert json.loads(result.stdout)["counters"] == "Redis at redis:6380"
 
 
 def test_an_idle_front_knows_that_its_server_has_gone() -> None:
