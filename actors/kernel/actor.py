@@ -85,6 +85,11 @@ def _kill(pid: int, class_name: str) -> None:
             process.kill()
 
 
+def is_started_again() -> bool:
+    """True in the process of an actor whose earlier one has ended."""
+    return bool(ray.get_runtime_context().was_current_actor_reconstructed)
+
+
 def next_incarnation(name: str) -> int:
     """A number for this start of a named actor, higher than those of all its earlier ones.
 

@@ -1,5 +1,5 @@
-"""The operations actor: keeps the totals of all processes, opens the ports that show them, and
-looks after the config watcher and the counter partitions.
+"""The operations actor: keeps the totals of all processes, opens the ports that show them, hands
+them to the pump that sends them on, and looks after the config watcher and the counter partitions.
 
 Fronts push what they counted; the watcher and the partitions are asked every second. A process that
 is silent or dead costs nothing but its own lines: nothing here waits for it long. One that hangs is
@@ -12,19 +12,20 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any
 
 from ray.exceptions import RayError
 
-from tollgate.actors.kernel.actor import ActorSeat, named_actor
+from tollgate.actors.kernel.actor import ActorSeat, is_started_again, named_actor
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.operations.allocations import ActorAllocations
 from tollgate.actors.operations.attendance import USUAL_BOUNDS, AttendanceBounds
 from tollgate.actors.operations.attendant import Attendant
 from tollgate.actors.operations.counter_desk import CounterDesk
+from tollgate.actors.operations.outlets import OpenPort, Pump
 from tollgate.actors.operations.process_totals import ProcessTotals
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, Tallies
-from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.actors.ratelimit.statistics.totals import Flush, Statistics
 
 LOG = logging.getLogger("tollgate.operations")
 ASK_EVERY_S = 1.0
@@ -32,21 +33,10 @@ ANSWER_WITHIN_S = 0.5
 PENDING_CALLS_MAX = 1_000
 
 
-class OpenPort(Protocol):
-    """A listening port of this process."""
-
-    @property
-    def host(self) -> str: ...
-
-    @property
-    def port(self) -> int: ...
-
-    async def stop(self) -> None: ...
-
-
 class Operations:
     """`partitions` and `watcher` are actor handles. `open_ports` serves pages from this actor's
-    public methods; it is called once, in this actor's event loop."""
+    public methods; it is called once, in this actor's event loop. `make_pump` gives None when
+    statistics are not sent from here; `is_successor` as in `ProcessTotals`."""
 
     def __init__(
         self,
@@ -56,11 +46,14 @@ class Operations:
         clock: Clock,
         dynamic_series_max: int,
         bounds: AttendanceBounds = USUAL_BOUNDS,
+        make_pump: "Callable[[Operations], Pump | None]" = lambda _: None,
+        *,
+        is_successor: Callable[[], bool] = lambda: False,
     ) -> None:
         self._open_ports = open_ports
         self._watcher = watcher
         self._clock = clock
-        self._totals = ProcessTotals(dynamic_series_max)
+        self._totals = ProcessTotals(dynamic_series_max, is_successor=is_successor())
         self._partitions = {f"partition-{number}": each for number, each in enumerate(partitions)}
         self._handles: dict[str, Any] = {"watcher": watcher, **self._partitions}
         self._ports: Mapping[str, OpenPort] = {}
@@ -75,6 +68,8 @@ class Operations:
             target=attendant.attend, args=(self._is_dismissed,), name="attendance", daemon=True
         )
         self._asking: asyncio.Task[None] | None = None
+        self.count = self._tallies.count
+        self._pump = make_pump(self)
 
     async def absorb(self, delta: StatisticsDelta, pid: int, handle: Any) -> None:
         """Add what a front counted; it also says that the front is there, and how to reach it."""
@@ -89,6 +84,8 @@ class Operations:
             if self._asking is None:
                 self._asking = asyncio.create_task(self._ask_for_ever(), name="asking")
                 self._attending.start()
+                if self._pump is not None:
+                    self._pump.start()
             if not self._ports:
                 self._ports = await self._open_ports(self)
         return {name: f"{each.host}:{each.port}" for name, each in self._ports.items()}
@@ -104,6 +101,8 @@ class Operations:
             raise RuntimeError("it does not ask the other processes any more")
         if not self._attending.is_alive() and not self._is_dismissed.is_set():
             raise RuntimeError("it does not look after the other actors any more")
+        if self._pump is not None and self._pump.has_ended:
+            raise RuntimeError("it does not send statistics any more")
         return {"pid": os.getpid()}
 
     async def dismiss(self) -> None:
@@ -111,7 +110,9 @@ class Operations:
         self._is_dismissed.set()
 
     async def end(self) -> None:
-        """Free the ports."""
+        """Send what was counted, and free the ports."""
+        if self._pump is not None:
+            await self._pump.stop()
         for port in self._ports.values():
             await port.stop()
 
@@ -119,6 +120,12 @@ class Operations:
         """All totals at this moment; loads of rules are asked for first."""
         await self._ask_watcher()
         return self._totals.statistics()
+
+    async def flush(self) -> Flush:
+        """What was counted since the last flush; for one receiver."""
+        await self._ask_watcher()
+        self._totals.absorb(self._tallies.drain(), self._clock.monotonic_s())
+        return self._totals.flush()
 
     async def dump_rules(self) -> str | None:
         """The rules in force, as the debug port prints them; None when the watcher is silent."""
@@ -183,4 +190,6 @@ def send_statistics(
 def start_operations(name: str, namespace: str, *arguments: object) -> Any:
     """Create the named actor, or find it."""
     options = {"max_task_retries": 0, "max_pending_calls": PENDING_CALLS_MAX}
-    return named_actor(Operations, name, namespace, **options).remote(*arguments)
+    return named_actor(Operations, name, namespace, **options).remote(
+        *arguments, is_successor=is_started_again
+    )

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta
-from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S, Statistics, Totals
+from tollgate.actors.ratelimit.statistics.totals import (
+    SOURCE_SILENCE_S,
+    Flush,
+    Statistics,
+    Totals,
+)
 
 EVICTED = "ratelimit.counters.evicted"
 CALLS = "ratelimit.counters.calls"
@@ -37,9 +42,13 @@ PARTITION_GAUGES = {
 
 
 class ProcessTotals:
-    """Sums deltas by process. Times are monotonic, in seconds. Not thread-safe."""
+    """Sums deltas by process. Times are monotonic, in seconds. Not thread-safe.
 
-    def __init__(self, dynamic_series_max: int) -> None:
+    `is_successor`: another one summed up before, so what a partition has counted when it is first
+    heard of is known already, and may have been sent to a server that adds it up."""
+
+    def __init__(self, dynamic_series_max: int, *, is_successor: bool = False) -> None:
+        self._is_successor = is_successor
         self._totals = Totals(dynamic_series_max=dynamic_series_max)
         self._counted: dict[tuple[str, str], int] = {}
         self._heard: dict[str, tuple[int, float]] = {}
@@ -58,7 +67,8 @@ class ProcessTotals:
         """Adds what a counter partition says of itself: `pid`, and what is listed above."""
         counts = {}
         for key in PARTITION_COUNTS.keys() & described.keys():
-            count, before = described[key], self._counted.get((name, key), 0)
+            count = described[key]
+            before = self._counted.get((name, key), count if self._is_successor else 0)
             self._counted[name, key] = count
             # A partition that was restarted counts from zero again.
             counts[PARTITION_COUNTS[key]] = count - before if count >= before else count
@@ -80,3 +90,7 @@ class ProcessTotals:
     def statistics(self) -> Statistics:
         """All totals at this moment."""
         return self._totals.statistics()
+
+    def flush(self) -> Flush:
+        """What was counted since the last flush."""
+        return self._totals.flush()

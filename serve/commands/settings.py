@@ -25,8 +25,8 @@ COLUMNS = ("NAME", "VALUE", "DEFAULT", "SOURCE", "ALSO CALLED")
 def settings(is_json: bool) -> None:
     """Print every setting with its value, its default and its source.
 
-    Bad values are printed instead, one line for each, and the exit code is 1. Warnings, and
-    features that are asked for and not built yet, are printed to the error output.
+    Bad values are printed instead, one line for each, and the exit code is 1. Warnings
+    are printed to the error output.
     """
     environ = process_environment()
     try:
@@ -42,7 +42,7 @@ def settings(is_json: bool) -> None:
         Console().print(_table(descriptions))
     else:
         _print_aligned(descriptions)
-    for line in (*checked.warnings, *checked.unbuilt()):
+    for line in checked.warnings:
         click.echo(line, err=True)
 
 

@@ -24,7 +24,7 @@ from tollgate.serve.payments.secrets.key_files import load_operator_key
 from tollgate.serve.payments.secrets.master_secret import SecretFileError
 from tollgate.serve.ratelimit.rule_sources.files import RuleDirectory
 from tollgate.serve.settings import Settings, SettingsError, process_environment
-from tollgate.serve.settings.choices import Backend, RuleSource
+from tollgate.serve.settings.choices import Backend, RuleSource, Transport
 
 READY_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.1
@@ -71,11 +71,11 @@ def checked_settings(environ: Mapping[str, str]) -> Settings:
         )
     end_orphans(settings, SystemClock())
     problems = [
-        *settings.unbuilt(),
         *_bad_rules(settings),
         *_bad_certificates(settings),
         *_bad_store(settings),
         *_bad_certificates_of_control_plane(settings),
+        *_bad_metrics(settings),
         *_bad_operator_key(settings),
         *_bad_tables(settings),
         *_bad_catalog(settings),
@@ -135,6 +135,19 @@ def _bad_certificates_of_control_plane(settings: Settings) -> Iterator[str]:
         channel_credentials(settings.control_plane)
     except TlsError as error:
         yield f"{settings.spelled('CONFIG_GRPC_XDS_SERVER_USE_TLS')}: {error}"
+
+
+def _bad_metrics(settings: Settings) -> Iterator[str]:
+    """The fault of a mapping to metrics, or of the tags beside it."""
+    if settings.statistics.transport is not Transport.PULLMETRICS:
+        return
+    # Imported here: most starts have no metrics page, and what renders one is much.
+    from tollgate.serve.ratelimit.sinks.choice import metrics_text
+
+    try:
+        metrics_text(settings)
+    except ValueError as error:
+        yield str(error)
 
 
 def _bad_operator_key(settings: Settings) -> Iterator[str]:

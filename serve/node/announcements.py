@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.actors.ratelimit.statistics.totals import Flush
 from tollgate.serve.node.run_record import OPERATOR
-from tollgate.serve.ratelimit.sinks.json_lines import NO_STATISTICS, json_lines
+from tollgate.serve.ratelimit.sinks.json_lines import json_lines
 from tollgate.serve.settings import Settings
 
 LOG = logging.getLogger("tollgate.node")
@@ -36,7 +36,6 @@ class Announcements:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._statistics = NO_STATISTICS
         self._rules: tuple[Any, Any] = (None, None)
         self._away = ""
 
@@ -77,9 +76,7 @@ class Announcements:
             LOG.warning("the %s answers", rules["source"])
         self._away = away
 
-    def tell_statistics(self, statistics: Statistics) -> None:
+    def tell_statistics(self, flush: Flush) -> None:
         """A line for each statistic that has changed."""
-        tags = dict(self._settings.statistics.extra_tags)
-        for line in json_lines(self._statistics, statistics, tags):
+        for line in json_lines(flush, dict(self._settings.statistics.extra_tags)):
             click.echo(line)
-        self._statistics = statistics

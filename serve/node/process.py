@@ -26,7 +26,7 @@ from typing import Any
 import click
 import ray
 from ray import serve as ray_serve
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus
 
@@ -56,6 +56,7 @@ ANSWER_WITHIN_S = 60.0
 WATCH_EVERY_S = 1.0
 # A million counters are on disk within two seconds, on a busy machine within six.
 KEPT_WITHIN_S = 15.0
+SENT_WITHIN_S = 10.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -67,6 +68,7 @@ class Node:
         self._stop = Event()
         self._started_s = SystemClock().now_s()
         self._announcements = Announcements(settings)
+        self._asked: Any = None  # for statistics
 
     def run(self) -> int:
         """Serves until a signal comes; the exit status."""
@@ -80,6 +82,7 @@ class Node:
                 click.echo("Stopping: finishing the calls in flight.")
                 self._drain(actors, door)
                 self._keep_counters(actors)
+                self._send_statistics(actors)
         except (OSError, NotOpenedError, RayError, RuntimeError) as error:
             LOG.debug("did not start", exc_info=error)
             click.echo(f"tollgate: {_line_of(error)}", err=True)
@@ -161,10 +164,32 @@ class Node:
                 is_due = clock.monotonic_s() >= flush_s + statistics.flush_interval_s
                 if statistics.transport is Transport.STDOUT and is_due:
                     flush_s = clock.monotonic_s()
-                    asked = actors.operations.statistics.remote()
-                    self._announcements.tell_statistics(ray.get(asked, timeout=WATCH_EVERY_S))
+                    self._tell_statistics(actors, WATCH_EVERY_S)
             except RayError as error:
                 LOG.debug("asked again in a moment: %s", type(error).__name__)
+
+    def _tell_statistics(self, actors: RateLimitActors, within_s: float) -> None:
+        """Asks once and waits for that answer, also the next time: it is told to nobody else."""
+        asked = self._asked or actors.operations.flush.remote()
+        self._asked = asked
+        try:
+            flush = ray.get(asked, timeout=within_s)
+        except GetTimeoutError:
+            return
+        except RayError:
+            self._asked = None
+            raise
+        self._asked = None
+        self._announcements.tell_statistics(flush)
+
+    def _send_statistics(self, actors: RateLimitActors) -> None:
+        """Has what was counted since the last time told, where that was chosen, and sent."""
+        try:
+            if self._settings.statistics.transport is Transport.STDOUT:
+                self._tell_statistics(actors, SENT_WITHIN_S)
+            ray.get(actors.operations.end.remote(), timeout=SENT_WITHIN_S)
+        except RayError as error:
+            LOG.warning("the last statistics may not be sent: %s", type(error).__name__)
 
     def _drain(self, actors: RateLimitActors, door: DeploymentHandle[Any]) -> None:
         grace_s = self._settings.process.drain_grace_s

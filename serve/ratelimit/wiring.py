@@ -13,6 +13,7 @@ from typing import Any
 from tollgate.actors.kernel.actor import ActorSeat
 from tollgate.actors.kernel.clock import Clock, SystemClock
 from tollgate.actors.operations.actor import Operations, start_operations
+from tollgate.actors.operations.attendance import USUAL_BOUNDS
 from tollgate.actors.operations.attendant import Attendant
 from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
 from tollgate.actors.ratelimit.decision.decider import Decider
@@ -58,7 +59,9 @@ from tollgate.serve.ratelimit.json_door.server import JsonDoor
 from tollgate.serve.ratelimit.json_door.traced import TracedJsonDoor, TracedJsonEndpoint
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
-from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
+from tollgate.serve.ratelimit.sinks.choice import line_sink, metrics_text
+from tollgate.serve.ratelimit.sinks.prometheus import metrics_app
+from tollgate.serve.ratelimit.sinks.pump import StatisticsPump
 from tollgate.serve.ratelimit.tracing.set_up import Tracing, set_up_tracing
 from tollgate.serve.settings import Settings, add_to_process_environment
 from tollgate.serve.settings.choices import (
@@ -136,6 +139,8 @@ def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
         watcher,
         SystemClock(),
         settings.bounds.dynamic_series_max,
+        USUAL_BOUNDS,
+        partial(statistics_pump, settings),
     )
     return RateLimitActors(partitions, watcher, operations)
 
@@ -245,17 +250,22 @@ async def open_ports(settings: Settings, operations: Operations) -> dict[str, Li
     statistics = settings.statistics
     if statistics.transport is not Transport.PULLMETRICS:
         return ports
-    text = MetricsText(
-        dict(statistics.extra_tags), has_milliseconds=statistics.is_response_time_in_ms
-    )
     address = statistics.pullmetrics_addr
-    app = metrics_app(text, operations.statistics, statistics.pullmetrics_path)
+    app = metrics_app(metrics_text(settings), operations.statistics, statistics.pullmetrics_path)
     try:
         ports["metrics"] = await listen(app, address.host, address.port, what="the metrics port")
     except OSError:
         await ports["debug"].stop()
         raise
     return ports
+
+
+def statistics_pump(settings: Settings, operations: Operations) -> StatisticsPump | None:
+    """Sends what the actor sums up to the server of these settings; None when there is none."""
+    sink = line_sink(settings, SystemClock(), operations.count)
+    if sink is None:
+        return None
+    return StatisticsPump(sink, operations.flush, settings.statistics.flush_interval_s)
 
 
 def front_process(

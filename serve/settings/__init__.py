@@ -7,8 +7,7 @@ To add a variable, add one field to its group in `service.py` (the service itsel
 
 The name is the canonical one, in neutral words; its product spelling follows by itself. The parser
 comes from `values.py`, or `choices.py` for a closed set; the default is text that this parser
-reads. What must hold between values goes to `checks.py`; a variable whose feature is yet to be
-built is a row in `unbuilt_rows.py`.
+reads. What must hold between values goes to `checks.py`.
 """
 
 from tollgate.serve.settings.environment import (

@@ -86,6 +86,13 @@ class TracingProtocol(Enum):
     GRPC = "grpc"
 
 
+class StatsdProtocol(Enum):
+    """The way to a statsd server. (DogStatsD agents listen for datagrams alone.)"""
+
+    TCP = "tcp"
+    UDP = "udp"
+
+
 class SmtpTls(Enum):
     """The point at which TLS begins on the way to the mail server."""
 
@@ -110,4 +117,7 @@ backend = one_of(
 counting = one_of({place.value: place for place in Counting})
 when_full = one_of({fate.value: fate for fate in WhenFull})
 tracing_protocol = one_of({protocol.value: protocol for protocol in TracingProtocol})
+statsd_protocol = one_of(
+    {protocol.value: protocol for protocol in StatsdProtocol}, ignores_case=True
+)
 smtp_tls = one_of({mode.value: mode for mode in SmtpTls})

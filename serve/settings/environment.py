@@ -14,7 +14,6 @@ from tollgate.serve.settings.outside.mogrifiers import mogrifier_rows, mogrifier
 from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.shipped_files import SAMPLE_RULES
 from tollgate.serve.settings.table import GROUP_OF, OTLP_PREFIX, TABLE, Groups, group_values
-from tollgate.serve.settings.unbuilt_features import UNBUILT
 from tollgate.serve.settings.values import BadValueError, is_loopback_host
 
 # Read as <root>/<subdirectory>/<app directory>: exactly this folder, in either watch mode (B20).
@@ -98,13 +97,6 @@ class Settings(Groups):
         if self.grpc.front is not GrpcFront.AUTO:
             return self.grpc.front
         return GrpcFront.GRPCIO if self.reasons_for_grpcio else GrpcFront.NATIVE
-
-    def unbuilt(self) -> tuple[str, ...]:
-        """One line for each feature that these settings ask for and that is not built yet.
-
-        A start must refuse them; tuning a feature that is not selected asks for nothing.
-        """
-        return tuple(feature.line(self) for feature in UNBUILT if feature.is_asked_for(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,6 +330,11 @@ class StatisticsSettings:
 
     is_disabled: bool = setting("DISABLE_STATS", boolean, "false", "no statistics at all")
     uses_statsd: bool = setting("USE_STATSD", boolean, "true", "send to a statsd server")
+    statsd_host: str = setting("STATSD_HOST", text, "localhost", "host of the statsd server")
+    statsd_port: int = setting("STATSD_PORT", fixed_port, "8125", "port of the statsd server")
+    statsd_protocol: choices.StatsdProtocol = setting(
+        "STATSD_PROTOCOL", choices.statsd_protocol, "tcp", "way to the statsd server: tcp, udp"
+    )
     flush_interval_s: float = setting(
         "STATS_FLUSH_INTERVAL", duration("1ms"), "10s", "time between two flushes"
     )

@@ -2,8 +2,7 @@
 
 The rows themselves are the fields of the groups, each in the file of its service: `service.py` (the
 node and the rate limit), `ledger.py`, `payments.py` and `catalog_auth.py`; rows on what is called
-from here are in `outside/`, and those of settings that are known and do nothing in
-`unbuilt_rows.py`.
+from here are in `outside/`.
 """
 
 from collections.abc import Mapping
@@ -19,7 +18,6 @@ from tollgate.serve.settings.outside.memcached import MemcachedSettings
 from tollgate.serve.settings.outside.mogrifiers import Mogrifier
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from tollgate.serve.settings.rows import Row, rows_of
-from tollgate.serve.settings.unbuilt_rows import UNBUILT_ROWS
 
 # OpenTelemetry's variables that say where spans go to, and how.
 OTLP_PREFIX = "OTEL_EXPORTER_OTLP_"
@@ -73,7 +71,6 @@ GROUPS: Mapping[str, type] = {
 }
 _ROWS: Mapping[str, tuple[Row, ...]] = {
     **{name: tuple(rows_of(group).values()) for name, group in GROUPS.items()},
-    **UNBUILT_ROWS,
 }
 TABLE: Mapping[str, Row] = {row.name: row for rows in _ROWS.values() for row in rows}
 GROUP_OF: Mapping[str, str] = {row.name: group for group, rows in _ROWS.items() for row in rows}

@@ -32,6 +32,7 @@ from tollgate.serve.ratelimit.sinks.prometheus_names import (
     counter_metric,
     escaped,
 )
+from tollgate.serve.settings.outside.mogrifiers import mogrifier_rows
 from tollgate.serve.settings.rows import Row
 from tollgate.serve.settings.table import TABLE
 
@@ -100,7 +101,7 @@ def is_known(name: str, constants: frozenset[str]) -> bool:
         return True
     if name.endswith("*"):
         return any(setting.startswith(name.rstrip("*")) for setting in SETTINGS)
-    return name in SETTINGS
+    return name in SETTINGS or any(mogrifier_rows([name]))
 
 
 def find_wrong_defaults(path: str, text: str) -> list[str]:

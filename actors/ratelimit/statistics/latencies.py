@@ -7,7 +7,8 @@ holds the slower ones. The bounds are the same in every process, so histograms a
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from operator import sub
 
 _BOUNDS_US = (50, 75, 100, 150, 200, 300, 500, 750)
 _BOUNDS_MS = (1, 1.5, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 75, 100, 250, 500)
@@ -17,6 +18,8 @@ LATENCY_BOUNDS_S: tuple[float, ...] = (
     *(bound / 1_000 for bound in _BOUNDS_MS),
     *_BOUNDS_S,
 )
+_BUCKETS_S = tuple(pairwise((0.0, *LATENCY_BOUNDS_S)))  # all but the last, which has no end
+_ROUNDING = 1e-6  # of bounds that were multiplied and divided
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,45 @@ class Latency:
         """Calls that took at most each bound; the last number is all of them."""
         return tuple(accumulate(self.counts))
 
+    def since(self, before: "Latency | None") -> "Latency":
+        """The calls after an earlier reading of the same histogram."""
+        if before is None:
+            return self
+        return Latency(tuple(map(sub, self.counts, before.counts)), self.sum_s - before.sum_s)
+
+    def calls_within(self, bound_s: float) -> int:
+        """An estimate of the calls that took at most `bound_s`: exact at the bounds of a bucket,
+        straight between them; calls beyond the last bound are within none."""
+        position = bisect_left(LATENCY_BOUNDS_S, bound_s)
+        within = sum(self.counts[:position])
+        if position == len(LATENCY_BOUNDS_S):
+            return within
+        lower_s, upper_s = _BUCKETS_S[position]
+        share = (bound_s - lower_s) / (upper_s - lower_s)
+        return within + int(self.counts[position] * share + _ROUNDING)
+
+    def samples(self) -> tuple[tuple[int, float], ...]:
+        """Calls with the seconds that each of them took, as far as it is known: a row for each
+        bucket that has any, within its bounds, and all of them together take `sum_s`.
+
+        In every bucket the calls stand at the same share of the way between the bounds, the one
+        with which the sum is right. Calls beyond the last bound make up for what then is missing.
+        """
+        rows = [
+            (calls, *_BUCKETS_S[position])
+            for position, calls in enumerate(self.counts[:-1])
+            if calls
+        ]
+        slow, slowest_s = self.counts[-1], LATENCY_BOUNDS_S[-1]
+        lowest_s = sum(calls * lower_s for calls, lower_s, _ in rows) + slow * slowest_s
+        width_s = sum(calls * (upper_s - lower_s) for calls, lower_s, upper_s in rows)
+        spare_s = self.sum_s - lowest_s
+        share = min(max(spare_s / width_s, 0.0), 1.0) if width_s else 0.0
+        found = [(calls, lower + share * (upper - lower)) for calls, lower, upper in rows]
+        if slow:
+            found.append((slow, slowest_s + max(spare_s - share * width_s, 0.0) / slow))
+        return tuple(found)
+
     def quantile_s(self, share: float) -> float:
         """An estimate of the time within which `share` (0 to 1) of the calls were answered.
 
@@ -44,9 +86,8 @@ class Latency:
         passed = 0
         for position, calls in enumerate(self.counts[:-1]):
             if calls and passed + calls >= rank:
-                lower_s = LATENCY_BOUNDS_S[position - 1] if position else 0.0
-                width_s = LATENCY_BOUNDS_S[position] - lower_s
-                return lower_s + width_s * (rank - passed) / calls
+                lower_s, upper_s = _BUCKETS_S[position]
+                return lower_s + (upper_s - lower_s) * (rank - passed) / calls
             passed += calls
         return LATENCY_BOUNDS_S[-1] if self.counts[-1] else 0.0
 

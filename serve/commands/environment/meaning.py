@@ -38,12 +38,10 @@ OTHER_DEFAULTS = {
     "GRPC_HOST": "gRPC is for this machine only, 127.0.0.1; there: 0.0.0.0",
     "DEBUG_HOST": "the debug port is for this machine only, 127.0.0.1; there: 0.0.0.0",
     "RUNTIME_ROOT": "the rules are a sample; there: those in /srv/runtime_data/current",
-    "USE_STATSD": "statistics go nowhere but the debug port; there: to a statsd server",
 }
 IMPLIED_BY = {
     "BACKEND_TYPE": ("KVSTORE_URL",),
     "RUNTIME_ROOT": ("RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY"),
-    "USE_STATSD": ("USE_AGENT_STATSD", "USE_PULLMETRICS", "DISABLE_STATS"),
 }
 
 
@@ -130,7 +128,6 @@ def _refusals(environ: Mapping[str, str], told: set[str]) -> Iterator[str]:
         Settings.from_environment(environ)
     except SettingsError as error:
         yield from (line for line in error.errors if line not in told)
-    yield from Settings.readable(environ).unbuilt()
 
 
 def _defaults(given: set[str]) -> Iterator[str]:

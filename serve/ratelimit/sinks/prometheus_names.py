@@ -29,8 +29,8 @@ _RULE_FAMILIES = {
     stat: f"ratelimit_service_rate_limit_{stat}"
     for stat in ("near_limit", "over_limit", "total_hits", "within_limit", "shadow_mode")
 }
-# `le` is the bucket label of every histogram.
-_OWN_LABELS = frozenset({"domain", "key1", "key2", "err_type", "grpc_method", "le"})
+OWN_LABELS = frozenset({"domain", "key1", "key2", "err_type", "grpc_method"})
+_LABELS_OF_TYPES = frozenset({"le", "quantile"})
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -70,8 +70,8 @@ def escaped(name: str) -> str:
     return f"_{allowed}" if allowed[:1].isdigit() else allowed
 
 
-def tag_labels(extra_tags: Mapping[str, str]) -> Labels:
-    """EXTRA_TAGS as labels.
+def tag_labels(extra_tags: Mapping[str, str], taken: frozenset[str] = OWN_LABELS) -> Labels:
+    """EXTRA_TAGS as labels, beside those of the mapping, which are `taken`.
 
     Raises ValueError, with one line that names the tag, when it would be the same label as one of
     the mapping's or as another tag.
@@ -79,7 +79,7 @@ def tag_labels(extra_tags: Mapping[str, str]) -> Labels:
     labels: dict[str, str] = {}
     for tag, value in extra_tags.items():
         label = escaped(tag).replace(":", "_")
-        if label in _OWN_LABELS:
+        if label in taken | _LABELS_OF_TYPES:
             raise ValueError(
                 f"EXTRA_TAGS: '{tag}' is already a label of the metrics; rename the tag"
             )

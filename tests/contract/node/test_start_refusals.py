@@ -176,11 +176,16 @@ def test_a_taken_port_is_named_with_its_setting(tmp_path: Path) -> None:
 def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     settings = {
         **broken_rules(tmp_path),
-        "USE_STATSD": "true",
+        "USE_PROMETHEUS": "true",
+        "PROMETHEUS_MAPPER_YAML": "/absent/map.yaml",
         "GRPC_UDS": "/absent/door.sock",
     }
     lines = refused_lines(TollgateProcess(tmp_path, settings))
-    assert [line.split()[1] for line in lines] == ["USE_STATSD:", "shop.yaml:3:", "GRPC_UDS:"]
+    assert [line.split()[1] for line in lines] == [
+        "shop.yaml:3:",
+        "PROMETHEUS_MAPPER_YAML:",
+        "GRPC_UDS:",
+    ]
 
 
 def test_a_socket_that_somebody_listens_on_is_refused(tmp_path: Path) -> None:

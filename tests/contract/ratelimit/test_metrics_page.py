@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pickle
 import re
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tollgate.actors.ratelimit.statistics.tallies import RULE_STATS, Tallies
 from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
 from tollgate.serve.net.listener import listen
+from tollgate.serve.ratelimit.sinks.choice import metrics_text
+from tollgate.serve.ratelimit.sinks.mapping_file import MappingFileError
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
+from tollgate.serve.settings import Settings
 
 DASHBOARD = Path(__file__).parents[3] / "configs/grafana/ratelimit.json"
 
@@ -82,6 +86,33 @@ def test_a_scraper_that_would_rather_have_openmetrics_gets_names_without_total()
     answer = fetch(MetricsText(), "/metrics", "/metrics", accept=accept)
     assert answer.headers["content-type"].startswith("text/plain")
     assert 'ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 9\n' in answer.text
+
+
+def own_mapping(file: Path) -> MetricsText:
+    environ = {"USE_PROMETHEUS": "true", "PROMETHEUS_MAPPER_YAML": str(file)}
+    return metrics_text(Settings.from_environment(environ))
+
+
+def test_a_file_maps_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "map.yaml"
+    file.write_text("mappings: [{match: ratelimit.localcache.*, name: cache, labels: {of: $1}}]")
+    answer = fetch(own_mapping(file), "/metrics", "/metrics")
+    assert 'cache{of="entryCount"} 4\n' in answer.text
+    assert "ratelimit_server_ShouldRateLimit_response_time_count 9\n" in answer.text
+
+
+def test_a_file_that_cannot_be_used_is_one_clear_error(tmp_path: Path) -> None:
+    file = tmp_path / "map.yaml"
+    with pytest.raises(MappingFileError) as caught:
+        own_mapping(file)
+    assert str(caught.value) == (
+        f"PROMETHEUS_MAPPER_YAML: {file} cannot be read: No such file or directory"
+    )
+    file.write_text("mappings:\n- {match: a, nam: b}\n")
+    with pytest.raises(MappingFileError) as caught:
+        own_mapping(file)
+    assert str(caught.value).startswith(f"{file}: line 2: nam is not supported: known are match, ")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_only_the_path_that_was_set_answers() -> None:

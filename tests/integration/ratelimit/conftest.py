@@ -21,7 +21,7 @@ from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.actors.ratelimit.watching.actor import start_watcher
 from tollgate.actors.ratelimit.watching.watcher import Watcher
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
-from tollgate.serve.ratelimit.wiring import open_ports
+from tollgate.serve.ratelimit.wiring import open_ports, statistics_pump
 from tollgate.serve.settings import Settings
 
 SETTINGS = {
@@ -69,7 +69,8 @@ def started(
 ) -> Any:
     """An operations actor with the ports of these settings."""
     ports = partial(open_ports, Settings.from_environment(environ))
-    parts = (ports, partitions, watcher, clock, SERIES_MAX, bounds)
+    pump = partial(statistics_pump, Settings.from_environment(environ))
+    parts = (ports, partitions, watcher, clock, SERIES_MAX, bounds, pump)
     return start_operations(name, NAMESPACE, *parts)
 
 

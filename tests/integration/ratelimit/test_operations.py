@@ -14,8 +14,13 @@ import ray
 
 from tests.integration.conftest import pid_of
 from tests.integration.ratelimit.conftest import SETTINGS, Operated, started
+from tests.support.servers.statsd_server import statsd_server
 from tests.support.waiting import until
+from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.operations.actor import PENDING_CALLS_MAX, send_statistics
+from tollgate.actors.operations.process_totals import CALLS
+from tollgate.actors.ratelimit.counting.actor import PartitionedCounters
+from tollgate.actors.ratelimit.counting.counters import Hits
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
 from tollgate.actors.ratelimit.statistics.totals import SOURCE_SILENCE_S
 
@@ -152,3 +157,42 @@ def test_a_taken_port_is_one_clear_error(
         f"[Errno 98] cannot listen for the debug port on 127.0.0.1:{port}: Address already in use; "
         "free the address or set another"
     )
+
+
+def test_what_is_counted_is_sent_and_nothing_of_it_again_by_a_successor(
+    request: pytest.FixtureRequest, operated: Operated, end_after: Callable[[Any], Any]
+) -> None:
+    store = PartitionedCounters(operated.partitions, 60, SystemClock())
+    for _ in range(5):
+        store.hit({0: [Hits(2_000_000_000, [b"counter"], [1])]}, 1_000_000_000)
+    with statsd_server("tcp") as server:
+        settings = {
+            "DEBUG_HOST": "127.0.0.1",
+            "DEBUG_PORT": "0",
+            "STATS_FLUSH_INTERVAL": "50ms",
+            "USE_STATSD": "true",
+            "STATSD_HOST": server.host,
+            "STATSD_PORT": str(server.port),
+        }
+        parts = (settings, operated.partitions, operated.watcher, operated.clock)
+        sending = end_after(started(f"{request.node.name}-2", *parts))
+        ray.get(sending.absorb.remote(front_with("front-1", 3).drain(), 111, None), timeout=60)
+        server.wait_for(HITS, 3)
+        server.wait_for(CALLS, 5)
+        killed = pid_of(sending)
+        os.kill(killed, signal.SIGKILL)
+
+        def has_a_successor() -> bool:
+            try:
+                ray.get(sending.begin.remote(), timeout=60)
+                processes = ray.get(sending.processes.remote(), timeout=60)
+            except ray.exceptions.RayError:
+                return False
+            return processes["operations"] != killed and "partition-0" in processes
+
+        until(has_a_successor, "another one has heard of the partitions")
+        ray.get(sending.absorb.remote(front_with("front-1", 4).drain(), 111, None), timeout=60)
+        server.wait_for(HITS, 7)
+        ray.get(sending.end.remote(), timeout=60)
+        assert server.counters()[CALLS] == 5
+        assert not server.malformed

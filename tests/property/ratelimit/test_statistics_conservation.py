@@ -78,7 +78,7 @@ def test_the_cap_is_never_exceeded_and_the_overflow_loses_nothing(
     for name, by in additions:
         series.add(name, (by,), 0.0)
         assert len(series) <= series_max
-    assert sum(counts[0] for _, counts in series.values()) == sum(by for _, by in additions)
+    assert sum(each.counts[0] for _, each in series.values()) == sum(by for _, by in additions)
 
 
 @given(

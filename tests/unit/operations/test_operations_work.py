@@ -9,8 +9,9 @@ import pytest
 
 from tests.support.manual_clock import ManualClock
 from tests.support.virtual_loop import VirtualLoop
-from tollgate.actors.operations.actor import OpenPort, Operations
+from tollgate.actors.operations.actor import Operations
 from tollgate.actors.operations.attendant import Attendant
+from tollgate.actors.operations.outlets import OpenPort
 
 A_WHILE_S = 30
 
@@ -112,6 +113,37 @@ def test_it_does_not_answer_when_it_no_longer_asks(
             await operations.describe()
 
     run(story())
+
+
+class EndedPump:
+    """A pump whose task has failed."""
+
+    has_ended = True
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    async def stop(self) -> None:
+        self.calls.append("stop")
+
+
+def test_it_does_not_answer_when_statistics_are_no_longer_sent(attending: Event) -> None:
+    pump = EndedPump()
+
+    async def story() -> None:
+        operations = Operations(
+            no_ports, [], Handle(KeyError), ManualClock(), 10, make_pump=lambda _: pump
+        )
+        await operations.begin()
+        with pytest.raises(RuntimeError, match="does not send statistics any more"):
+            await operations.describe()
+        await operations.end()
+
+    run(story())
+    assert pump.calls == ["start", "stop"]
 
 
 def test_a_port_that_is_taken_is_no_hang(attending: Event) -> None:

@@ -4,8 +4,6 @@ import pytest
 
 from tollgate.serve.settings import Settings, SettingsError, service
 from tollgate.serve.settings.outside.mogrifiers import Mogrifier
-from tollgate.serve.settings.table import TABLE
-from tollgate.serve.settings.unbuilt_features import UNBUILT
 
 TLS = {
     "GRPC_SERVER_USE_TLS": "true",
@@ -187,63 +185,6 @@ def test_the_default_of_a_bad_value_is_not_blamed() -> None:
     # PORT's default is 8080, too; USE_STATSD's default is a transport.
     environ = {"PORT": "eighty", "DEBUG_PORT": "8080", "USE_STATSD": "no", "USE_PROMETHEUS": "1"}
     assert [line.partition(":")[0] for line in errors_of(environ)] == ["PORT", "USE_STATSD"]
-
-
-@pytest.mark.parametrize(
-    ("environ", "line"),
-    [
-        (
-            {"USE_STATSD": "true"},
-            "USE_STATSD: sending statistics to statsd is not built yet: unset it, or set "
-            "USE_PULLMETRICS=true in its place",
-        ),
-        (
-            {"USE_DOG_STATSD": "true"},
-            "USE_DOG_STATSD: sending statistics to DogStatsD, with mogrifiers, is not built yet: "
-            "unset it, or set USE_PULLMETRICS=true in its place",
-        ),
-        (
-            {"USE_PROMETHEUS": "true", "PROMETHEUS_MAPPER_YAML": "/map.yaml"},
-            "PROMETHEUS_MAPPER_YAML: a mapping of one's own for the metrics page is not built "
-            "yet: unset it for the default mapping",
-        ),
-    ],
-)
-def test_settings_of_what_is_not_built_are_told(environ: dict[str, str], line: str) -> None:
-    assert Settings.from_environment(environ).unbuilt() == (line,)
-
-
-def test_all_that_is_unbuilt_is_reported() -> None:
-    settings = Settings.from_environment({"USE_STATSD": "1"})
-    assert len(settings.unbuilt()) == 1
-
-
-def test_unbuilt_features_name_settings_of_the_table() -> None:
-    assert {name for row in UNBUILT for name in row.names} <= TABLE.keys()
-
-
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {},
-        {"USE_STATSD": "false", "USE_DOG_STATSD": "false", "TRACING_ENABLED": "false"},
-        {"DISABLE_STATS": "true", "USE_STATSD": "true"},
-        {"USE_PROMETHEUS": "true"},
-        {"PROMETHEUS_MAPPER_YAML": "/map.yaml"},
-        {"USE_PROMETHEUS": "true", "PROMETHEUS_MAPPER_YAML": ""},
-        {"REDIS_POOL_SIZE": "20", "REDIS_PERSECOND": "true", "REDIS_SOCKET_TYPE": "tcp"},
-        {"BACKEND_TYPE": "actors", "REDIS_URL": "localhost:6379"},
-        {"BACKEND_TYPE": "redis"},
-        {"REDIS_URL": "localhost:6379"},
-        {"MEMCACHE_HOST_PORT": "localhost:11211"},
-        {"MEMCACHE_HOST_PORT": "localhost:11211", "BACKEND_TYPE": "memcache"},
-        {"CONFIG_TYPE": "GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_SERVER_URL": "localhost:18000"},
-        {"STATSD_HOST": "localhost", "TRACING_ENABLED": "true", "TRACING_SAMPLING_RATE": "0.5"},
-        {"AGENT_STATSD_MOGRIFIERS": "FOO"},
-    ],
-)
-def test_what_asks_for_nothing_unbuilt(environ: dict[str, str]) -> None:
-    assert Settings.from_environment(environ).unbuilt() == ()
 
 
 def test_mogrifiers_in_their_order() -> None:

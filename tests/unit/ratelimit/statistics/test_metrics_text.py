@@ -1,12 +1,15 @@
 """The text of the metrics page, read back with the library's own parser."""
 
 from collections.abc import Mapping
+from math import isnan
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.manual_clock import ManualClock
 from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S, Latency, LatencyTally
 from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
+from tollgate.serve.ratelimit.sinks.mapping_file import read_mapper
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText
 
 RULES = "ratelimit.service.rate_limit."
@@ -167,3 +170,100 @@ def test_every_family_has_one_help_and_one_type() -> None:
     assert len(heads) == len({tuple(head) for head in heads})
     for family in text_string_to_metric_families(text):
         assert family.documentation.endswith(".")
+
+
+# A mapping of one's own
+
+OWN = b"""
+mappings:
+- match: ratelimit.service.rate_limit.*.*.total_hits
+  name: hits
+  labels: {domain: "$1"}
+  scale: 2
+- {match: "ratelimit.localcache.*", name: hits}
+- {match: "ratelimit.counters.*", action: drop}
+- match: ratelimit_server.*.response_time
+  name: times
+  labels: {method: "$1"}
+  observer_type: histogram
+  scale: 0.001
+  buckets: [0.001, 0.0025, 10]
+- {match: nothing, name: hits, help: is untyped}
+"""
+
+
+def own_text(content: bytes = OWN, clock: ManualClock | None = None, **tags: str) -> MetricsText:
+    return MetricsText(tags, mapper=read_mapper("map.yaml", content), clock=clock or ManualClock())
+
+
+def test_a_mapping_takes_the_place_of_the_default_one() -> None:
+    text = own_text(zone="eu").render(
+        statistics(
+            {f"{RULES}d.k.total_hits": 2, f"{RULES}d.l.total_hits": 3, f"{RULES}d.k.over_limit": 1},
+            {"ratelimit.counters.entries": 5},
+            {"Check": took(4, 0.002)},
+        )
+    )
+    found = samples(text)
+    tag = ("zone", "eu")
+    method = ("method", "Check")
+    assert found == {
+        ("hits", frozenset({("domain", "d"), tag})): 10,
+        ("ratelimit_service_rate_limit_d_k_over_limit", frozenset({tag})): 1,
+        ("times_bucket", frozenset({method, tag, ("le", "0.001")})): 0,
+        ("times_bucket", frozenset({method, tag, ("le", "0.0025")})): 4,
+        ("times_bucket", frozenset({method, tag, ("le", "10.0")})): 4,
+        ("times_bucket", frozenset({method, tag, ("le", "+Inf")})): 4,
+        ("times_sum", frozenset({method, tag})): 0.008,
+        ("times_count", frozenset({method, tag})): 4,
+    }
+
+
+def test_a_family_has_one_type(caplog: pytest.LogCaptureFixture) -> None:
+    text = own_text()
+    for _ in range(2):
+        page = text.render(
+            statistics({f"{RULES}d.k.total_hits": 2}, {"ratelimit.localcache.hitCount": 7})
+        )
+    assert samples(page) == {("hits", frozenset({("domain", "d")})): 4}
+    assert [record.getMessage() for record in caplog.records] == [
+        "hits is mapped to two types of metric: one is left out"
+    ]
+
+
+def test_series_of_response_times_that_coincide_are_summed() -> None:
+    content = b"mappings: [{match: '*.*.response_time', name: t, observer_type: histogram}]"
+    latencies = {"A": took(1, 0.002), "B": took(2, 0.002)}
+    found = samples(own_text(content).render(statistics(latencies=latencies)))
+    assert found["t_count", frozenset()] == 3
+    assert found["t_bucket", frozenset({("le", "+Inf")})] == 3
+
+
+def test_quantiles_are_of_late() -> None:
+    content = b"defaults: {quantiles: [{quantile: 0.5}], summary_options: {max_age: 1m}}"
+    clock, tally = ManualClock(), LatencyTally()
+    text = own_text(content, clock)
+
+    def median_ms() -> float:
+        page = statistics(latencies={"A": tally.value()})
+        found = samples(text.render(page))
+        key = ("ratelimit_server_A_response_time", frozenset({("quantile", "0.5")}))
+        return found[key]
+
+    tally.observe(100, 0.4)
+    assert 250 < median_ms() <= 500
+    clock.advance(30)
+    tally.observe(10, 0.0001)
+    assert median_ms() > 250
+    clock.advance(30)
+    assert median_ms() < 1
+    clock.advance(60)
+    assert isnan(median_ms())
+    page = text.render(statistics(latencies={"A": tally.value()}))
+    assert samples(page)["ratelimit_server_A_response_time_count", frozenset()] == 110
+
+
+def test_a_tag_cannot_take_a_label_of_ones_own_mapping() -> None:
+    with pytest.raises(ValueError, match=r"^EXTRA_TAGS: 'method' is already a label"):
+        own_text(method="x")
+    own_text(key1="x")
