@@ -58,7 +58,8 @@ from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWorker
 from tollgate.serve.ratelimit.backends.choice import outside_store
 from tollgate.serve.ratelimit.backends.outside_store import Counters, OutsideStore
-from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors, counter_store
+from tollgate.serve.ratelimit.engine import counter_store
+from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors
 from tollgate.serve.settings import Settings
 
 # A shard that takes longer is asked again, with the same operation ids.

@@ -16,6 +16,7 @@ from tollgate.actors.kernel.garbage_collection import QuietCollection
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
+from tollgate.serve.ratelimit.counting_shadow.shadow import CountingShadow
 from tollgate.serve.ratelimit.fronts.front import Front, Service
 from tollgate.serve.ratelimit.health import Component
 from tollgate.serve.ratelimit.json_door.server import JsonDoor
@@ -63,7 +64,8 @@ class FrontProcess:
     """`follow` yields every rule set that comes into force until its event is set; `attend` looks
     after the actors that nobody else looks after, until its own is. `reporter` None: statistics are
     turned off. `checks_backend`: lost counters make the process unhealthy. `needs_domains`: so do
-    rules without any. `spans` None: nothing is traced."""
+    rules without any. `spans` None: nothing is traced; `shadow` None: nothing is counted in a second
+    place."""
 
     def __init__(
         self,
@@ -80,6 +82,7 @@ class FrontProcess:
         checks_backend: bool,
         spans: SpanThread | None = None,
         needs_domains: bool = True,
+        shadow: CountingShadow | None = None,
     ) -> None:
         self.front = front
         self.json_door = json_door
@@ -93,6 +96,7 @@ class FrontProcess:
         self._checks_backend = checks_backend
         self._spans = spans
         self._needs_domains = needs_domains
+        self._shadow = shadow
         self._has_rules = Event()
         self._is_draining = Event()
         self._is_stopped = Event()
@@ -115,6 +119,8 @@ class FrontProcess:
             thread.start()
         if self._spans is not None:
             self._spans.start()
+        if self._shadow is not None:
+            self._shadow.start()
         if waits_for_rules:
             self._has_rules.wait(FIRST_RULES_WITHIN_S)
         self.json_door.start()
@@ -142,6 +148,8 @@ class FrontProcess:
                 self._store.close()
                 if self._spans is not None:
                     self._spans.stop()
+                if self._shadow is not None:
+                    self._shadow.stop()
                 self._is_drained = True
 
     def stop(self) -> None:
@@ -152,6 +160,8 @@ class FrontProcess:
     def _follow_rules(self) -> None:
         for rules in self._follow(self._is_stopped):
             self._decider.use_rules(rules)
+            if self._shadow is not None:
+                self._shadow.use_rules(rules)
             is_healthy = bool(rules.domains) or not self._needs_domains
             self.service.health.set(Component.CONFIG, is_healthy=is_healthy)
             self._has_rules.set()

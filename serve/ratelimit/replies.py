@@ -6,7 +6,6 @@ the reference's UNKNOWN for everything, or precise codes where the operator aske
 
 from collections.abc import Sequence
 
-from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.plan import Refusal, RefusalReason
 from tollgate.actors.ratelimit.decision.response import RateLimitDecision
 from tollgate.actors.ratelimit.rules.descriptors import (
@@ -27,6 +26,7 @@ from tollgate.serve.ratelimit.codec.requests import (
     RequestOutOfBounds,
     decode_request,
 )
+from tollgate.serve.ratelimit.counting_shadow.shadow import BatchDecider
 from tollgate.serve.ratelimit.fronts.front import DecideBatch, ErrorStatus, StatusCode, WireReply
 
 PRECISE_CODES = {
@@ -74,7 +74,7 @@ def encoded_decision(decision: RateLimitDecision) -> bytes | Refusal:
         return Refusal(RefusalReason.UNENCODABLE, str(error))
 
 
-def wire_answers(decider: Decider, *, is_precise: bool) -> DecideBatch:
+def wire_answers(decider: BatchDecider, *, is_precise: bool) -> DecideBatch:
     """The function that fronts call with every batch."""
 
     codes = PRECISE_CODES if is_precise else COMPATIBLE_CODES

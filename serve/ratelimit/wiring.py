@@ -2,12 +2,12 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from secrets import SystemRandom, randbits, token_hex
+from secrets import SystemRandom, randbits
 from typing import Any
 
 from tollgate.actors.kernel.actor import ActorSeat
@@ -15,14 +15,9 @@ from tollgate.actors.kernel.clock import Clock, SystemClock
 from tollgate.actors.operations.actor import Operations, start_operations
 from tollgate.actors.operations.attendance import USUAL_BOUNDS
 from tollgate.actors.operations.attendant import Attendant
-from tollgate.actors.ratelimit.counting.actor import PartitionedCounters, start_partitions
-from tollgate.actors.ratelimit.decision.decider import Decider
-from tollgate.actors.ratelimit.decision.policy import HeaderNames, Policy
-from tollgate.actors.ratelimit.lending.terms import Terms
-from tollgate.actors.ratelimit.lent_counting.actor import RayChannel, start_lent_partitions
-from tollgate.actors.ratelimit.lent_counting.store import BorrowedCounters
+from tollgate.actors.ratelimit.counting.actor import start_partitions
+from tollgate.actors.ratelimit.lent_counting.actor import start_lent_partitions
 from tollgate.actors.ratelimit.rules.builder import load_rules
-from tollgate.actors.ratelimit.rules.descriptors import RequestBounds
 from tollgate.actors.ratelimit.snapshots.journal_folder import JournalFolder, JournalName
 from tollgate.actors.ratelimit.snapshots.keeper import SnapshotKeeper
 from tollgate.actors.ratelimit.statistics.tallies import (
@@ -38,9 +33,16 @@ from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.socket_folder import private_folder, socket_folder
 from tollgate.serve.ratelimit.backends.choice import outside_store
 from tollgate.serve.ratelimit.backends.outside_store import Counters
-from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
+from tollgate.serve.ratelimit.counting_shadow.shadow import ShadowedDecider
 from tollgate.serve.ratelimit.debug.counter_pages import CounterPages
 from tollgate.serve.ratelimit.debug.port import DebugPort
+from tollgate.serve.ratelimit.engine import (
+    counting_shadow,
+    front_counters,
+    front_decider,
+    lending_terms,
+    request_bounds,
+)
 from tollgate.serve.ratelimit.front_process import FrontProcess
 from tollgate.serve.ratelimit.fronts.batcher import CallBatcher
 from tollgate.serve.ratelimit.fronts.choice import make_front
@@ -57,7 +59,7 @@ from tollgate.serve.ratelimit.json_door.endpoint import JsonEndpoint
 from tollgate.serve.ratelimit.json_door.exchange import JsonExchange
 from tollgate.serve.ratelimit.json_door.server import JsonDoor
 from tollgate.serve.ratelimit.json_door.traced import TracedJsonDoor, TracedJsonEndpoint
-from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision, wire_answers
+from tollgate.serve.ratelimit.replies import wire_answers
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive, RuleDirectory
 from tollgate.serve.ratelimit.sinks.choice import line_sink, metrics_text
 from tollgate.serve.ratelimit.sinks.prometheus import metrics_app
@@ -91,40 +93,9 @@ class RateLimitActors:
     operations: Any
 
 
-def decision_policy(settings: Settings) -> Policy:
-    """The settings of the decision, as the engine takes them."""
-    decision, counting = settings.decision, settings.counting
-    names = HeaderNames(decision.limit_header, decision.remaining_header, decision.reset_header)
-    return Policy(
-        near_limit_ratio=decision.near_limit_ratio,
-        is_shadow_mode=decision.is_shadow,
-        is_quota_mode=decision.is_quota,
-        # (with Memcached nothing is held back, as in the reference: B9)
-        stops_when_over=counting.stops_when_over_limit and counting.backend is not Backend.ALTCACHE,
-        has_calendar_months=decision.has_calendar_months,
-        has_dynamic_metadata=decision.has_dynamic_metadata,
-        headers=names if decision.has_headers else None,
-        failure_mode=decision.failure_mode,
-        counter_key_prefix=counting.cache_key_prefix,
-        has_outside_counters=counting.backend is not Backend.ACTORS,
-        local_cache_bytes=counting.local_cache_bytes,
-        plan_memo_entries_max=settings.bounds.plan_memo_entries_max,
-    )
-
-
-def request_bounds(settings: Settings) -> RequestBounds:
-    """The bounds of a request."""
-    return RequestBounds(
-        descriptors_max=settings.bounds.descriptors_per_request_max,
-        entries_max=settings.bounds.entries_per_descriptor_max,
-        entry_bytes_max=settings.bounds.entry_bytes_max,
-        request_bytes_max=settings.bounds.request_bytes_max,
-    )
-
-
 def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
     """The actors of this run: created if they are not there yet. `run` names one deployment."""
-    partitions = _partitions(settings) if outside_store(settings) is None else []
+    partitions = _partitions(settings) if settings.counting.is_counted_in(Backend.ACTORS) else []
     watcher = start_watcher(
         f"watcher-{STATE_VERSION}",
         NAMESPACE,
@@ -176,28 +147,6 @@ def _keeper(settings: Settings, name: JournalName) -> SnapshotKeeper:
     configure_logs(settings)
     folder = JournalFolder(Path(settings.process.data) / "ratelimit" / "counters")
     return SnapshotKeeper(folder, name, settings.counting.snapshot_interval_s, SystemClock())
-
-
-def lending_terms(settings: Settings) -> Terms:
-    """The terms that fronts and partitions lend by."""
-    return Terms(
-        term_s=settings.counting.term_s,
-        counters_max=settings.bounds.counters_per_partition_max,
-        refuses_when_full=settings.counting.when_full is WhenFull.REFUSE,
-    )
-
-
-def counter_store(settings: Settings, partitions: Sequence[Any], clock: Clock) -> Counters:
-    """The way of this process to the partitions."""
-    deadline_s = settings.counting.deadline_s
-    if settings.counting.place is Counting.DIRECT:
-        return PartitionedCounters(partitions, deadline_s, clock)
-    # Another process may get the same pid, also on another machine.
-    front = f"{os.getpid()}-{token_hex(8)}"
-    channels = [RayChannel(handle) for handle in partitions]
-    store = BorrowedCounters(channels, lending_terms(settings), front, deadline_s, clock)
-    store.start()
-    return store
 
 
 def _watcher(settings: Settings, run: str) -> Watcher | Subscription:
@@ -277,27 +226,15 @@ def front_process(
     configure_logs(settings)
     clock: Clock = SystemClock()
     tallies = Tallies(f"front-{os.getpid()}")
-    outside = outside_store(settings)
-    store: Counters = (
-        counter_store(settings, actors.partitions, clock)
-        if outside is None
-        else outside.open(clock, tallies)
-    )
+    store = front_counters(settings, actors.partitions, clock, tallies)
     tracing = _tracing(settings, store, clock, tallies) if settings.tracing.is_on else None
-    decider = Decider(
-        policy=decision_policy(settings),
-        store=store if tracing is None else tracing.store,
-        tallies=tallies,
-        clock=clock,
-        decode=partial(decoded_request, bounds=request_bounds(settings)),
-        render_limit=current_limit_bytes,
-        encode=encoded_decision,
-        route=None if outside is None else outside.route,
-    )
+    decider = front_decider(settings, store if tracing is None else tracing.store, clock, tallies)
+    shadow = counting_shadow(settings, actors.partitions, clock, tallies)
+    shadowed = decider if shadow is None else ShadowedDecider(decider, shadow)
     health = Health(needs_config=settings.rules.need_to_be_there, has_backend=store.has_begun)
     is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
     service = Service(
-        decide_batch=wire_answers(decider, is_precise=is_precise),
+        decide_batch=wire_answers(shadowed, is_precise=is_precise),
         health=health,
         clock=clock,
         observe=partial(_observe, tallies),
@@ -321,6 +258,7 @@ def front_process(
         checks_backend=settings.counting.checks_backend,
         spans=None if tracing is None else tracing.spans,
         needs_domains=settings.rules.decides_health,
+        shadow=shadow,
     )
 
 

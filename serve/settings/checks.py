@@ -27,6 +27,7 @@ def problems(settings: Groups) -> Iterator[SettingProblem]:
     yield from _control_plane_tls(settings)
     yield from _grpc_front(settings)
     yield from _several_fronts(settings)
+    yield from _shadow(settings)
     yield from _memcached(settings)
     yield from _redis(settings)
     yield from _transports(settings)
@@ -111,9 +112,25 @@ def _several_fronts(settings: Groups) -> Iterator[SettingProblem]:
             yield SettingProblem((name, "GRPC_FRONTS"), f"{line} the start: name one")
 
 
+def _shadow(settings: Groups) -> Iterator[SettingProblem]:
+    """The shadow counts elsewhere than what decides."""
+    counting = settings.counting
+    if counting.shadow is not counting.backend:
+        return
+    place, implied = counting.backend.value, ""
+    if "BACKEND_TYPE" not in settings.given:
+        implied = (
+            f": {settings.spelled('KVSTORE_URL')} alone means it" if place == "kvstore" else ""
+        )
+    line = (
+        f"COUNTING_SHADOW: {place} decides already{implied}: set BACKEND_TYPE to what shall decide"
+    )
+    yield SettingProblem(("COUNTING_SHADOW", "BACKEND_TYPE"), line)
+
+
 def _memcached(settings: Groups) -> Iterator[SettingProblem]:
     """Where the nodes are is said once (B11)."""
-    if settings.counting.backend is not Backend.ALTCACHE:
+    if not settings.counting.is_counted_in(Backend.ALTCACHE):
         return
     memcached = settings.memcached
     names = ("ALTCACHE_HOST_PORT", "ALTCACHE_SRV")
@@ -140,7 +157,7 @@ def redis_place(
 
 def _redis(settings: Groups) -> Iterator[SettingProblem]:
     """URLs are read by what they stand for; TLS needs both halves of a certificate."""
-    if settings.counting.backend is not Backend.KVSTORE:
+    if not settings.counting.is_counted_in(Backend.KVSTORE):
         return
     servers: dict[str, KvstoreSettings | KvstorePersecondSettings] = {
         "KVSTORE_URL": settings.kvstore,

@@ -114,6 +114,11 @@ backend = one_of(
     {kind.value: kind for kind in Backend}
     | {"redis": Backend.KVSTORE, "memcache": Backend.ALTCACHE}
 )
+counting_shadow = one_of(
+    {"none": None}
+    | {kind.value: kind for kind in Backend}
+    | {"redis": Backend.KVSTORE, "memcache": Backend.ALTCACHE}
+)
 counting = one_of({place.value: place for place in Counting})
 when_full = one_of({fate.value: fate for fate in WhenFull})
 tracing_protocol = one_of({protocol.value: protocol for protocol in TracingProtocol})

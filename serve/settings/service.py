@@ -278,6 +278,12 @@ class CountingSettings:
     place: choices.Counting = setting(
         "COUNTING", choices.counting, "lent", "fronts count what they borrow, or ask for each hit"
     )
+    shadow: choices.Backend | None = setting(
+        "COUNTING_SHADOW",
+        choices.counting_shadow,
+        "none",
+        "who counts beside that, for nothing but a comparison",
+    )
     partitions: int = setting(
         "COUNTER_PARTITIONS", whole_number(1, 1_024), "2", "actors that share the counters"
     )
@@ -322,6 +328,10 @@ class CountingSettings:
         "false",
         "unhealthy while a part of the counters is out of reach",
     )
+
+    def is_counted_in(self, place: choices.Backend) -> bool:
+        """True where this place counts, be it for a comparison."""
+        return place in (self.backend, self.shadow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The settings of counting reach the terms that fronts and partitions lend by."""
 
 from tollgate.actors.ratelimit.lending.terms import Terms
-from tollgate.serve.ratelimit.wiring import lending_terms
+from tollgate.serve.ratelimit.engine import lending_terms
 from tollgate.serve.settings import Settings
 
 

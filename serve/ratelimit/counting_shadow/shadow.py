@@ -1,0 +1,173 @@
+"""Decides everything once more, by counters in another place, and compares: nobody hears of it.
+
+    a batch is answered --> it waits, if there is room --> decided again, by the other counters
+      --> its answers are compared with those that were given
+
+The deciding path leaves a batch behind and goes on. What finds no room is not counted in the other
+place, and said to be dropped; a place that is out of reach fails no call.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
+from typing import Protocol
+
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.decision.decider import DecidedAnswer, Decider
+from tollgate.actors.ratelimit.decision.plan import Refusal, RefusalReason
+from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
+from tollgate.actors.ratelimit.rules.rule_set import RuleSet
+from tollgate.serve.ratelimit.counting_shadow.comparison import difference, told
+
+LOG = logging.getLogger("tollgate.ratelimit")
+WAITING_CALLS_MAX = 16_384
+WAITING_BYTES_MAX = 16 * 2**20
+LOOK_EVERY_S = 0.02
+LAST_WITHIN_S = 1.0  # that a drain waits for what is left to be counted
+SAID_EVERY_S = 10.0
+SHOWN_CHARS_MAX = 200
+SCOPE = "ratelimit.counting_shadow."
+
+
+class BatchDecider(Protocol):
+    """What answers batches."""
+
+    def decide_batch(self, payloads: Sequence[bytes]) -> list[DecidedAnswer]:
+        """As `Decider` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowedDecider:
+    """Decides as the first does, and leaves each batch for the shadow."""
+
+    decider: BatchDecider
+    shadow: "CountingShadow"
+
+    def decide_batch(self, payloads: Sequence[bytes]) -> list[DecidedAnswer]:
+        """As `Decider` does."""
+        answers = self.decider.decide_batch(payloads)
+        self.shadow.leave(payloads, answers)
+        return answers
+
+
+class Closable(Protocol):
+    """The counters of the other place."""
+
+    def close(self) -> None:
+        """Gives back what is lent, or closes connections."""
+
+
+class CountingShadow:
+    """`decider` counts in the other place, which is called `place`. `count`: of statistics."""
+
+    def __init__(
+        self,
+        decider: Decider,
+        store: Closable,
+        place: str,
+        decode: Callable[[bytes], RateLimitRequest | Refusal],
+        clock: Clock,
+        count: Callable[[str, int], None],
+    ) -> None:
+        self._decider = decider
+        self._store = store
+        self._place = place
+        self._decode = decode
+        self._clock = clock
+        self._count = count
+        self._lock = Lock()
+        self._waiting: deque[tuple[Sequence[bytes], list[DecidedAnswer]]] = deque()
+        self._waiting_calls = 0
+        self._waiting_bytes = 0
+        self._is_stopping = Event()
+        self._said_s = -SAID_EVERY_S
+        self._thread = Thread(target=self._run, name="counting-shadow", daemon=True)
+
+    def leave(self, payloads: Sequence[bytes], answers: list[DecidedAnswer]) -> None:
+        """Have a batch counted in the other place as well, if there is room."""
+        size = sum(map(len, payloads))
+        with self._lock:
+            has_room = (
+                self._waiting_calls + len(payloads) <= WAITING_CALLS_MAX
+                and self._waiting_bytes + size <= WAITING_BYTES_MAX
+            )
+            if has_room:
+                self._waiting_calls += len(payloads)
+                self._waiting_bytes += size
+                self._waiting.append((payloads, answers))
+        if not has_room:
+            self._count(f"{SCOPE}dropped", len(payloads))
+
+    def use_rules(self, rules: RuleSet) -> None:
+        """Put a rule set in force here as well."""
+        self._decider.use_rules(rules)
+
+    def start(self) -> None:
+        """Begin to count what is left here."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Count what is left, within LAST_WITHIN_S, and let go of the counters: once."""
+        if self._is_stopping.is_set():
+            return
+        self._is_stopping.set()
+        self._thread.join(LAST_WITHIN_S)
+        self._store.close()
+
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            is_last = self._is_stopping.wait(LOOK_EVERY_S)
+            while self._waiting:
+                with self._lock:
+                    payloads, answers = self._waiting.popleft()
+                    self._waiting_calls -= len(payloads)
+                    self._waiting_bytes -= sum(map(len, payloads))
+                self._compare(payloads, answers, self._decider.decide_batch(payloads))
+
+    def _compare(
+        self,
+        payloads: Sequence[bytes],
+        answers: Sequence[DecidedAnswer],
+        others: Sequence[DecidedAnswer],
+    ) -> None:
+        totals: dict[str, int] = {}
+        for payload, answer, other in zip(payloads, answers, others, strict=True):
+            what = self._judged(payload, answer, other)
+            if what:
+                totals[what] = totals.get(what, 0) + 1
+        for what, calls in totals.items():
+            self._count(f"{SCOPE}{what}", calls)
+
+    def _judged(self, payload: bytes, answer: DecidedAnswer, other: DecidedAnswer) -> str:
+        """The statistic that a pair of answers belongs to; "" for a request that was refused."""
+        if isinstance(other, Refusal):
+            is_unreachable = other.kind is RefusalReason.BACKEND
+            return "unreachable" if is_unreachable else ""
+        if isinstance(answer, Refusal):
+            return ""
+        differs = difference(answer, other)
+        if differs is None:
+            return "agrees"
+        self._say(payload, answer, other)
+        return differs.value
+
+    def _say(self, payload: bytes, answer: bytes, other: bytes) -> None:
+        now_s = self._clock.monotonic_s()
+        if now_s < self._said_s + SAID_EVERY_S:
+            return
+        self._said_s = now_s
+        request = self._decode(payload)
+        assert not isinstance(request, Refusal), "a request that was decided can be read"
+        entries = [dict(each.entries) for each in request.descriptors]
+        shown = f"{request.domain} {entries}"[:SHOWN_CHARS_MAX]
+        LOG.warning(
+            "By the counters in %s the answer to %r were %s, and was %s (one line in %g s at most)",
+            self._place,
+            shown,
+            told(other),
+            told(answer),
+            SAID_EVERY_S,
+        )

@@ -1,0 +1,240 @@
+"""A shadow counts in a second place what was decided by the first, and compares; nobody hears."""
+
+import logging
+from collections.abc import Sequence
+from threading import Event
+
+import pytest
+
+from tests.support.manual_clock import ManualClock
+from tests.support.ratelimit.engine import RecordedCounters, rules_from
+from tests.support.servers.redis import redis_process
+from tests.support.waiting import until
+from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ratelimit.decision.decider import DecidedAnswer, Decider
+from tollgate.actors.ratelimit.decision.plan import Refusal
+from tollgate.actors.ratelimit.decision.policy import Policy
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
+from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
+from tollgate.serve.ratelimit.counting_shadow import shadow as shadow_module
+from tollgate.serve.ratelimit.counting_shadow.shadow import (
+    SCOPE,
+    CountingShadow,
+    ShadowedDecider,
+)
+from tollgate.serve.ratelimit.engine import counting_shadow
+from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision
+from tollgate.serve.settings import Settings, SettingsError
+
+NOW_S = 1_000_000
+RULES = rules_from(
+    "domain: shop\ndescriptors:\n- key: user\n  rate_limit: {unit: hour, requests_per_unit: 3}\n"
+)
+
+
+def request(user: str = "ann", domain: str = "shop") -> bytes:
+    message = RequestMessage(domain=domain)
+    entry = message.descriptors.add().entries.add()
+    entry.key, entry.value = "user", user
+    return bytes(message.SerializeToString())
+
+
+def code(answer: DecidedAnswer) -> str:
+    assert isinstance(answer, bytes), answer
+    return str(ResponseMessage.Code.Name(ResponseMessage.FromString(answer).overall_code))
+
+
+class Place:
+    """Counters, a decider over them, and whether they were let go of."""
+
+    def __init__(self) -> None:
+        self.counters = RecordedCounters()
+        self.is_closed = False
+        self.decider = Decider(
+            policy=Policy(),
+            store=self.counters,
+            tallies=Tallies("test"),
+            clock=ManualClock(NOW_S),
+            decode=decoded_request,
+            render_limit=current_limit_bytes,
+            encode=encoded_decision,
+        )
+        self.decider.use_rules(RULES)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Pair:
+    """A place that decides, and its shadow."""
+
+    def __init__(self) -> None:
+        self.first, self.second = Place(), Place()
+        self.tallies = Tallies("front")
+        self.totals: dict[str, int] = {}
+        self.clock = ManualClock(NOW_S)
+        self.shadow = CountingShadow(
+            self.second.decider,
+            self.second,
+            "the other place",
+            decoded_request,
+            self.clock,
+            self.tallies.count,
+        )
+        self.decider = ShadowedDecider(self.first.decider, self.shadow)
+
+    def decide(self, *payloads: bytes) -> list[DecidedAnswer]:
+        return self.decider.decide_batch(payloads)
+
+    def counted(self, what: str) -> int:
+        for name, by in self.tallies.drain().counts.items():
+            self.totals[name] = self.totals.get(name, 0) + by
+        return self.totals.get(SCOPE + what, 0)
+
+    def stop(self) -> dict[str, int]:
+        """All statistics, once everything that waited was counted."""
+        self.shadow.stop()
+        self.counted("")
+        return {name.removeprefix(SCOPE): by for name, by in self.totals.items()}
+
+
+def test_two_places_that_count_the_same_agree() -> None:
+    pair = Pair()
+    pair.shadow.start()
+    codes = [code(answer) for _ in range(5) for answer in pair.decide(request())]
+    assert codes == ["OK"] * 3 + ["OVER_LIMIT"] * 2
+    assert pair.stop() == {"agrees": 5}
+    assert pair.second.is_closed
+    assert pair.second.counters.counts(NOW_S) == pair.first.counters.counts(NOW_S)
+
+
+def test_a_place_that_has_counted_more_differs_first_in_what_remains_and_then_in_the_code(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pair = Pair()
+    pair.second.decider.decide_batch([request(), request()])
+    pair.shadow.start()
+    with caplog.at_level(logging.WARNING):
+        answers = [pair.decide(request("ann"))[0], pair.decide(request("ann"))[0]]
+        found = pair.stop()
+    assert [code(answer) for answer in answers] == ["OK", "OK"], "the first place decides"
+    assert found == {"remaining_differs": 1, "code_differs": 1}
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert "the other place" in line
+    assert "shop" in line
+    assert "ann" in line
+    assert "OK with 0 left" in line
+    assert "OK with 2 left" in line
+
+
+def test_a_place_out_of_reach_is_told_apart_and_changes_no_answer() -> None:
+    pair = Pair()
+    pair.second.counters.unreachable[0] = "gone"
+    pair.shadow.start()
+    assert code(pair.decide(request())[0]) == "OK"
+    assert pair.stop() == {"unreachable": 1}
+
+
+def test_what_is_refused_is_not_compared() -> None:
+    pair = Pair()
+    pair.shadow.start()
+    (answer,) = pair.decide(b"\xff")
+    assert isinstance(answer, Refusal)
+    assert pair.stop() == {}
+
+
+def test_a_place_that_hangs_holds_nobody_up_and_what_waits_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shadow_module, "WAITING_CALLS_MAX", 10)
+    pair = Pair()
+    is_asked, may_go_on = Event(), Event()
+    decide = pair.second.decider.decide_batch
+
+    def hang(payloads: Sequence[bytes]) -> list[DecidedAnswer]:
+        is_asked.set()
+        may_go_on.wait()
+        return decide(payloads)
+
+    monkeypatch.setattr(pair.second.decider, "decide_batch", hang)
+    pair.shadow.start()
+    pair.decide(request("first"))
+    assert is_asked.wait(30)
+    for number in range(15):
+        assert code(pair.decide(request(f"user {number}"))[0]) == "OK"
+    assert pair.counted("dropped") == 5
+    may_go_on.set()
+    assert pair.stop() == {"agrees": 11, "dropped": 5}
+
+
+def test_large_requests_fill_the_room_as_many_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadow_module, "WAITING_BYTES_MAX", 10_000)
+    pair = Pair()
+    pair.decide(request("x" * 4_000))
+    pair.decide(request("y" * 4_000))
+    pair.decide(request("z" * 4_000))
+    assert pair.counted("dropped") == 1
+    pair.shadow.start()
+    assert pair.stop() == {"agrees": 2, "dropped": 1}
+
+
+def test_the_shadow_goes_by_its_own_rules() -> None:
+    pair = Pair()
+    pair.shadow.use_rules(rules_from("domain: other\n"))
+    pair.shadow.start()
+    pair.decide(request())
+    assert pair.stop() == {"remaining_differs": 1}
+
+
+@pytest.mark.parametrize(
+    ("environment", "line"),
+    [
+        ({"COUNTING_SHADOW": "actors"}, "COUNTING_SHADOW: actors decides already"),
+        (
+            {"COUNTING_SHADOW": "redis", "REDIS_URL": "localhost:6379"},
+            "COUNTING_SHADOW: kvstore decides already",
+        ),
+        (
+            {"COUNTING_SHADOW": "memcache"},
+            "ALTCACHE_HOST_PORT: is not set, but BACKEND_TYPE needs it",
+        ),
+        ({"COUNTING_SHADOW": "else"}, "is not one of none"),
+    ],
+)
+def test_a_shadow_that_cannot_be_is_refused(environment: dict[str, str], line: str) -> None:
+    with pytest.raises(SettingsError, match=line):
+        Settings.from_environment(environment)
+
+
+def test_a_shadow_in_redis_counts_under_the_names_that_both_services_know() -> None:
+    with redis_process() as server:
+        settings = Settings.from_environment(
+            {
+                "BACKEND_TYPE": "actors",
+                "COUNTING_SHADOW": "redis",
+                "REDIS_URL": server.address,
+                "REDIS_STARTUP_INITIAL_INTERVAL": "20ms",
+                "FAILURE_MODE": "allow",
+            }
+        )
+        clock, tallies = SystemClock(), Tallies("front")
+        shadow = counting_shadow(settings, [], clock, tallies)
+        assert shadow is not None
+        shadow.use_rules(RULES)
+        place = Place()
+        decider = ShadowedDecider(place.decider, shadow)
+        shadow.start()
+        totals: dict[str, int] = {}
+
+        def agrees() -> bool:
+            decider.decide_batch([request()])
+            for name, by in tallies.drain().counts.items():
+                totals[name] = totals.get(name, 0) + by
+            return bool(totals.get(SCOPE + "agrees") or totals.get(SCOPE + "code_differs"))
+
+        # Before Redis was reached, the shadow says so; by then the first place has counted more.
+        until(agrees, "Redis counts")
+        shadow.stop()
+        (name,) = server.client.keys()
+        assert name.startswith(b"shop_user_ann_")
