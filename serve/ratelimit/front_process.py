@@ -64,8 +64,8 @@ class FrontProcess:
     """`follow` yields every rule set that comes into force until its event is set; `attend` looks
     after the actors that nobody else looks after, until its own is. `reporter` None: statistics are
     turned off. `checks_backend`: lost counters make the process unhealthy. `needs_domains`: so do
-    rules without any. `spans` None: nothing is traced; `shadow` None: nothing is counted in a second
-    place."""
+    rules without any. `spans` None: nothing is traced; `shadow` None: nothing is counted elsewhere
+    too."""
 
     def __init__(
         self,

@@ -28,7 +28,6 @@ from tollgate.serve.settings.values import (
     duration_or_zero,
     folder,
     header_name,
-    number,
     pairs,
     ratio_float32,
     text,
@@ -381,27 +380,3 @@ class StatisticsSettings:
         if self.uses_pullmetrics:
             return choices.Transport.PULLMETRICS
         return choices.Transport.STATSD if self.uses_statsd else choices.Transport.STDOUT
-
-
-@dataclass(frozen=True, slots=True)
-class TracingSettings:
-    """Traces of calls (B21): the share that have one, and who they are said to come from.
-
-    Where spans go to is said by OpenTelemetry's own variables, which are handed on as they are.
-    """
-
-    is_on: bool = setting("TRACING_ENABLED", boolean, "false", "send spans over OTLP")
-    protocol: choices.TracingProtocol = setting(
-        "TRACING_EXPORTER_PROTOCOL", choices.tracing_protocol, "http", "how they are sent"
-    )
-    service_name: str = setting("TRACING_SERVICE_NAME", text, "RateLimit", "service.name")
-    service_namespace: str = setting("TRACING_SERVICE_NAMESPACE", text, "", "service.namespace")
-    service_instance_id: str = setting(
-        "TRACING_SERVICE_INSTANCE_ID",
-        text,
-        "",
-        "service.instance.id; empty: a random UUID for each front",
-    )
-    sampling_rate: float = setting(
-        "TRACING_SAMPLING_RATE", number(0, 1), "1", "share of the traces that begin here"
-    )

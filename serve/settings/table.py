@@ -16,6 +16,7 @@ from tollgate.serve.settings.outside.control_plane import ControlPlaneSettings
 from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
 from tollgate.serve.settings.outside.memcached import MemcachedSettings
 from tollgate.serve.settings.outside.mogrifiers import Mogrifier
+from tollgate.serve.settings.outside.tracing import TracingSettings
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
 from tollgate.serve.settings.rows import Row, rows_of
 
@@ -47,7 +48,7 @@ class Groups:
     kvstore: KvstoreSettings = field(default_factory=KvstoreSettings)
     persecond: KvstorePersecondSettings = field(default_factory=KvstorePersecondSettings)
     statistics: service.StatisticsSettings = field(default_factory=service.StatisticsSettings)
-    tracing: service.TracingSettings = field(default_factory=service.TracingSettings)
+    tracing: TracingSettings = field(default_factory=TracingSettings)
     ledger: LedgerSettings = field(default_factory=LedgerSettings)
     payments: PaymentsSettings = field(default_factory=PaymentsSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)

@@ -23,8 +23,8 @@ from tollgate.serve.ratelimit.tracing.span_writer import (
     StoreSpan,
 )
 from tollgate.serve.settings.choices import TracingProtocol
+from tollgate.serve.settings.outside.tracing import TracingSettings
 from tollgate.serve.settings.rows import without_credentials
-from tollgate.serve.settings.service import TracingSettings
 from tollgate.serve.settings.table import OTLP_PREFIX
 
 INSTRUMENTATION = "tollgate.ratelimit"
