@@ -24,6 +24,7 @@ from scripts.benchmarks.grpc_load import Load, run_load
 from scripts.benchmarks.h2load import run_h2load
 from scripts.benchmarks.tollgate_node import TollgateNode, Usage, json_body, tollgate_node
 from tests.support.processes.envoy import EnvoyProcess
+from tests.support.servers.redis import redis_process
 from tollgate.serve.node.ports import free_port
 from tollgate.serve.ratelimit.codec.json_requests import request_from_json
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH
@@ -89,6 +90,8 @@ def run(scenarios: Sequence[str], share: float, *, with_memory: bool) -> None:
             rows += _json_rows(node, folder, share)
             if with_memory:
                 _print_memory(node, share)
+        with redis_process() as redis, tollgate_node(REDIS_URL=redis.address) as node:
+            rows += _grpc_rows(node, "counters in Redis", scenarios, folder, share / 2)
         with tollgate_node(ENVOY_RULES) as node:
             _print_envoy(node, share)
         with tollgate_node(GRPC_FRONT="grpcio") as node:

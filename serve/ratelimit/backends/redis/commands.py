@@ -87,6 +87,18 @@ class Pipeline:
         return [count_of(replies[place]) for place in self.places]
 
 
+def packed(commands: Sequence[Command]) -> bytes:
+    """The commands as they are sent. (The client's own way to do this takes twice as long and more,
+    for it takes whatever there is for an argument.)"""
+    parts = []
+    for command in commands:
+        parts.append(b"*%d\r\n" % len(command))
+        for word in command:
+            text = word if isinstance(word, bytes) else b"%d" % word
+            parts.append(b"$%d\r\n%b\r\n" % (len(text), text))
+    return b"".join(parts)
+
+
 def key_of(command: Command) -> bytes:
     """The name of the counter that a command is about."""
     name = command[3] if command[0] in (b"EVALSHA", b"EVAL") else command[1]

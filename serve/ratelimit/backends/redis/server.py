@@ -8,7 +8,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from tollgate.serve.ratelimit.backends.redis.commands import Command, Reply
+from tollgate.serve.ratelimit.backends.redis.commands import Command, Reply, packed
 
 PING: tuple[Command, ...] = ((b"PING",),)
 
@@ -70,7 +70,7 @@ class SingleServer:
             step = self._pipeline_max or len(commands)
             for start in range(0, len(commands), step):
                 part = commands[start : start + step]
-                connection.send_packed_command(connection.pack_commands(part))
+                connection.send_packed_command([packed(part)])
                 for _ in part:
                     try:
                         replies.append(connection.read_response(disable_decoding=True))
