@@ -42,7 +42,8 @@ class RedisProcess:
 
     def start(self) -> None:
         if self.port:
-            assert self._is_started(self.port), f"Redis does not start again at {self.address}"
+            port = self.port
+            assert any(self._is_started(port) for _ in range(STARTS_MAX)), f"{port} is taken"
             return
         for _ in range(STARTS_MAX):
             port = free_port()
@@ -77,12 +78,10 @@ class RedisProcess:
         if self._process.poll() is not None:
             return "ended"
         try:
-            self.client.ping()
-        except redis.ResponseError:
-            return "answers"
+            found = self.client.info("server")["process_id"]
         except redis.RedisError:
             return ""
-        return "answers"
+        return "answers" if found == self._process.pid else ""
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from tollgate.serve.node.ports import free_port
 
 SLOTS = 16_384
 SHARE = SLOTS // 3 + 1
-NODE_TIMEOUT_MS = 1_000
+# A machine that stands still for a while must not end anybody; a test that ends one shortens it.
+PATIENT_MS, HASTY_MS = 60_000, 500
 MASTER = "counters"
 
 
@@ -36,6 +37,17 @@ class RedisCluster:
     def owner(self, name: str) -> RedisProcess:
         """The master that this counter belongs to at the beginning."""
         return self.masters[key_slot(name.encode()) // SHARE]
+
+    def lose_first(self) -> None:
+        """The first master ends; its replica does not take its place yet."""
+        self.replica.client.config_set("cluster-replica-no-failover", "yes")
+        self.masters[0].kill()
+
+    def promote_replica(self) -> None:
+        """The replica may take the place of its master."""
+        for each in (*self.masters[1:], self.replica):
+            each.client.config_set("cluster-node-timeout", HASTY_MS)
+        self.replica.client.config_set("cluster-replica-no-failover", "no")
 
     def counts(self) -> dict[bytes, bytes]:
         """All counters on masters, by name."""
@@ -65,8 +77,9 @@ def redis_cluster() -> Iterator[RedisCluster]:
 
 
 def _cluster_node() -> Any:
-    bus = ["--cluster-port", str(free_port()), "--cluster-node-timeout", str(NODE_TIMEOUT_MS)]
-    return redis_process("--cluster-enabled", "yes", *bus)
+    bus = ["--cluster-port", str(free_port()), "--cluster-node-timeout", str(PATIENT_MS)]
+    coverage = ["--cluster-require-full-coverage", "no"]
+    return redis_process("--cluster-enabled", "yes", *coverage, *bus)
 
 
 def _meet(node: RedisProcess, other: RedisProcess) -> None:
@@ -104,16 +117,23 @@ class WatchedPair:
     master: RedisProcess
     replica: RedisProcess
     sentinels: tuple[str, ...]
+    sentinel_password: str
 
     @property
     def url(self) -> str:
         return ",".join((MASTER, *self.sentinels))
 
+    def lose_master(self) -> None:
+        """The master ends, and the sentinels are to make the replica the master soon."""
+        for address in self.sentinels:
+            sentinel = _sentinel_client(int(address.partition(":")[2]), self.sentinel_password)
+            sentinel.sentinel_set(MASTER, "down-after-milliseconds", HASTY_MS)
+        self.master.kill()
+
 
 @contextmanager
 def watched_pair(*, password: str = "", sentinel_password: str = "") -> Iterator[WatchedPair]:
-    """One for as long as the block lasts, with two sentinels who make the replica the master when
-    that is gone for half a second."""
+    """One for as long as the block lasts, with two sentinels."""
     with ExitStack() as stack:
         auth = ["--masterauth", password] if password else []
         master = stack.enter_context(redis_process(*auth, password=password))
@@ -122,7 +142,7 @@ def watched_pair(*, password: str = "", sentinel_password: str = "") -> Iterator
         until(lambda: _is_in_step(replica), "the replica has what its master has")
         lines = [
             f"sentinel monitor {MASTER} 127.0.0.1 {master.port} 2",
-            f"sentinel down-after-milliseconds {MASTER} 500",
+            f"sentinel down-after-milliseconds {MASTER} {PATIENT_MS}",
             f"sentinel failover-timeout {MASTER} 5000",
             *([f"sentinel auth-pass {MASTER} {password}"] if password else []),
             *([f"requirepass {sentinel_password}"] if sentinel_password else []),
@@ -130,11 +150,18 @@ def watched_pair(*, password: str = "", sentinel_password: str = "") -> Iterator
         ]
         sentinels = [stack.enter_context(_sentinel(lines)) for _ in range(2)]
         for port in sentinels:
-            client = redis.Redis(
-                port=port, password=sentinel_password or None, socket_timeout=PATIENCE_S
-            )
+            client = _sentinel_client(port, sentinel_password)
             until(partial(_sees_all, client), "a sentinel sees all others")
-        yield WatchedPair(master, replica, tuple(f"127.0.0.1:{port}" for port in sentinels))
+        yield WatchedPair(
+            master,
+            replica,
+            tuple(f"127.0.0.1:{port}" for port in sentinels),
+            sentinel_password,
+        )
+
+
+def _sentinel_client(port: int, password: str) -> Any:
+    return redis.Redis(port=port, password=password or None, socket_timeout=PATIENCE_S)
 
 
 def _sees_all(client: Any) -> bool:

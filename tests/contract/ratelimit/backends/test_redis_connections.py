@@ -151,8 +151,9 @@ def test_one_that_is_not_there_is_tried_until_it_is(caplog: pytest.LogCaptureFix
             assert not front.counters.down
         finally:
             front.counters.close()
-    (first, *_) = [each for each in caplog.records if each.levelno == logging.WARNING]
-    assert f"Redis at {server.address}" in first.getMessage()
+    warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert any(f"Redis at {server.address}: " in each for each in warnings)
+    assert f"Redis at {server.address} answers again" in warnings
 
 
 def test_a_start_gives_up_in_the_end() -> None:
@@ -176,7 +177,7 @@ def test_a_killed_server_costs_errors_until_it_is_back() -> None:
         assert front.hit("k_", 5) == 5
         server.kill()
         assert server.address in problem_of(front.hit("k_"))
-        assert front.counters.down == {0}
+        until(lambda: front.counters.down == {0}, "no connection is left")
         assert front.counters.has_begun, "it was reached once"
         server.start()
         assert until(lambda: _number(front.hit("k_")), "hits are counted again") == 1
@@ -204,11 +205,11 @@ def test_a_server_that_says_nothing_is_waited_for_once(server: RedisProcess) -> 
         gated_proxy(server.port) as proxy,
         redis_front(REDIS_URL=proxy.address, REDIS_TIMEOUT="300ms") as front,
     ):
-        assert isinstance(front.hit("slow_"), int)
+        assert until(lambda: _number(front.hit("slow_")), "it answers")
         with proxy.held():
             said = [problem_of(front.hit("slow_")) for _ in range(100)]
-            assert "Timeout" in said[0]
-            assert set(said[1:]) == {f"Redis at {proxy.address} is not answering"}
+            assert all("Timeout" in each or "not answering" in each for each in said)
+            assert said.count(f"Redis at {proxy.address} is not answering") >= 90
             assert front.counters.down == {0}
         assert until(lambda: _number(front.hit("slow_")), "it answers again")
         until(lambda: not front.counters.down, "and is known to")

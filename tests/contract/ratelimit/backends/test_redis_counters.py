@@ -10,10 +10,12 @@ from tests.conformance.ratelimit.test_decisions import CASES, Run
 from tests.support.ratelimit.engine import Engine, entries
 from tests.support.ratelimit.redis_fronts import NOW_S, RedisFront, redis_front
 from tests.support.servers.redis import RedisProcess, redis_process
+from tests.support.waiting import until
 from tollgate.actors.ratelimit.counting.counters import Conditional, Unreachable
 from tollgate.actors.ratelimit.counting.windows import LENGTH_S, Unit
 from tollgate.actors.ratelimit.decision.response import OK, OVER_LIMIT
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitDescriptor, RateLimitRequest
+from tollgate.serve.ratelimit.backends.redis import store
 
 MINUTE = NOW_S - NOW_S % 60
 RULES = """\
@@ -31,7 +33,21 @@ def server() -> Iterator[RedisProcess]:
 
 
 @pytest.fixture
-def front(server: RedisProcess) -> Iterator[RedisFront]:
+def late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No counter expires while a test looks for it, however slow the machine is."""
+    monkeypatch.setattr(store, "randbelow", lambda bound: bound - 1)
+
+
+@pytest.fixture
+def front(server: RedisProcess, late: None) -> Iterator[RedisFront]:
+    server.client.flushall()
+    with redis_front(REDIS_URL=server.address, EXPIRATION_JITTER_MAX_SECONDS="3600") as found:
+        yield found
+
+
+@pytest.fixture
+def exact(server: RedisProcess) -> Iterator[RedisFront]:
+    """A front whose counters expire with their windows' length."""
     server.client.flushall()
     with redis_front(REDIS_URL=server.address, EXPIRATION_JITTER_MAX_SECONDS="0") as found:
         yield found
@@ -70,8 +86,8 @@ def test_counters_stand_there_as_the_reference_writes_them(
         b"domain_key_value_%d" % MINUTE: b"3",
         b"domain_second__%d" % NOW_S: b"2",
     }
-    assert 0 < client.ttl(b"domain_key_value_%d" % MINUTE) <= 60
-    assert client.ttl(b"domain_second__%d" % NOW_S) <= 1
+    assert 3_600 < client.ttl(b"domain_key_value_%d" % MINUTE) <= 60 + 3_599
+    assert client.ttl(b"domain_second__%d" % NOW_S) <= 1 + 3_599
 
 
 def test_units_whose_windows_begin_together_share_a_counter(front: RedisFront) -> None:
@@ -94,14 +110,14 @@ def test_the_counts_of_another_service_go_on(server: RedisProcess, front: RedisF
 
 @pytest.mark.parametrize("unit", [Unit.SECOND, Unit.MINUTE, Unit.HOUR, Unit.DAY])
 def test_a_counter_expires_with_its_unit(
-    server: RedisProcess, front: RedisFront, unit: Unit
+    server: RedisProcess, exact: RedisFront, unit: Unit
 ) -> None:
     name = f"k_{NOW_S - NOW_S % LENGTH_S[unit]}"
-    front.hit("k_", unit=unit)
+    exact.hit("k_", unit=unit)
     assert 0 <= LENGTH_S[unit] - server.client.ttl(name) <= 60
     if unit is Unit.HOUR:
         server.client.expire(name, 5)
-        front.hit("k_", unit=unit)
+        exact.hit("k_", unit=unit)
         assert server.client.ttl(name) > 5, "each hit begins it anew"
 
 
@@ -181,7 +197,7 @@ def test_a_pipeline_has_a_maximum(server: RedisProcess) -> None:
         assert front.hits(asked) == [list(range(1, 11))]
 
 
-def test_counters_of_seconds_have_a_server_of_their_own(server: RedisProcess) -> None:
+def test_counters_of_seconds_have_a_server_of_their_own(server: RedisProcess, late: None) -> None:
     server.client.flushall()
     with (
         redis_process(password="p@ss:word") as other,
@@ -199,10 +215,10 @@ def test_counters_of_seconds_have_a_server_of_their_own(server: RedisProcess) ->
         assert server.client.keys() == [b"domain_key_a_%d" % MINUTE]
         assert other.client.keys() == [b"domain_second_b_%d" % NOW_S]
         gauges = front.tallies.drain().gauges
-        assert gauges["ratelimit.redis_pool.cx_active"] == 1
-        assert gauges["ratelimit.redis_per_second_pool.cx_active"] == 1
+        assert gauges["ratelimit.redis_pool.cx_active"] >= 1
+        assert gauges["ratelimit.redis_per_second_pool.cx_active"] >= 1
         other.kill()
         (answer,) = engine.decide(RateLimitRequest("domain", tuple(descriptors)))
         assert other.address in str(answer)
         assert server.client.get(f"domain_key_a_{MINUTE}") == b"2"
-        assert front.counters.down == {1}
+        until(lambda: front.counters.down == {1}, "no connection to it is left")
