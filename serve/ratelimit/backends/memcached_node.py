@@ -101,10 +101,14 @@ class MemcachedNode:
         """Wait until all hits so far are counted, or given up. False: it took too long."""
         return self._increments.wait_until_sent(timeout_s)
 
-    def close(self) -> None:
-        """Count what waits, as far as the node takes it, and end."""
+    def begin_to_close(self) -> None:
+        """Count what waits, as far as the node takes it, and then no more."""
         self._is_closed.set()
         self._has_work.set()
+
+    def close(self) -> None:
+        """The same, and wait until it is done, for SENT_WITHIN_S at most."""
+        self.begin_to_close()
         self._writer.join(SENT_WITHIN_S)
         self._connections.close()
 

@@ -48,8 +48,7 @@ class ListedNodes:
 
     def close(self) -> None:
         """End them."""
-        for node in self.all:
-            node.close()
+        _close(self.all)
 
 
 def srv_addresses(name: str, resolver: Resolver | None) -> list[Address]:
@@ -83,8 +82,7 @@ class DiscoveredNodes:
     def close(self) -> None:
         """End the look-ups, and the nodes."""
         self._is_closed.set()
-        for node in self.all:
-            node.close()
+        _close(self.all)
 
     def _follow(self) -> None:
         failures = 0
@@ -114,5 +112,12 @@ class DiscoveredNodes:
             known.pop(each) if each in known else self._make(each) for each in addresses
         )
         LOG.warning("the nodes of Memcached are %s", ", ".join(map(str, self.all)) or "none")
-        for node in known.values():
-            node.close()
+        _close(known.values())
+
+
+def _close(nodes: Iterable[MemcachedNode]) -> None:
+    """End nodes side by side: some may be silent."""
+    for node in (nodes := tuple(nodes)):
+        node.begin_to_close()
+    for node in nodes:
+        node.close()

@@ -28,6 +28,14 @@ def test_hits_are_counted_under_the_name_of_the_reference(
     assert server.value(f"{name}_960".encode()) == b"5"
 
 
+def test_a_name_may_have_any_letters(
+    counters: MemcachedCounters, server: Memcached, name: str
+) -> None:
+    assert hit(counters, (f"{name}é漢|:/", 1)) == [1]
+    assert hit(counters, (f"{name}é漢|:/", 1)) == [2]
+    assert server.value(f"{name}é漢|:/_960".encode()) == b"2"
+
+
 def test_what_the_reference_has_counted_is_counted_on_with(
     counters: MemcachedCounters, server: Memcached, name: str
 ) -> None:
