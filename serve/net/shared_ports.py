@@ -22,6 +22,9 @@ from errno import EADDRINUSE
 
 from tollgate.actors.kernel.clock import Clock
 
+# The system's tables of TCP sockets (proc(5)), and the state of those that listen.
+LISTENING_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+LISTENING = "0A"
 SO_ATTACH_FILTER = 26
 TCP_INFO_BYTES = 160
 # Handshakes that had begun are complete by then, unless their callers are far away.
@@ -66,6 +69,28 @@ def _claim(host: str, port: int, *, is_firm: bool) -> socket.socket:
         claimed.close()
         raise
     return claimed
+
+
+def others_listen(address: str) -> bool:
+    """Whether another process listens at the very address where this one does, `host:port`."""
+    port = address.rpartition(":")[2]
+    if not port.isdecimal():
+        return False  # (it is a unix socket's)
+    inodes = {os.fstat(number).st_ino for number, _ in sockets_at(int(port))}
+    rows = [row for table in LISTENING_TABLES for row in _listening_rows(table, int(port))]
+    ours = {where for where, inode in rows if inode in inodes}
+    return any(where in ours and inode not in inodes for where, inode in rows)
+
+
+def _listening_rows(table: str, port: int) -> Iterator[tuple[tuple[str, str], int]]:
+    """Table and address, and the inode, of every socket of this machine that listens at a port."""
+    with suppress(FileNotFoundError), open(table, encoding="ascii") as lines:  # (without IPv6)
+        next(lines)
+        for line in lines:
+            fields = line.split()
+            where, state, inode = fields[1], fields[3], fields[9]
+            if state == LISTENING and int(where.rpartition(":")[2], 16) == port:
+                yield (table, where), int(inode)
 
 
 def turn_callers_away(listening: socket.socket) -> None:

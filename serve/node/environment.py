@@ -52,7 +52,7 @@ def node_environment(settings: Settings) -> dict[str, str]:
         "RAY_SERVE_DIRECT_INGRESS_MIN_HTTP_PORT": str(process.replica_port_min),
         "RAY_SERVE_DIRECT_INGRESS_MAX_HTTP_PORT": str(process.replica_port_max),
         # HAProxy hears of a replica that leaves a moment later: others take its calls by then.
-        "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "1" if settings.grpc.has_peers else "0",
+        "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "1",
         "RAY_SERVE_PROXY_MIN_DRAINING_PERIOD_S": "0.1",
         # A HAProxy that is gone is replaced after three looks, and a replica left alone after two.
         "RAY_SERVE_PROXY_HEALTH_CHECK_PERIOD_S": "0.5",

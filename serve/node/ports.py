@@ -13,6 +13,7 @@ from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import Transport
 
 LOOPBACK = "127.0.0.1"
+FRONTS_PORTS = ("GRPC_PORT", "JSON_PORT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,11 @@ def port_conflicts(settings: Settings) -> Iterator[str]:
 
 @contextmanager
 def claimed_ports(settings: Settings) -> Iterator[None]:
-    """Keeps the ports that several fronts share for those of this node. OSError, with a line for
-    the operator, when somebody has one of them."""
-    shared = ("GRPC_PORT", "JSON_PORT") if settings.grpc.has_peers else ()
+    """Keeps the ports that fronts share, several of them or one and its successor, for those of
+    this node. OSError, with a line for the operator, when somebody has one of them."""
     with ExitStack() as claims:
         for use in port_uses(settings):
-            if use.setting in shared:
+            if use.setting in FRONTS_PORTS:
                 try:
                     claims.enter_context(claim(use.host, use.port))
                 except OSError as error:

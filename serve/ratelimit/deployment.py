@@ -41,7 +41,6 @@ class RateLimit:
 
     def __init__(self, settings: Settings, run: str) -> None:
         self._grace_s = settings.process.drain_grace_s
-        self._has_peers = settings.grpc.has_peers
         actors = rate_limit_actors(settings, run)
         send = partial(
             send_statistics, actors.operations, os.getpid(), get_runtime_context().current_actor
@@ -74,8 +73,7 @@ class RateLimit:
 
     async def __del__(self) -> None:
         """Serve awaits this when it stops a replica: at a new deployment, or with fewer of them."""
-        drain = partial(self._process.drain, self._grace_s, hands_over=self._has_peers)
-        await asyncio.to_thread(drain)
+        await asyncio.to_thread(self._process.drain, self._grace_s, hands_over=True)
         self._process.stop()
 
 
@@ -87,7 +85,10 @@ def _elsewhere(settings: Settings) -> tuple[str, ...]:
 
 def application(settings: Settings, run: str) -> ray_serve.Application:
     """The application of one run."""
+    # Two fronts cannot listen at one unix socket.
+    surge = {"max_surge_percent": 0} if settings.grpc.uds else {}
     deployment = RateLimit.options(  # type: ignore[attr-defined]
+        **surge,
         num_replicas=settings.grpc.processes,
         graceful_shutdown_timeout_s=settings.process.drain_grace_s + SHUTDOWN_MARGIN_S,
     )

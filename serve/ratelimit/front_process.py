@@ -16,6 +16,7 @@ from tollgate.actors.kernel.garbage_collection import QuietCollection
 from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter, Tallies
+from tollgate.serve.net.shared_ports import others_listen
 from tollgate.serve.ratelimit.counting_shadow.shadow import CountingShadow
 from tollgate.serve.ratelimit.fronts.front import Front, Service
 from tollgate.serve.ratelimit.health import Component
@@ -137,13 +138,17 @@ class FrontProcess:
 
     def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
         """Reports unhealthy, finishes the calls in flight, closes both doors, gives back what is
-        lent: once. `hands_over`: as a front's drain."""
+        lent: once. `hands_over`: to whoever else listens at the port of a door by then."""
         self._is_draining.set()
         with self._draining:
             if not self._is_drained:
+                to_others, to_other_doors = (
+                    hands_over and others_listen(door.address)
+                    for door in (self.front, self.json_door)
+                )
                 with ThreadPoolExecutor(1) as beside:
-                    ended = beside.submit(self.json_door.drain, grace_s)
-                    self.front.drain(grace_s, hands_over=hands_over)
+                    ended = beside.submit(self.json_door.drain, grace_s, hands_over=to_other_doors)
+                    self.front.drain(grace_s, hands_over=to_others)
                     ended.result()
                 self._store.close()
                 if self._spans is not None:

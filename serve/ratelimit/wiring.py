@@ -287,8 +287,8 @@ def json_exchange(
 
 
 def _json_door(settings: Settings, service: Service) -> JsonDoor:
-    address, is_shared = settings.json, settings.grpc.has_peers
-    listen = ListenAddress(host=address.host, port=address.port, is_port_shared=is_shared)
+    address = settings.json
+    listen = ListenAddress(address.host, address.port, is_port_shared=address.is_port_shared)
     door = JsonDoor if service.tracer is None else TracedJsonDoor
     return door(listen, service, json_exchange(settings, service.health))
 
@@ -311,7 +311,7 @@ def grpc_front(settings: Settings, service: Service) -> Front:
         # 0 is none (B22).
         connection_age_s=grpc.connection_age_max_s or None,
         connection_age_grace_s=grpc.connection_age_grace_s or None,
-        is_port_shared=grpc.has_peers,
+        is_port_shared=grpc.is_port_shared,
     )
     if settings.reasons_for_grpcio and grpc.front is GrpcFront.AUTO:
         names = " and ".join(map(settings.spelled, settings.reasons_for_grpcio))

@@ -79,11 +79,14 @@ class JsonDoor:
         """True when its thread has ended though it serves."""
         return not self._thread.is_alive()
 
-    def drain(self, grace_s: float) -> None:
-        """Takes no new connection, answers what is under way within the grace, then closes."""
+    def drain(self, grace_s: float, *, hands_over: bool = False) -> None:
+        """Takes no new connection, answers what is under way within the grace, then closes.
+
+        `hands_over`: others go on at the shared port, and get those who come meanwhile."""
         if self.has_ended_threads:
             return
-        step = asyncio.run_coroutine_threadsafe(self._close(grace_s), self._loop)
+        closing = self._close(grace_s, hands_over=hands_over)
+        step = asyncio.run_coroutine_threadsafe(closing, self._loop)
         step.result()
         self._end()
 
@@ -107,12 +110,12 @@ class JsonDoor:
     def _new_connection(self) -> HttpConnection:
         return HttpConnection(self._turns)
 
-    async def _close(self, grace_s: float) -> None:
+    async def _close(self, grace_s: float, *, hands_over: bool) -> None:
         assert self._server is not None, "only a door that listens is drained"
         give_up_s = self._loop.time() + grace_s
         self._turns.is_draining = True
         await asyncio.sleep(min(grace_s, NOTICE_S))
-        if self._listen.is_port_shared:
+        if hands_over:
             await self._leave(give_up_s)
         self._server.close()
         await self._turns.drain(give_up_s - self._loop.time())

@@ -202,7 +202,7 @@ def test_a_json_door_that_leaves_costs_no_caller_a_call(
         for _ in range(4):
             calls.keep(asked_by_json)
         calls.wait_for_more(200)
-        door.drain(GRACE_S)
+        door.drain(GRACE_S, hands_over=True)
         calls.wait_for_more(REFUSED)
     assert calls.answers.keys() == {200, REFUSED}
 
