@@ -9,7 +9,7 @@ from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.serve.catalog_auth.api.application import catalog_application
 from tollgate.serve.catalog_auth.wiring import catalog_context
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.replica_health import REPLICA_OPTIONS
+from tollgate.serve.node.replica_health import HEARD_WITHIN_S, REPLICA_OPTIONS, leave_at_once
 from tollgate.serve.settings import Settings
 
 ROUTE_PREFIX = "/catalog-auth"
@@ -19,7 +19,7 @@ ONGOING_REQUESTS_MAX = 1_024
 @ray_serve.deployment(
     name="CatalogAuth",
     max_ongoing_requests=ONGOING_REQUESTS_MAX,
-    graceful_shutdown_timeout_s=10,
+    graceful_shutdown_timeout_s=HEARD_WITHIN_S + 10,
     **REPLICA_OPTIONS,
 )
 @ray_serve.ingress()
@@ -33,6 +33,10 @@ class CatalogAuth:
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
         return self._app
+
+    async def expect_end(self) -> None:
+        """The node stops."""
+        leave_at_once()
 
 
 def application(settings: Settings) -> ray_serve.Application:

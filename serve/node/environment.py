@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tollgate.actors.kernel.atomic_file import create_file
 from tollgate.serve.node.haproxy import write_program
+from tollgate.serve.node.replica_health import DRAINING_PERIOD, HEARD_WITHIN_S
 from tollgate.serve.node.socket_folder import private_folder, socket_folder
 from tollgate.serve.settings import Settings
 
@@ -52,7 +53,7 @@ def node_environment(settings: Settings) -> dict[str, str]:
         "RAY_SERVE_DIRECT_INGRESS_MIN_HTTP_PORT": str(process.replica_port_min),
         "RAY_SERVE_DIRECT_INGRESS_MAX_HTTP_PORT": str(process.replica_port_max),
         # HAProxy hears of a replica that leaves a moment later: others take its calls by then.
-        "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "1",
+        DRAINING_PERIOD: f"{HEARD_WITHIN_S:g}",
         "RAY_SERVE_PROXY_MIN_DRAINING_PERIOD_S": "0.1",
         # A HAProxy that is gone is replaced after three looks, and a replica left alone after two.
         "RAY_SERVE_PROXY_HEALTH_CHECK_PERIOD_S": "0.5",

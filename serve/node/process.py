@@ -40,6 +40,7 @@ from tollgate.serve.node.ray_start import (
     only_what_serves,
     remove_old_sessions,
 )
+from tollgate.serve.node.replica_health import HEARD_WITHIN_S
 from tollgate.serve.node.run_record import RunRecord, write_record
 from tollgate.serve.node.socket_folder import ray_folder, socket_folder
 from tollgate.serve.node.workers.origin import start_origin
@@ -59,6 +60,9 @@ KEPT_WITHIN_S = 15.0
 SENT_WITHIN_S = 10.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
+Doors = list[DeploymentHandle[Any]]
+"""Of the applications, the rate limit's first."""
+
 
 class Node:
     """One machine's Tollgate."""
@@ -77,10 +81,10 @@ class Node:
             with claimed_ports(self._settings):
                 self._start_ray()
                 self._take_signals()  # again, for Ray put its own handlers in their place
-                actors, door = self._deploy()
+                actors, doors = self._deploy()
                 self._watch(actors)
                 click.echo("Stopping: finishing the calls in flight.")
-                self._drain(actors, door)
+                self._drain(actors, doors)
                 self._keep_counters(actors)
                 self._send_statistics(actors)
         except (OSError, NotOpenedError, RayError, RuntimeError) as error:
@@ -122,7 +126,7 @@ class Node:
                 _temp_dir=str(sessions),
             )
 
-    def _deploy(self) -> tuple[RateLimitActors, DeploymentHandle[Any]]:
+    def _deploy(self) -> tuple[RateLimitActors, Doors]:
         settings = self._settings
         run = new_run()
         with ThreadPoolExecutor(1) as pool:
@@ -135,8 +139,8 @@ class Node:
             actors = creating.result()
         listening = actors.operations.begin.remote()
         targets = applications(settings, run)
-        door = _opened(targets)
-        described = door.describe.remote().result(timeout_s=ANSWER_WITHIN_S)
+        doors = _opened(targets)
+        described = doors[0].describe.remote().result(timeout_s=ANSWER_WITHIN_S)
         routes = {target.name: str(target.route_prefix) for target in targets}
         addresses = addresses_of(settings, described["grpc"], described["json"], routes)
         addresses |= ray.get(listening, timeout=ANSWER_WITHIN_S)
@@ -147,7 +151,7 @@ class Node:
         self._announcements.tell_start(addresses, rules, took_s)
         record = RunRecord(os.getppid(), self._started_s, addresses, is_ready=True)
         write_record(settings.process.data, record)
-        return actors, door
+        return actors, doors
 
     def _watch(self, actors: RateLimitActors) -> None:
         """Waits for the signal; meanwhile keeps the dashboard, and says what becomes of the rules,
@@ -191,14 +195,17 @@ class Node:
         except RayError as error:
             LOG.warning("the last statistics may not be sent: %s", type(error).__name__)
 
-    def _drain(self, actors: RateLimitActors, door: DeploymentHandle[Any]) -> None:
+    def _drain(self, actors: RateLimitActors, doors: Doors) -> None:
         grace_s = self._settings.process.drain_grace_s
         with suppress(RayError):
             actors.operations.dismiss.remote()  # who is slow from now on does not hang
         try:
-            door.broadcast("drain", grace_s).results(timeout_s=grace_s + DRAIN_MARGIN_S)
+            doors[0].broadcast("drain", grace_s).results(timeout_s=grace_s + DRAIN_MARGIN_S)
         except (RayError, TimeoutError) as error:
             click.echo(f"tollgate: calls in flight may have been cut: {error}", err=True)
+        for door in doors:
+            with suppress(RayError, TimeoutError):  # later it would be no gain
+                door.broadcast("expect_end").results(timeout_s=HEARD_WITHIN_S)
 
     def _keep_counters(self, actors: RateLimitActors) -> None:
         """Has the partitions write what was counted, now that the fronts have told everything."""
@@ -233,10 +240,10 @@ def _line_of(error: Exception) -> str:
     return lines[-1] if lines else type(reason).__name__
 
 
-def _opened(targets: list[ray_serve.RunTarget]) -> DeploymentHandle[Any]:
-    """The handle of the first application, once all of them are running."""
+def _opened(targets: list[ray_serve.RunTarget]) -> Doors:
+    """The handles of the applications, once all of them are running."""
     try:
-        return ray_serve.run_many(targets)[0]
+        return ray_serve.run_many(targets)
     except RuntimeError as error:
         raise NotOpenedError(_reason(error)) from None
 

@@ -23,7 +23,7 @@ from tollgate.actors.operations.actor import send_statistics
 from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
-from tollgate.serve.node.replica_health import REPLICA_OPTIONS
+from tollgate.serve.node.replica_health import HEARD_WITHIN_S, REPLICA_OPTIONS, leave_at_once
 from tollgate.serve.payments.reference.exchange_rates import RATES_AGE, rates_age_s
 from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.wiring import PaymentsParts, payments_parts
@@ -44,7 +44,7 @@ LOOK_AT_COUNTS_EVERY_S = 5.0
 @ray_serve.deployment(
     name="Payments",
     max_ongoing_requests=ONGOING_REQUESTS_MAX,
-    graceful_shutdown_timeout_s=10,
+    graceful_shutdown_timeout_s=HEARD_WITHIN_S + 10,
     **REPLICA_OPTIONS,
 )
 @ray_serve.ingress()
@@ -98,6 +98,10 @@ class Payments:
         for task in self._work:
             if task.done():
                 task.result()
+
+    async def expect_end(self) -> None:
+        """The node stops."""
+        leave_at_once()
 
     async def __del__(self) -> None:
         if self._operator is not None:

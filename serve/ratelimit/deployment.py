@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.operations.actor import send_statistics
-from tollgate.serve.node.replica_health import REPLICA_OPTIONS
+from tollgate.serve.node.replica_health import HEARD_WITHIN_S, REPLICA_OPTIONS, leave_at_once
 from tollgate.serve.ratelimit.wiring import (
     front_process,
     json_endpoint,
@@ -67,8 +67,12 @@ class RateLimit:
         """Serve asks this every few seconds, and replaces a replica for which it raises."""
         self._process.check()
 
+    async def expect_end(self) -> None:
+        """The node stops."""
+        leave_at_once()
+
     async def drain(self, grace_s: float) -> None:
-        """Report unhealthy, finish the calls in flight, close the gRPC port."""
+        """Report unhealthy, finish the calls in flight, close the gRPC port: the node stops."""
         await asyncio.to_thread(self._process.drain, grace_s)
 
     async def __del__(self) -> None:
@@ -90,7 +94,9 @@ def application(settings: Settings, run: str) -> ray_serve.Application:
     deployment = RateLimit.options(  # type: ignore[attr-defined]
         **surge,
         num_replicas=settings.grpc.processes,
-        graceful_shutdown_timeout_s=settings.process.drain_grace_s + SHUTDOWN_MARGIN_S,
+        graceful_shutdown_timeout_s=HEARD_WITHIN_S
+        + settings.process.drain_grace_s
+        + SHUTDOWN_MARGIN_S,
     )
     bound: ray_serve.Application = deployment.bind(settings, run)
     return bound

@@ -3,9 +3,11 @@
 import socket
 
 import pytest
+from ray.serve._private import replica
 
 from tollgate.serve.node.environment import node_environment
 from tollgate.serve.node.ports import claimed_ports, free_port, port_conflicts
+from tollgate.serve.node.replica_health import DRAINING_PERIOD, leave_at_once
 from tollgate.serve.node.socket_folder import remove_socket_folder
 from tollgate.serve.settings import Settings
 
@@ -46,20 +48,33 @@ def test_a_dashboard_needs_its_port_where_it_is_wanted(is_wanted: bool) -> None:
     assert any(line.startswith("RAY_DASHBOARD_PORT: ") for line in conflicts) is is_wanted
 
 
-def test_one_front_claims_nothing() -> None:
+def test_one_front_keeps_its_ports_for_its_successor() -> None:
     ports = (free_port(), free_port())
     with claimed_ports(settings_with(1, *ports)):
-        assert not any(map(is_taken, ports))
+        assert all(map(is_taken, ports))
 
 
-@pytest.mark.parametrize(("fronts", "period_s"), [("1", "0"), ("2", "1")])
-def test_a_replica_with_peers_stays_until_haproxy_has_heard(
-    fronts: str, period_s: str, tmp_path_factory: pytest.TempPathFactory
+def test_ports_that_are_found_at_the_start_are_not_claimed() -> None:
+    settings = settings_with(1, 0, 0)
+    assert not settings.grpc.is_port_shared
+    assert not settings.json.is_port_shared
+    with claimed_ports(settings):
+        pass
+
+
+def test_a_replica_stays_until_haproxy_has_heard_that_it_goes(
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = str(tmp_path_factory.mktemp("data"))
-    settings = Settings.from_environment({"GRPC_FRONTS": fronts, "TOLLGATE_DATA": folder})
-    name = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
+    settings = Settings.from_environment({"TOLLGATE_DATA": folder})
     try:
-        assert node_environment(settings)[name] == period_s
+        assert node_environment(settings)[DRAINING_PERIOD] == "5"
     finally:
         remove_socket_folder(folder)
+
+
+def test_a_replica_of_a_node_that_stops_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica, DRAINING_PERIOD, 5.0)
+    leave_at_once()
+    assert getattr(replica, DRAINING_PERIOD) == 0.0
+    assert DRAINING_PERIOD in replica.Replica._perform_graceful_shutdown.__code__.co_names

@@ -1,10 +1,13 @@
 """Fronts of two processes at one port: one leaves, or is killed, and callers go on at the other."""
 
 import socket
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from tests.support.ratelimit.grpc_peers import (
 )
 from tests.support.ratelimit.json_port import Reader, a_service, call, dialled, passing
 from tests.support.waiting import until
-from tollgate.serve.net.shared_ports import claim
+from tollgate.serve.net.shared_ports import claim, others_listen
 from tollgate.serve.ratelimit.fronts import native
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress
 from tollgate.serve.ratelimit.fronts.inner_socket import SOCKET_NAME, inner_socket_folder
@@ -36,6 +39,13 @@ OURS = b"re:x"
 QUIET_S = 5.0
 # So many connections in a row do not all go to one of two.
 DRAWS_MAX = 100
+OTHER_LISTENER = """
+import socket, sys
+host, port, family = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with socket.create_server((host, port), family=family, reuse_port=True):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -255,6 +265,29 @@ def test_a_front_that_shares_does_not_share_with_somebody_else(
                 OSError, match=rf"{words}.* cannot listen on 127.0.0.1:{port}: Addr"
             ):
                 doer.start()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1"])
+def test_a_process_sees_whether_others_listen_where_it_does(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with claim(host, 0) as claimed:
+        port = claimed.getsockname()[1]
+        listening = partial(socket.create_server, (host, port), family=family, reuse_port=True)
+        with listening(), listening():
+            assert not others_listen(f"{host}:{port}")
+            other = subprocess.Popen(
+                [sys.executable, "-c", OTHER_LISTENER, host, str(port), str(int(family))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            with other:
+                assert other.stdout is not None
+                assert other.stdout.readline() == b"ready\n"
+                assert others_listen(f"{host}:{port}")
+                other.kill()
+                other.wait()
+            assert not others_listen(f"{host}:{port}")
+    assert not others_listen("unix:/door.sock")
 
 
 def test_a_wildcard_is_shared_too(choice: GrpcFront, world: World, socket_dir: Path) -> None:

@@ -5,10 +5,11 @@ until it is answered, as a till does, so what was taken can be compared with wha
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
+from types import MappingProxyType
 from typing import Any
 
 import grpc
@@ -27,6 +28,9 @@ CAPTURES, DECISIONS, JSON_DECISIONS, VERDICTS = "captures", "decisions", "JSON",
 SILENCE = "silence"
 # What a call of a door that is closed, or of a process that ends inside it, hears at once.
 DEFINITE = ("503 with Retry-After", "refused", "cut", "UNAVAILABLE", "UNKNOWN")
+
+Ask = Callable[[httpx.Client], tuple[str, bool]]
+"""Makes one call, and says what came of it and whether that was right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,14 @@ class ServiceLoad:
         self.calls: dict[str, list[Heard]] = {}
 
     @contextmanager
-    def flowing(self) -> Iterator[None]:
-        """Calls while the block runs; when it ends, every call has."""
-        asks = {
+    def flowing(self, others: Mapping[str, Ask] = MappingProxyType({})) -> Iterator[None]:
+        """Calls while the block runs, also of other callers; when it ends, every call has."""
+        asks: dict[str, Ask] = {
             CAPTURES: self._capture,
             DECISIONS: self._decide,
             JSON_DECISIONS: self._decide_json,
             VERDICTS: self._validate,
+            **others,
         }
         self.calls = {service: [] for service in asks}
         threads = [Thread(target=self._run, args=each) for each in asks.items()]
@@ -108,7 +113,7 @@ class ServiceLoad:
             and now_s >= at_s + for_s
         )
 
-    def _run(self, service: str, ask: Callable[[httpx.Client], tuple[str, bool]]) -> None:
+    def _run(self, service: str, ask: Ask) -> None:
         with httpx.Client(base_url=self._door, timeout=CALL_TIMEOUT_S) as client:
             while not self._stop.wait(PAUSE_S):
                 begun_s = time.monotonic()
@@ -120,6 +125,10 @@ class ServiceLoad:
                     said, is_right = "refused", False
                 except httpx.TransportError:
                     said, is_right = "cut", False
+                except grpc.RpcError as error:
+                    code = error.code()
+                    is_silence = code is grpc.StatusCode.DEADLINE_EXCEEDED
+                    said, is_right = SILENCE if is_silence else code.name, False
                 self.calls[service].append(Heard(begun_s, time.monotonic(), said, is_right))
 
     def _capture(self, client: httpx.Client) -> tuple[str, bool]:
@@ -135,11 +144,7 @@ class ServiceLoad:
     def _decide(self, _: httpx.Client) -> tuple[str, bool]:
         question = rls_pb2.RateLimitRequest(domain="edge")
         question.descriptors.add().entries.add(key="path", value="/")
-        try:
-            self._decisions.ShouldRateLimit(question, timeout=CALL_TIMEOUT_S)
-        except grpc.RpcError as error:
-            code = error.code()
-            return (SILENCE if code is grpc.StatusCode.DEADLINE_EXCEEDED else code.name), False
+        self._decisions.ShouldRateLimit(question, timeout=CALL_TIMEOUT_S)
         return "OK", True
 
     def _decide_json(self, client: httpx.Client) -> tuple[str, bool]:
