@@ -27,6 +27,7 @@ from tollgate.serve.ratelimit.json_door.exchange import (
     HttpAnswer,
     JsonExchange,
 )
+from tollgate.serve.ratelimit.json_door.known_calls import KnownCalls
 
 # Of a head; and of what is neither head nor body: the ends of chunks, and the fields behind them.
 HEAD_BYTES_MAX = 32 * 1024
@@ -78,6 +79,7 @@ class Door(Protocol):
     """Where the calls of all connections come together. It lives in one event loop."""
 
     exchange: JsonExchange
+    known: KnownCalls
     is_draining: bool
 
     def add(self, connection: "HttpConnection", peer: str) -> bool:
@@ -114,6 +116,7 @@ class HttpConnection(asyncio.Protocol):
         self._body = bytearray()
         self._unparsed = b""
         self._idle_bytes = 0  # since a head was complete, or a piece of a body came
+        self._of_piece: list[HttpCall] = []  # the calls that a piece has completed
         self._stage = Stage.NONE
         self._has_host = False
         self._expects_continue = False
@@ -149,15 +152,30 @@ class HttpConnection(asyncio.Protocol):
         self._go_on()
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_ended:
-            self._unparsed += data
-            if not self._is_parsing:
-                self._parse()
+        if self._is_ended:
+            return
+        if self._stage is Stage.NONE and not self._unparsed:
+            body = self._door.known.body(data)
+            if body is not None:
+                self._take(body)
+                return
+        self._unparsed += data
+        if not self._is_parsing:
+            self._parse()
 
     def eof_received(self) -> bool:
         """Keeps the way back open while something is to be answered."""
         self._is_half_closed = True
         return bool(self._waiting or self._unparsed) and not self._is_ended
+
+    def _take(self, body: bytes) -> None:
+        """Takes a call whose bytes are known."""
+        call = HttpCall(self, is_head=False, is_last=False)
+        call.body = body
+        self._waiting.append(call)
+        self._door.decide(call)
+        if self._is_unread or len(self._waiting) >= WAITING_MAX:
+            self._go_on()
 
     # Parsing, slice by slice.
 
@@ -166,6 +184,8 @@ class HttpConnection(asyncio.Protocol):
         self._is_parsing = False
         piece, self._unparsed = self._unparsed[:SLICE_BYTES], self._unparsed[SLICE_BYTES:]
         self._idle_bytes += len(piece)
+        is_between_calls = self._stage is Stage.NONE
+        self._of_piece.clear()
         try:
             self._feed(piece)
         except httptools.HttpParserError:
@@ -174,7 +194,13 @@ class HttpConnection(asyncio.Protocol):
             self._end_with(HEAD_TOO_LARGE)
         if self._is_ended:
             self._unparsed = b""
+        elif is_between_calls and self._stage is Stage.NONE and len(self._of_piece) == 1:
+            self._keep(piece, self._of_piece[0])
         self._go_on()
+
+    def _keep(self, piece: bytes, call: HttpCall) -> None:
+        if call.body and not (call.is_head or self._expects_continue):
+            self._door.known.keep(piece, call.body)
 
     def _go_on(self) -> None:
         """Parses what is left in the next turn, or reads more, unless answers are behind."""
@@ -265,6 +291,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_ended = not self._parser.should_keep_alive() or self._method == b"CONNECT"
         call = HttpCall(self, is_head=self._method == b"HEAD", is_last=self._is_ended)
         self._waiting.append(call)
+        self._of_piece.append(call)
         path = _path(self._url)
         if path == DECISION_PATH:
             call.body = bytes(self._body)

@@ -37,6 +37,7 @@ from tollgate.serve.ratelimit.json_door.exchange import (
     HttpAnswer,
     JsonExchange,
 )
+from tollgate.serve.ratelimit.json_door.known_calls import KnownCalls
 
 # As many as one HAProxy has for all, and for one caller (`serve/node/haproxy.py`).
 CONNECTIONS_MAX = 4_096
@@ -137,6 +138,7 @@ class Turns:
         self, loop: asyncio.AbstractEventLoop, service: Service, exchange: JsonExchange
     ) -> None:
         self.exchange = exchange
+        self.known = KnownCalls()
         self.is_draining = False
         self.now_s = loop.time
         self._loop = loop
@@ -145,6 +147,7 @@ class Turns:
         self._connections: dict[HttpConnection, str] = {}
         self._of_network: Counter[str] = Counter()
         self._body_bytes: Counter[str] = Counter()
+        self._body_bytes_of_all = 0
         self._calls: deque[tuple[HttpCall, bytes]] = deque()
         self._is_deciding = False
         self._deciders = ThreadPoolExecutor(1, "json-decisions")
@@ -176,11 +179,12 @@ class Turns:
     def takes_body(self, connection: HttpConnection, added_bytes: int) -> bool:
         network = self._connections.get(connection, "")
         of_one = self._body_bytes[network] + added_bytes
-        of_all = self._body_bytes.total() + added_bytes
+        of_all = self._body_bytes_of_all + added_bytes
         if added_bytes > 0 and (
             of_one > BODY_BYTES_OF_ONE_MAX or of_all > BODY_BYTES_UNDER_WAY_MAX
         ):
             return False
+        self._body_bytes_of_all = of_all
         self._body_bytes[network] = of_one
         if not of_one:
             del self._body_bytes[network]
@@ -257,7 +261,13 @@ class Turns:
         deciding.add_done_callback(lambda answers: self._tell(batch, answers))
 
     def _answers(self, batch: list[tuple[HttpCall, bytes]]) -> list[HttpAnswer]:
-        return [self.exchange.decided(reply) for reply in self._replies(batch)]
+        answers: list[HttpAnswer] = []
+        last: WireReply = b""
+        for reply in self._replies(batch):
+            # Equal replies that stand beside each other are one object (see the decider).
+            answers.append(answers[-1] if reply is last else self.exchange.decided(reply))
+            last = reply
+        return answers
 
     def _replies(self, batch: list[tuple[HttpCall, bytes]]) -> list[WireReply]:
         return self._decide_batch([payload for _, payload in batch])

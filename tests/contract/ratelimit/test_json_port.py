@@ -25,6 +25,11 @@ from tollgate.serve.ratelimit.fronts.front import DecideBatch, ListenAddress, Wi
 from tollgate.serve.ratelimit.health import Component, Health
 from tollgate.serve.ratelimit.json_door import connection
 from tollgate.serve.ratelimit.json_door.exchange import JsonExchange
+from tollgate.serve.ratelimit.json_door.known_calls import (
+    CALLS_KEPT_MAX,
+    KEPT_CALL_BYTES_MAX,
+    KnownCalls,
+)
 from tollgate.serve.ratelimit.json_door.server import JsonDoor, Turns
 
 BODY_BYTES_MAX = 64 * 1024
@@ -161,6 +166,88 @@ def test_a_connection_that_brings_much_takes_turns() -> None:
         assert wire.written.count(b"HTTP/1.1 200") == calls
 
     asyncio.run(scenario())
+
+
+class Desk:
+    """Connections of one door whose calls wait, for nobody decides."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        service, exchange = a_service(passing, Health()), JsonExchange(Health(), is_precise=True)
+        self.door = Turns(loop, service, exchange)
+        self.asked: list[bytes] = []
+        self.door.decide = lambda call: self.asked.append(call.body)  # type: ignore[method-assign]
+
+    def connection(self) -> tuple[connection.HttpConnection, Wire]:
+        made, wire = connection.HttpConnection(self.door), Wire()
+        made.connection_made(wire)
+        return made, wire
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    loop = asyncio.new_event_loop()
+    yield Desk(loop)
+    loop.close()
+
+
+def test_the_same_bytes_are_parsed_once_for_all_connections(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, _), (second, _) = desk.connection(), desk.connection()
+    first.data_received(call())
+    monkeypatch.setattr(connection.HttpConnection, "_parse", None)
+    first.data_received(call())
+    second.data_received(call())
+    assert desk.asked == [BODY] * 3
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (call()[:-1], call()[-1:]),
+        (call() + call(),),
+        (call() + HEALTH,),
+        (HEALTH,),
+        (call(method="HEAD"),),
+        (call(BODY, "Connection: close"),),
+        (call(BODY, "Expect: 100-continue"),),
+        (call(BODY, f"X-Long: {'x' * KEPT_CALL_BYTES_MAX}"),),
+        (call().replace(b"HTTP/1.1", b"HTTP/1.0"),),
+        (call().replace(b"/json", b"/else"),),
+    ],
+)
+def test_only_one_whole_call_is_known_again(desk: Desk, pieces: tuple[bytes, ...]) -> None:
+    made, _ = desk.connection()
+    for piece in pieces:
+        made.data_received(piece)
+    assert all(desk.door.known.body(piece) is None for piece in pieces)
+
+
+def test_bytes_within_another_call_are_no_call(desk: Desk) -> None:
+    made, _ = desk.connection()
+    made.data_received(call())
+    inner = call()
+    made.data_received(call(inner)[: -len(inner)])
+    made.data_received(inner)
+    assert desk.asked == [BODY, inner]
+
+
+def test_known_calls_too_are_read_only_while_few_wait(desk: Desk) -> None:
+    made, wire = desk.connection()
+    for _ in range(connection.WAITING_MAX - 1):
+        made.data_received(call())
+    assert wire.is_read
+    made.data_received(call())
+    assert not wire.is_read
+    assert len(desk.asked) == connection.WAITING_MAX
+
+
+def test_what_is_known_is_bounded() -> None:
+    known = KnownCalls()
+    for number in range(CALLS_KEPT_MAX + 1):
+        known.keep(b"%d" % number, BODY)
+    assert known.body(b"0") is None
+    assert known.body(b"1") == BODY
 
 
 @pytest.mark.parametrize("target", [b"http://door/json?x", b"HTTP://door:80/json", b"/%6Ason"])
