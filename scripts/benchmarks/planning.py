@@ -2,12 +2,15 @@
 
 Microseconds of CPU, the best of several rounds that take turns, and multiples of protobuf's parse
 of the same bytes, which hold on other machines too. There is no network and no Ray here: counters
-are in the same process.
+are in the same process. And the time that one call waits while another thread decides batches of
+1,024 new ones, with a thread's turn as long as it is in fronts, and with Python's own.
 """
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import count
+from threading import Event, Thread
 
 import click
 from rich.console import Console
@@ -25,6 +28,8 @@ from tollgate.actors.ratelimit.rules.rule_file import RuleFile
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.codec.messages import RequestMessage
+from tollgate.serve.ratelimit.deployment import TURN_S
+from tollgate.serve.ratelimit.fronts.front import BATCH_MAX
 from tollgate.serve.ratelimit.replies import decoded_request, encoded_decision
 
 RULES = """\
@@ -41,6 +46,7 @@ descriptors:
 REQUESTS = 4_096
 BATCHES = (1, 16, 128, 1024)
 NEW_BATCHES = (1, 1024)
+BUSY_BATCHES = 60
 
 Entries = tuple[tuple[str, str], ...]
 Work = Callable[[Sequence[bytes]], object]
@@ -131,6 +137,30 @@ def measured(shape: Callable[[int], list[Entries]], rounds: int) -> dict[str, fl
     return costs
 
 
+def waits_ms(turn_s: float) -> list[float]:
+    """How long each call took, one after the other, beside BUSY_BATCHES batches of new ones."""
+    deciding, numbers, shape = decider(), count(), SHAPES["one descriptor"]
+    one, *others = (message(shape(next(numbers))) for _ in range(BUSY_BATCHES * BATCH_MAX + 1))
+    deciding.decide_batch([one])
+    is_over, waited = Event(), list[float]()
+
+    def call() -> None:
+        while not is_over.wait(0.001):
+            begun_s = time.perf_counter()
+            deciding.decide_batch([one])
+            waited.append((time.perf_counter() - begun_s) * 1e3)
+
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(turn_s)
+    caller = Thread(target=call)
+    caller.start()
+    in_batches(deciding.decide_batch, BATCH_MAX)(others)
+    is_over.set()
+    caller.join()
+    sys.setswitchinterval(before_s)
+    return sorted(waited)
+
+
 @click.command()
 @click.option("--rounds", default=7, help="Rounds that take turns; the best of each counts.")
 def planning(rounds: int) -> None:
@@ -146,4 +176,12 @@ def planning(rounds: int) -> None:
             work,
             *(f"{each[work]:.2f} ({each[work] / each['parse']:.1f})" for each in costs.values()),
         )
-    Console(width=140).print(table)
+    console = Console(width=140)
+    console.print(table)
+    for turn_s in (TURN_S, sys.getswitchinterval()):
+        waited = waits_ms(turn_s)
+        half, most = waited[len(waited) // 2], waited[len(waited) * 99 // 100]
+        console.print(
+            f"beside batches of {BATCH_MAX} new ones, turns of {turn_s * 1e3:g} ms: a call takes "
+            f"{half:.2f} ms (median), {most:.2f} (p99), {waited[-1]:.2f} (longest of {len(waited)})"
+        )
