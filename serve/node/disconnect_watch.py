@@ -9,6 +9,8 @@ server's flow control, while the queue of Serve's watch has no end.
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tollgate.serve.node.replica_health import HealthyUntilClosed
+
 DISCONNECTS_UNWATCHED = (b"x-request-disconnect-disabled", b"?1")
 
 
@@ -26,4 +28,4 @@ class WithoutDisconnectWatch:
 
 def middlewares() -> list[Middleware]:
     """The middleware of every replica (RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH)."""
-    return [Middleware(WithoutDisconnectWatch)]
+    return [Middleware(WithoutDisconnectWatch), Middleware(HealthyUntilClosed)]

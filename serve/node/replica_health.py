@@ -10,11 +10,16 @@ for a while, until HAProxy calls the successor alone; when the node stops, nobod
 
 from typing import Any
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 # Of the replicas, rounded up: one more than there are at any other time.
 SURGE_PERCENT = 1
 DRAINING_PERIOD = "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S"
 # On two cores with five times as much work as they can do it took HAProxy 2 s.
 HEARD_WITHIN_S = 5.0
+
+# The path that HAProxy asks, and what Serve's replicas answer while they wait for their end.
+HEALTH_PATH, DRAINING = "/-/healthz", b"DRAINING"
 
 REPLICA_OPTIONS: dict[str, Any] = {
     "max_surge_percent": SURGE_PERCENT,
@@ -23,6 +28,35 @@ REPLICA_OPTIONS: dict[str, Any] = {
     "ray_actor_options": {"num_cpus": 0},
     "logging_config": {"enable_access_log": False, "log_level": "WARNING"},
 }
+
+
+class HealthyUntilClosed:
+    """Tells HAProxy that a replica is healthy until it closes its port. Serve's are not as soon as
+    they are to end, and HAProxy, which knows of no other yet, would turn callers away."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_asked = scope["type"] == "http" and scope["path"] == HEALTH_PATH
+        await self._app(scope, receive, _healthy_while_draining(send) if is_asked else send)
+
+
+def _healthy_while_draining(send: Send) -> Send:
+    begun: Message | None = None
+
+    async def tell(message: Message) -> None:
+        nonlocal begun
+        if message["type"] == "http.response.start":
+            begun = message
+            return
+        if begun is not None:
+            is_draining = message.get("body") == DRAINING
+            await send({**begun, "status": 200} if is_draining else begun)
+            begun = None
+        await send(message)
+
+    return tell
 
 
 def leave_at_once() -> None:

@@ -3,12 +3,8 @@
 import socket
 
 import pytest
-from ray.serve._private import replica
 
-from tollgate.serve.node.environment import node_environment
 from tollgate.serve.node.ports import claimed_ports, free_port, port_conflicts
-from tollgate.serve.node.replica_health import DRAINING_PERIOD, leave_at_once
-from tollgate.serve.node.socket_folder import remove_socket_folder
 from tollgate.serve.settings import Settings
 
 
@@ -60,21 +56,3 @@ def test_ports_that_are_found_at_the_start_are_not_claimed() -> None:
     assert not settings.json.is_port_shared
     with claimed_ports(settings):
         pass
-
-
-def test_a_replica_stays_until_haproxy_has_heard_that_it_goes(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    folder = str(tmp_path_factory.mktemp("data"))
-    settings = Settings.from_environment({"TOLLGATE_DATA": folder})
-    try:
-        assert node_environment(settings)[DRAINING_PERIOD] == "5"
-    finally:
-        remove_socket_folder(folder)
-
-
-def test_a_replica_of_a_node_that_stops_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replica, DRAINING_PERIOD, 5.0)
-    leave_at_once()
-    assert getattr(replica, DRAINING_PERIOD) == 0.0
-    assert DRAINING_PERIOD in replica.Replica._perform_graceful_shutdown.__code__.co_names

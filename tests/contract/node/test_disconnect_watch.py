@@ -9,7 +9,7 @@ from ray.serve._private.http_util import (
     parse_disconnect_disabled_header,
     validate_http_proxy_callback_return,
 )
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.serve.node.environment import node_environment
 from tollgate.serve.settings import Settings
@@ -21,7 +21,6 @@ def headers_behind(kind: str, folder: str) -> dict[bytes, bytes]:
     """The headers of a call as Serve sees them behind what a node's environment names."""
     settings = Settings.from_environment({"TOLLGATE_DATA": folder})
     named = call_function_from_import_path(node_environment(settings)[VARIABLE])
-    (middleware,) = validate_http_proxy_callback_return(named)
     seen: list[Any] = []
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -30,8 +29,11 @@ def headers_behind(kind: str, folder: str) -> dict[bytes, bytes]:
     async def nothing(*_: object) -> Any:
         raise AssertionError("neither reads nor writes")
 
-    app = middleware.cls(serve, *middleware.args, **middleware.kwargs)
-    asyncio.run(app({"type": kind, "headers": [(b"accept", b"*/*")]}, nothing, nothing))
+    app: ASGIApp = serve
+    for each in validate_http_proxy_callback_return(named):
+        app = each.cls(app, *each.args, **each.kwargs)
+    scope = {"type": kind, "path": "/json", "headers": [(b"accept", b"*/*")]}
+    asyncio.run(app(scope, nothing, nothing))
     return dict(seen)
 
 
