@@ -202,14 +202,16 @@ def test_calls_over_json_have_a_span_for_the_rest(
     with traced_doors(to(collector), socket_dir) as doors:
         url = f"http://{doors.json_door.address}/json"
         with httpx.Client(trust_env=False) as client:
-            assert client.post(url, json=BODY, headers=headers).status_code == 200
+            for _ in range(2):  # (the same bytes: what is remembered of them is not all)
+                assert client.post(url, json=BODY, headers=headers).status_code == 200
             # Headers are of one call only.
             assert client.post(url, json=BODY).status_code == 200
             assert client.post(url, content=b"}").status_code == 400
-        decisions = fresh.wait_for(DECISION, 2)
-        rests = fresh.wait_for(JSON_REST, 2)
-    first, second = decisions
-    assert (first.trace_id.hex(), first.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
+        decisions = fresh.wait_for(DECISION, 3)
+        rests = fresh.wait_for(JSON_REST, 3)
+    *first, second = decisions
+    for each in first:
+        assert (each.trace_id.hex(), each.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
     assert second.trace_id.hex() != TRACE_ID
     assert not second.parent_span_id
     assert {(rest.trace_id, rest.parent_span_id) for rest in rests} == {
