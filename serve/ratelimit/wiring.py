@@ -288,7 +288,7 @@ def json_exchange(
 
 def _json_door(settings: Settings, service: Service) -> JsonDoor:
     address = settings.json
-    listen = ListenAddress(address.host, address.port, is_port_shared=address.is_port_shared)
+    listen = ListenAddress(address.host, address.port, is_port_shared=bool(address.port))
     door = JsonDoor if service.tracer is None else TracedJsonDoor
     return door(listen, service, json_exchange(settings, service.health))
 

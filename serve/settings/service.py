@@ -64,11 +64,6 @@ class JsonSettings:
     host: str = setting("JSON_HOST", text, "127.0.0.1", "address of the JSON door's own port")
     port: int = setting("JSON_PORT", any_port, "8083", "the JSON door's own port; 0: a free one")
 
-    @property
-    def is_port_shared(self) -> bool:
-        """True when several fronts may listen there: not at a port that each finds for itself."""
-        return bool(self.port)
-
 
 @dataclass(frozen=True, slots=True)
 class DebugSettings:
@@ -122,8 +117,7 @@ class GrpcSettings:
 
     @property
     def is_port_shared(self) -> bool:
-        """True when several fronts may listen there: not at a unix socket, nor at a port that each
-        finds for itself."""
+        """True when several fronts may listen there, at no socket or port of their own."""
         return bool(self.port) and not self.uds
 
     @property
