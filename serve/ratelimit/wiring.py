@@ -311,7 +311,8 @@ def grpc_front(settings: Settings, service: Service) -> Front:
         # 0 is none (B22).
         connection_age_s=grpc.connection_age_max_s or None,
         connection_age_grace_s=grpc.connection_age_grace_s or None,
-        is_port_shared=grpc.is_port_shared,
+        # Each front finds a port of its own where none is named.
+        is_port_shared=bool(grpc.port) and not grpc.uds,
     )
     if settings.reasons_for_grpcio and grpc.front is GrpcFront.AUTO:
         names = " and ".join(map(settings.spelled, settings.reasons_for_grpcio))

@@ -116,11 +116,6 @@ class GrpcSettings:
         return self.fronts or min(cores(), FRONTS_MAX)
 
     @property
-    def is_port_shared(self) -> bool:
-        """True when several fronts may listen there, at no socket or port of their own."""
-        return bool(self.port) and not self.uds
-
-    @property
     def has_peers(self) -> bool:
         """True when a front process is not the only one."""
         return self.processes > 1

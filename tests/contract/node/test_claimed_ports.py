@@ -51,7 +51,5 @@ def test_one_front_keeps_its_ports_for_its_successor() -> None:
 
 
 def test_ports_that_are_found_at_the_start_are_not_claimed() -> None:
-    settings = settings_with(1, 0, 0)
-    assert not settings.grpc.is_port_shared
-    with claimed_ports(settings):
+    with claimed_ports(settings_with(1, 0, 0)):
         pass
