@@ -17,7 +17,6 @@ from tollgate.serve.commands.payments.api_calls import (
 )
 from tollgate.serve.commands.payments.demo import Demo, DemoFailed
 from tollgate.serve.commands.payments.webhooks import webhooks
-from tollgate.serve.payments.imports.files import read_import
 from tollgate.serve.payments.reference.data_file import DataFileError, read_data_file
 from tollgate.serve.payments.reference.tables import load_reference
 from tollgate.serve.payments.secrets.key_files import make_operator_key
@@ -64,6 +63,9 @@ def import_(file: Path, url: str) -> None:
     nothing. It takes the key in PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when the file is
     refused.
     """
+    # Imported here: it knows the API's bodies, which no other command needs.
+    from tollgate.serve.payments.imports.files import read_import
+
     settings = read_settings()
     try:
         root = read_data_file(file)
