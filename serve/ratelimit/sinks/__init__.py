@@ -1,1 +1,2 @@
-"""Sinks of statistics: Prometheus and JSON lines; what is counted is decided elsewhere."""
+"""Sinks of statistics: statsd and DogStatsD servers, Prometheus, JSON lines; what is counted is
+decided elsewhere."""
