@@ -116,6 +116,14 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
 
 def _bad_store(settings: Settings) -> Iterator[str]:
     """The faults of a store outside that are seen without calling it."""
+    if settings.counting.backend is Backend.KVSTORE:
+        from tollgate.serve.ratelimit.backends.redis.store import check_certificates
+
+        try:
+            check_certificates(settings)
+        except OSError as error:
+            name = settings.spelled("KVSTORE_TLS")
+            yield f"{name}: a certificate or a key cannot be used: {error}"
     if settings.counting.backend is not Backend.ALTCACHE or not settings.memcached.has_tls:
         return
     from tollgate.serve.ratelimit.backends.memcached_store import tls_context

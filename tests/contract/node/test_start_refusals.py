@@ -69,6 +69,10 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
         of(REDIS_URL="main", REDIS_TYPE="SENTINEL"),
         r"REDIS_URL: 'main' does not name a master and its sentinels: write MASTER,HOST:PORT.*",
     ),
+    "no certificate for Redis": (
+        of(REDIS_URL="rediss://127.0.0.1:1", REDIS_TLS_CACERT="/absent.pem"),
+        r"KVSTORE_TLS: a certificate or a key cannot be used: .*No such file or directory.*",
+    ),
     "no certificate for Memcached": (
         of(
             BACKEND_TYPE="memcache",

@@ -2,6 +2,7 @@
 
 from functools import partial
 from secrets import randbelow
+from ssl import create_default_context
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.routes import per_second_apart, spread_over
@@ -29,6 +30,19 @@ def redis_store(settings: Settings) -> OutsideStore:
         return OutsideStore(place, 1, spread_over(1), partial(open_counters, settings))
     place = f"{place}, and for seconds at {redis_place(settings, settings.persecond)}"
     return OutsideStore(place, 2, per_second_apart, partial(open_counters, settings))
+
+
+def check_certificates(settings: Settings) -> None:
+    """Read the files of a Redis over TLS. Raises OSError for one that cannot be used."""
+    servers: list[KvstoreSettings | KvstorePersecondSettings] = [settings.kvstore]
+    if settings.persecond.is_on:
+        servers.append(settings.persecond)
+    if not any(each.has_tls or redis_place(settings, each).has_tls for each in servers):
+        return
+    redis = settings.kvstore
+    context = create_default_context(cafile=redis.tls_ca or None)
+    if redis.tls_cert:
+        context.load_cert_chain(redis.tls_cert, redis.tls_key)
 
 
 def open_counters(settings: Settings, clock: Clock, tallies: Tallies) -> RedisCounters:
