@@ -29,7 +29,7 @@ class Condition:
 
 
 def _counts_in(*backends: Backend) -> Callable[[Settings], bool]:
-    return lambda settings: settings.counting.backend in backends
+    return lambda settings: any(map(settings.counting.is_counted_in, backends))
 
 
 def _sends_to(*transports: Transport) -> Callable[[Settings], bool]:
@@ -47,6 +47,16 @@ CONDITIONS = (
         ("KVSTORE_URL",),
         _counts_in(Backend.KVSTORE),
         "BACKEND_TYPE says that counters are elsewhere",
+    ),
+    Condition(
+        ("KVSTORE_PERSECOND_*",),
+        lambda settings: settings.persecond.is_on,
+        "there is no second store for limits per second (KVSTORE_PERSECOND)",
+    ),
+    Condition(
+        ("KVSTORE_PIPELINE_WINDOW", "KVSTORE_PERSECOND_PIPELINE_WINDOW"),
+        lambda settings: False,
+        "commands are sent as soon as there are some, many at once",
     ),
     Condition(
         ("ALTCACHE_*",),
@@ -75,7 +85,7 @@ CONDITIONS = (
     ),
     Condition(
         ("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",),
-        _counts_in(Backend.ACTORS, Backend.KVSTORE),
+        lambda settings: settings.counting.backend is not Backend.ALTCACHE,
         "with Memcached nothing is held back, as in the reference",
     ),
     Condition(

@@ -151,6 +151,8 @@ def test_defaults_that_differ_are_those_of_settings() -> None:
         ),
         ("REDIS_TIMEOUT=1s", "REDIS_URL=a:1\n", MEMCACHED),
         ("REDIS_URL=a:1", "", "BACKEND_TYPE=actors\n"),
+        ("REDIS_TIMEOUT=1s", "REDIS_URL=a:1\nBACKEND_TYPE=actors\nCOUNTING_SHADOW=redis\n", ""),
+        ("REDIS_PERSECOND_POOL_SIZE=1", "REDIS_URL=a:1\nREDIS_PERSECOND=1\n", "REDIS_URL=a:1\n"),
         ("EXPIRATION_JITTER_MAX_SECONDS=1", MEMCACHED, ""),
         ("COUNTER_DEADLINE=1s", "", MEMCACHED),
         ("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true", "", MEMCACHED),
@@ -169,6 +171,10 @@ def test_defaults_that_differ_are_those_of_settings() -> None:
 def test_a_setting_that_lacks_something_has_no_effect(name: str, met: str, unmet: str) -> None:
     assert of(f"{met}{name}").lines[-1].fate is Fate.MEANS
     assert of(f"{unmet}{name}").lines[-1].fate is Fate.IDLE
+
+
+def test_a_time_to_gather_commands_is_never_waited_for() -> None:
+    assert of("REDIS_URL=a:1\nREDIS_PIPELINE_WINDOW=1ms\n").lines[-1].fate is Fate.IDLE
 
 
 def test_every_condition_concerns_a_setting() -> None:
