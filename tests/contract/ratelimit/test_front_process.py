@@ -41,6 +41,19 @@ class Counters:
         assert not self.is_broken, "an error that nobody foresaw"
 
 
+class Spans:
+    """What makes spans, and notes when it is told to begin and to end."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def start(self) -> None:
+        self.told.append("start")
+
+    def stop(self) -> None:
+        self.told.append("stop")
+
+
 class Process:
     """A front process with all that a test turns."""
 
@@ -48,6 +61,7 @@ class Process:
         engine = Engine(None)
         self.decider = engine.decider
         self.counters = Counters()
+        self.spans = Spans()
         self.is_dismissed = False
         self.reported: list[object] = []
         self.world = world
@@ -65,6 +79,7 @@ class Process:
             attend=self.attend,
             reporter=StatisticsReporter(engine.tallies, self.reported.append),
             checks_backend=False,
+            spans=self.spans,  # type: ignore[arg-type]
         )
 
     def attend(self, is_dismissed: Event) -> None:
@@ -134,8 +149,10 @@ def test_a_json_door_that_ends_is_reported(running: Process) -> None:
 
 def test_a_drained_process_is_gone_and_still_well(running: Process) -> None:
     assert not running.is_dismissed
+    assert running.spans.told == ["start"]
     for _ in range(2):
         running.process.drain(0)
     until(lambda: running.is_dismissed, "it looks after nobody any more")
+    assert running.spans.told == ["start", "stop"]
     assert not running.world.health.is_healthy
     running.process.check()

@@ -1,7 +1,10 @@
 """Traces of decided calls, as a collector gets them (docs/ratelimit.md, B21)."""
 
+import asyncio
 import logging
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -13,6 +16,8 @@ import grpc
 import httpx
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 from tests.support.ratelimit.engine import RecordedCounters
 from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, caller
@@ -31,6 +36,7 @@ from tollgate.serve.ratelimit.tracing.span_thread import (
     LAST_SPANS_WITHIN_S,
     LET_GO_WITHIN_S,
 )
+from tollgate.serve.ratelimit.wiring import json_endpoint
 from tollgate.serve.settings.choices import GrpcFront
 
 DECISION, STORE = "ShouldRateLimit Execution", "Counters Execution"
@@ -64,6 +70,7 @@ DECLINED = {
 }
 BODY = {"domain": "d", "descriptors": [{"entries": [{"key": "k", "value": "v"}]}]}
 
+ROOT = Path(__file__).resolve().parents[3]
 Collector = Callable[..., AbstractContextManager[str]]
 COLLECTORS: dict[str, Collector] = {"grpc": grpc_collector, "http": http_collector}
 
@@ -220,6 +227,33 @@ def test_calls_over_json_have_a_span_for_the_rest(
     assert all(rest.start_time_unix_nano <= rest.end_time_unix_nano for rest in rests)
 
 
+def test_calls_that_come_by_serve_have_the_same_spans(
+    collector: str, fresh: Received, socket_dir: Path
+) -> None:
+    headers = {"b3": f"{TRACE_ID}-{SPAN_ID}-1"}
+    with traced_doors(to(collector), socket_dir) as doors:
+        endpoint = json_endpoint(doors.service, doors.exchange)
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await endpoint.answer(Request(scope, receive))
+            await response(scope, receive, send)
+
+        async def ask_twice() -> list[int]:
+            transport = httpx.ASGITransport(app=app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://door") as client:
+                answers = [
+                    await client.post("/json", json=BODY, headers=headers),
+                    await client.post("/json", content=b"}", headers=headers),
+                ]
+            return [answer.status_code for answer in answers]
+
+        assert asyncio.run(ask_twice()) == [200, 400]
+        (span,) = fresh.wait_for(DECISION, 1)
+        (rest,) = fresh.wait_for(JSON_REST, 1)
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
+    assert (rest.trace_id, rest.parent_span_id) == (span.trace_id, span.span_id)
+
+
 @pytest.mark.parametrize("rate", ["0", "0.3", "1"])
 def test_the_rate_is_of_traces_that_begin_here(
     rate: str, collector: str, fresh: Received, socket_dir: Path
@@ -339,3 +373,26 @@ def test_what_waits_at_the_end_is_sent(collector: str, fresh: Received, socket_d
         assert len(fresh.named(DECISION)) == 5
         assert not doors.tracing.spans.is_alive
         assert doors.counted[CALLS_SENT] == 5
+
+
+UNTRACED = """
+import sys
+from pathlib import Path
+from tests.support.ratelimit.grpc_peers import PATIENCE_S, World, caller, end
+from tollgate.serve.ratelimit import wiring
+from tollgate.serve.settings.choices import GrpcFront
+
+front = World().front(GrpcFront.NATIVE, Path(sys.argv[1]))
+front.start()
+with caller(front.address) as peer:
+    assert peer.decide(b"x", timeout=PATIENCE_S) == b"re:x"
+end(front)
+print(sorted(name for name in sys.modules if name.startswith("opentelemetry")))
+"""
+
+
+def test_without_tracing_nothing_of_it_is_imported(socket_dir: Path) -> None:
+    words = [sys.executable, "-c", UNTRACED, str(socket_dir)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"

@@ -1,4 +1,5 @@
-"""The other gRPC door: TLS on a unix socket, for clients with a certificate; rules in a ConfigMap.
+"""The other gRPC door: TLS on a unix socket, for clients with a certificate; rules in a ConfigMap;
+traces of calls that bring one.
 
 One Tollgate has all of it, together with settings that show in its answers.
 """
@@ -19,6 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.e2e.callers import CALL_TIMEOUT_S, Call, Code, grpc_traffic, own_connection, question
 from tests.e2e.conftest import StartTollgate
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.ratelimit.otlp_collector import Received, attributes, http_collector
 
 PROXY = "proxy.internal"
 HEALTH_STATUS = health_pb2.HealthCheckResponse.ServingStatus
@@ -110,8 +112,23 @@ def proxy() -> trustme.CA:
 
 
 @pytest.fixture(scope="module")
+def received() -> Received:
+    """The spans that have come."""
+    return Received()
+
+
+@pytest.fixture(scope="module")
+def collector(received: Received) -> Iterator[str]:
+    with http_collector(received) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
 def secured(
-    start_tollgate: StartTollgate, proxy: trustme.CA, tmp_path_factory: pytest.TempPathFactory
+    start_tollgate: StartTollgate,
+    proxy: trustme.CA,
+    collector: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured")
     client_ca = folder / "clients.pem"
@@ -132,6 +149,10 @@ def secured(
         "ERROR_STATUS_CODES": "precise",
         "LIMIT_RESPONSE_HEADERS_ENABLED": "true",
         "DRAIN_GRACE": "1s",
+        "TRACING_ENABLED": "true",
+        # Only the calls that bring a trace along.
+        "TRACING_SAMPLING_RATE": "0",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector,
     }
     authority = trustme.CA()
     certificate = authority.issue_cert("localhost")
@@ -214,6 +235,32 @@ def test_errors_have_precise_codes(secured: Secured, client: trustme.LeafCert) -
         "code": "INVALID_ARGUMENT",
         "message": "rate limit descriptor list must not be empty",
     }
+
+
+def test_a_trace_goes_on_through_every_door(
+    secured: Secured, client: trustme.LeafCert, received: Received
+) -> None:
+    trace_id = "0af7651916cd43dd8448eb211c80319c"
+    parent = {"traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}
+    with secured.connection(client) as channel:
+        rls_pb2_grpc.RateLimitServiceStub(channel).ShouldRateLimit(
+            question("mounted", "user=traced"),
+            timeout=CALL_TIMEOUT_S,
+            metadata=tuple(parent.items()),
+        )
+    asked = {"domain": "mounted", "descriptors": [{"entries": [{"key": "user", "value": "json"}]}]}
+    for door in ("PORT", "JSON_PORT"):
+        answer = httpx.post(
+            secured.tollgate.url(door, "/json"), json=asked, headers=parent, timeout=CALL_TIMEOUT_S
+        )
+        assert answer.status_code == 200
+    decisions = received.wait_for("ShouldRateLimit Execution", 3)
+    received.wait_for("Counters Execution", 3)
+    received.wait_for("NewJsonHandler Remaining Execution", 2)
+    assert {span.trace_id.hex() for span in received.spans} == {trace_id}
+    assert len(received.spans) == 8
+    assert {attributes(span)["domain"] for span in decisions} == {"mounted"}
+    assert received.resources[0]["service.name"] == "RateLimit"
 
 
 def decided_under(limit: int) -> Callable[[Call], bool]:

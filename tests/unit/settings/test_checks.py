@@ -263,3 +263,37 @@ def test_one_front_takes_any_socket_and_any_port(
     value = "/door.sock" if name == "GRPC_UDS" else "0"
     for fronts in ("0", "1"):
         Settings.from_environment({"GRPC_FRONTS": fronts, name: value})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "value", "what"),
+    [
+        ("http", "TIMEOUT", "soon", "'soon' is not a number of seconds above 0"),
+        ("grpc", "TRACES_TIMEOUT", "", "'' is not a number of seconds above 0"),
+        ("http", "TIMEOUT", "0", "'0' is not a number of seconds above 0"),
+        ("http", "COMPRESSION", "br", "'br' is not one of none, gzip, deflate"),
+        ("grpc", "TRACES_COMPRESSION", "deflate", "'deflate' is not one of gzip"),
+        ("http", "ENDPOINT", "collector:4318", "'collector:4318' is not a URL, http://host:port"),
+    ],
+)
+def test_a_wrong_word_to_the_exporter_stops_a_start_that_traces(
+    protocol: str, name: str, value: str, what: str
+) -> None:
+    name = f"OTEL_EXPORTER_OTLP_{name}"
+    environ = {name: value, "TRACING_EXPORTER_PROTOCOL": protocol}
+    assert Settings.from_environment(environ).otlp == {name: value}
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment(environ | {"TRACING_ENABLED": "true"})
+    assert caught.value.errors == (f"{name}: {what}",)
+
+
+def test_good_words_to_the_exporter_are_handed_on() -> None:
+    said = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317",
+        "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "0.5",
+        "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
+        "OTEL_RESOURCE_ATTRIBUTES": "a=b",
+    }
+    traced = {"TRACING_ENABLED": "true", "TRACING_EXPORTER_PROTOCOL": "grpc"}
+    settings = Settings.from_environment(said | traced | {"OTEL_SERVICE_NAME": "another"})
+    assert settings.otlp == said

@@ -1,0 +1,78 @@
+"""What a call says of its trace, as far as it is looked at while the call waits."""
+
+import pytest
+
+from tollgate.serve.ratelimit.tracing.propagation_headers import (
+    HEADER_CHARS_MAX,
+    HEADERS_MAX,
+    is_declined,
+    is_drawn,
+    is_root,
+    trace_headers,
+)
+
+IDS = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331"
+SEVERAL = [("x-b3-traceid", IDS[:32]), ("x-b3-spanid", IDS[33:])]
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_so"),
+    [
+        ([], False),
+        ([("baggage", "a=b")], False),
+        ([("traceparent", f"00-{IDS}-01")], False),
+        ([("traceparent", f"00-{IDS}-03")], False),
+        ([("traceparent", f"00-{IDS}-00")], True),
+        ([("traceparent", f"00-{IDS}-02")], True),
+        ([("traceparent", f"01-{IDS}-00-of a later version")], True),
+        ([("traceparent", f"00-{IDS}")], False),
+        ([("traceparent", f"00-{IDS}-xx")], False),
+        ([("traceparent", "")], False),
+        # The first of a name, and W3C's, count.
+        ([("traceparent", f"00-{IDS}-00"), ("traceparent", f"00-{IDS}-01")], True),
+        ([("b3", "0"), ("traceparent", f"00-{IDS}-01")], False),
+        ([("b3", f"{IDS}-0"), ("traceparent", "nonsense")], True),
+        ([("b3", "0")], True),
+        ([("b3", "1")], False),
+        ([("b3", "d")], False),
+        ([("b3", f"{IDS}-0")], True),
+        ([("b3", f"{IDS}-0-05e3ac9a4f6e3b90")], True),
+        ([("b3", f"{IDS}-1")], False),
+        ([("b3", IDS)], False),
+        ([*SEVERAL, ("x-b3-sampled", "0")], True),
+        ([*SEVERAL, ("x-b3-sampled", "false")], True),
+        ([*SEVERAL, ("x-b3-sampled", "0"), ("x-b3-flags", "1")], False),
+        ([*SEVERAL, ("x-b3-sampled", "1")], False),
+        (SEVERAL, False),
+        ([("x-b3-sampled", "0")], True),
+    ],
+)
+def test_a_caller_may_decline(headers: list[tuple[str, str]], is_so: bool) -> None:
+    assert is_declined(tuple(headers)) is is_so
+
+
+def test_a_trace_begins_here_unless_a_caller_says_otherwise() -> None:
+    assert is_root([])
+    assert is_root([("baggage", "a=b"), ("tracestate", "a=b")])
+    for name in ("traceparent", "b3", "x-b3-traceid", "x-b3-sampled"):
+        assert not is_root([(name, "whatever")])
+
+
+def test_headers_are_kept_within_bounds() -> None:
+    long, binary = "x" * (HEADER_CHARS_MAX + 1), b"bytes"
+    metadata = [
+        ("user-agent", "somebody"),
+        ("b3", "1"),
+        ("traceparent", long),
+        ("tracestate", binary),
+        ("baggage", "a=b"),
+    ]
+    assert trace_headers(metadata) == (("b3", "1"), ("baggage", "a=b"))
+    assert len(trace_headers([("baggage", "a=b")] * 100)) == HEADERS_MAX
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_a_rate_is_a_share_of_the_ids(rate: float) -> None:
+    drawn = [is_drawn((0xABC << 64) + (step << 64) // 10, rate) for step in range(10)]
+    assert sum(drawn) == round(rate * 10)
+    assert is_drawn(2**128 - 1, rate) == (rate == 1.0)
