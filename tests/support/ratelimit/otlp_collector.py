@@ -1,9 +1,9 @@
 """A collector of traces, written for the tests on the published messages, over gRPC or HTTP."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -103,3 +103,7 @@ def http_collector(received: Received, port: int = FREE) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+Collector = Callable[..., AbstractContextManager[str]]
+COLLECTORS: dict[str, Collector] = {"grpc": grpc_collector, "http": http_collector}

@@ -1,4 +1,5 @@
-"""Both doors of a service that is traced, with the parts that a front process has, without Ray."""
+"""Both doors of a service that is traced, with the parts that a front process has, without Ray, and
+what one asks them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from threading import Lock
 import pytest
 
 from tests.support.ratelimit.engine import rules_from
-from tests.support.ratelimit.grpc_peers import end
+from tests.support.ratelimit.grpc_peers import PATIENCE_S, Caller, end
 from tests.support.ratelimit.json_port import DRAIN_GRACE_S, FREE_PORT
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.counting.counters import CounterStore, LocalCounters
@@ -20,6 +21,7 @@ from tollgate.actors.ratelimit.decision.decider import Decider
 from tollgate.actors.ratelimit.decision.policy import Policy
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
+from tollgate.serve.ratelimit.codec.messages import RequestMessage
 from tollgate.serve.ratelimit.fronts.choice import make_front
 from tollgate.serve.ratelimit.fronts.front import Front, ListenAddress, Service
 from tollgate.serve.ratelimit.fronts.native import NativeTuning
@@ -38,6 +40,28 @@ domain: d
 descriptors:
   - {key: k, rate_limit: {unit: year, requests_per_unit: 1000000}}
 """
+
+
+def question(*values: str, domain: str = "d") -> bytes:
+    message = RequestMessage(domain=domain)
+    for value in values:
+        message.descriptors.add().entries.add(key="k", value=value)
+    return bytes(message.SerializeToString())
+
+
+def to(url: str, protocol: str = "http", **more: str) -> dict[str, str]:
+    """Settings that send spans there."""
+    return {
+        "TRACING_EXPORTER_PROTOCOL": protocol,
+        "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+        "OTEL_EXPORTER_OTLP_TIMEOUT": str(PATIENCE_S),
+        **more,
+    }
+
+
+def ask(peer: Caller, calls: int = 1, payload: bytes = question("v"), **call: object) -> None:
+    for _ in range(calls):
+        peer.decide(payload, timeout=PATIENCE_S, **call)
 
 
 @dataclass
