@@ -1,5 +1,6 @@
 """Tollgate's own limits in front of its payments API: 429 before anything happens."""
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,11 +11,13 @@ from tests.support.manual_clock import ManualClock
 from tests.support.payments.api import ABSENT, MERCHANT, NOW_S, TABLES, PaymentsApi, done
 from tests.support.ratelimit.engine import RecordedCounters
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
+from tollgate.actors.ratelimit.counting.routes import spread_over
 from tollgate.actors.ratelimit.rules.descriptors import Entries
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.payments.api.limits.calls import (
     engine_limits,
     load_limits,
+    per_app,
     per_call,
 )
 
@@ -183,6 +186,25 @@ def test_the_shipped_limits_can_be_loaded() -> None:
     with ThreadPoolExecutor(1) as thread:
         limits = engine_limits(rules, LocalCounters(1), ManualClock(NOW_S), thread, Tallies("test"))
         assert limits
+
+
+def test_counters_in_a_store_outside_have_the_names_that_they_have_there(
+    tmp_path: Path, counters: RecordedCounters
+) -> None:
+    file = tmp_path / "limits.yaml"
+    file.write_text(LIMITS)
+    limits = engine_limits(
+        load_limits(file),
+        counters,
+        ManualClock(NOW_S),
+        None,
+        Tallies("test"),
+        route=spread_over(1),
+        prefix="p:",
+    )
+    asyncio.run(limits.admit(per_app("a", is_test=True, is_write=False)))
+    ((_, key),) = counters.counts(int(NOW_S))
+    assert key == b"2|p:tollgate.payments_app_a_mode_test_kind_read_"
 
 
 def test_probing_for_ids_is_limited(limited: PaymentsApi) -> None:
