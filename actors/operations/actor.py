@@ -109,10 +109,14 @@ class Operations:
         """End nobody any more: the node stops, and who is slow then does not hang."""
         self._is_dismissed.set()
 
-    async def end(self) -> None:
-        """Send what was counted, and free the ports."""
+    async def stop_sending(self) -> None:
+        """Send what was counted, and nothing from then on."""
         if self._pump is not None:
             await self._pump.stop()
+
+    async def end(self) -> None:
+        """Send what was counted, and free the ports."""
+        await self.stop_sending()
         for port in self._ports.values():
             await port.stop()
 

@@ -191,7 +191,7 @@ class Node:
         try:
             if self._settings.statistics.transport is Transport.STDOUT:
                 self._tell_statistics(actors, SENT_WITHIN_S)
-            ray.get(actors.operations.end.remote(), timeout=SENT_WITHIN_S)
+            ray.get(actors.operations.stop_sending.remote(), timeout=SENT_WITHIN_S)
         except RayError as error:
             LOG.warning("the last statistics may not be sent: %s", type(error).__name__)
 

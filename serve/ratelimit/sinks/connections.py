@@ -9,6 +9,7 @@ says, UDP by the ICMP message that nobody listens, where that comes back.
 import os
 import socket
 from collections.abc import Sequence
+from errno import ECONNREFUSED
 from select import POLLIN, POLLOUT, poll
 from typing import Protocol
 
@@ -54,6 +55,10 @@ class TcpConnection:
             self.close()
         if self._socket is None:
             opened = socket.create_connection(self._target, CONNECT_WITHIN_S)
+            if opened.getsockname() == opened.getpeername():
+                # Nobody listens, and the system took this port for the connection itself.
+                opened.close()
+                raise ConnectionRefusedError(ECONNREFUSED, os.strerror(ECONNREFUSED))
             opened.setblocking(False)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_FOR_MS_MAX)
             self._socket = opened

@@ -17,7 +17,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.flush = self.end = self
+        self.flush = self.stop_sending = self
 
     def remote(self) -> int:
         self.calls += 1

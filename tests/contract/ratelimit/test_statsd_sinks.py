@@ -2,20 +2,21 @@
 
 import asyncio
 import logging
+import socket
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.manual_clock import ManualClock
-from tests.support.servers.statsd_server import StatsdServer, statsd_server
+from tests.support.servers.statsd_server import HOST, StatsdServer, statsd_server
 from tests.support.waiting import until
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.actors.ratelimit.statistics.totals import LOST, Flush, Totals
 from tollgate.serve.ratelimit.sinks import pump
 from tollgate.serve.ratelimit.sinks.choice import line_sink
-from tollgate.serve.ratelimit.sinks.connections import DATAGRAM_BYTES_MAX
+from tollgate.serve.ratelimit.sinks.connections import DATAGRAM_BYTES_MAX, TcpConnection
 from tollgate.serve.ratelimit.sinks.pump import LOOK_EVERY_S, LineSink, StatisticsPump
 from tollgate.serve.settings import Settings
 
@@ -214,6 +215,20 @@ def test_a_name_that_fits_into_no_datagram_is_lost_alone(
     sender.sink.send(Flush({"a": 1, "n" * 4_096: 2, "b": 3}, {}, {}))
     until(lambda: server.counters() == {"a": 1, "b": 3}, "the others have come")
     assert sender.lost[LOST] == 1
+
+
+def test_a_connection_to_itself_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that is given the port it calls is connected to itself."""
+
+    def connected(target: tuple[str, int], timeout: float) -> socket.socket:
+        own = socket.socket()
+        own.bind((HOST, 0))
+        own.connect(own.getsockname())
+        return own
+
+    monkeypatch.setattr(socket, "create_connection", connected)
+    with pytest.raises(ConnectionRefusedError):
+        TcpConnection(HOST, 1).open()
 
 
 def test_a_pump_sends_at_intervals_and_once_more_when_it_stops(
