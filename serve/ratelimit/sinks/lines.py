@@ -16,11 +16,12 @@ it before.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 
 from tollgate.actors.ratelimit.statistics.totals import Flush
 from tollgate.serve.ratelimit.sinks.mogrification import Mogrification
+from tollgate.serve.ratelimit.sinks.named_tags import parted
 
 Lines = Callable[[Flush], Iterator[bytes]]
 """The lines of a flush, without their ends."""
@@ -39,14 +40,14 @@ class StatsdLines:
     """Lines with `tags` in their names, sorted by key."""
 
     def __init__(self, tags: Mapping[str, str]) -> None:
-        self._suffix = "".join(
-            f".__{_NOT_IN_DOTTED_TAGS.sub('_', key)}={_NOT_IN_DOTTED_TAGS.sub('_', value)}"
-            for key, value in sorted(tags.items())
-        )
+        self._tags = tuple(tags.items())
+        self._suffix = _dotted(self._tags)
 
     def __call__(self, flush: Flush) -> Iterator[bytes]:
         for name, value in _values(flush, resets_before_negative=True):
-            yield f"{_name(name)}{self._suffix}:{value}".encode()
+            head, own = parted(name)
+            suffix = _dotted((*self._tags, *own)) if own else self._suffix
+            yield f"{_name(head)}{suffix}:{value}".encode()
 
 
 class DogstatsdLines:
@@ -58,13 +59,22 @@ class DogstatsdLines:
 
     def __call__(self, flush: Flush) -> Iterator[bytes]:
         for name, value in _values(flush, resets_before_negative=False):
-            head, added = self._mogrification.apply(_name(name))
+            plain, own = parted(name)
+            head, added = self._mogrification.apply(_name(plain))
             tags = ",".join(
                 f"{_NOT_IN_TAG_NAMES.sub('_', key)}:{_NOT_IN_TAG_VALUES.sub('_', value)}"
-                for key, value in (*self._tags, *added)
+                for key, value in (*self._tags, *own, *added)
             )
             tail = f"|#{tags}" if tags else ""
             yield f"{_NOT_IN_NAMES.sub('_', head)}:{value}{tail}".encode()
+
+
+def _dotted(tags: Iterable[tuple[str, str]]) -> str:
+    """Tags as the end of a name, sorted by key."""
+    return "".join(
+        f".__{_NOT_IN_DOTTED_TAGS.sub('_', key)}={_NOT_IN_DOTTED_TAGS.sub('_', value)}"
+        for key, value in sorted(tags)
+    )
 
 
 def _values(flush: Flush, *, resets_before_negative: bool) -> Iterator[tuple[str, str]]:

@@ -11,8 +11,8 @@
 
 A name that fits none of these is exported as itself, with every character that Prometheus does not
 allow replaced by `_`; so are all gauges. Segments beyond key2 are dropped, and the series that then
-coincide are summed. Extra tags become labels of every series; they are no part of the name, so they
-cannot keep a name from being mapped.
+coincide are summed. Tags in a name (`named_tags.py`) are labels. Extra tags become labels of every
+series; they are no part of the name, so they cannot keep a name from being mapped.
 """
 
 import re
@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tollgate.actors.ratelimit.statistics.tallies import RULES_PREFIX
+from tollgate.serve.ratelimit.sinks.named_tags import parted
 
 RESPONSE_TIME_FAMILY = "ratelimit_service_response_time_seconds"
 _ERRORS_PREFIX = "ratelimit.service.call.should_rate_limit."
@@ -61,7 +62,8 @@ def counter_metric(name: str) -> MetricName:
     elif name.startswith(_SERVER_PREFIX) and name.endswith(_REQUESTS_SUFFIX):
         method = name[len(_SERVER_PREFIX) : -len(_REQUESTS_SUFFIX)]
         return MetricName("ratelimit_service_total_requests", (("grpc_method", method),))
-    return MetricName(escaped(name))
+    head, tags = parted(name)
+    return MetricName(escaped(head), tags)
 
 
 def escaped(name: str) -> str:

@@ -94,6 +94,15 @@ def test_what_is_not_mapped_keeps_its_name(name: str, family: str) -> None:
     assert counter_metric(name) == MetricName(family)
 
 
+def test_tags_that_a_name_has_are_labels() -> None:
+    name = "ratelimit.memcache.increment.__code=not_stored"
+    labels = (("code", "not_stored"),)
+    assert counter_metric(name) == MetricName("ratelimit_memcache_increment", labels)
+    # (request text)
+    name = "ratelimit.service.rate_limit.d.__code=x.domain_not_found"
+    assert counter_metric(name).labels == ()
+
+
 @pytest.mark.parametrize(
     ("name", "allowed"),
     [

@@ -44,6 +44,19 @@ def test_tags_are_sorted_and_cannot_break_what_they_are_part_of() -> None:
     ]
 
 
+def test_tags_that_a_name_has_are_tags_among_others() -> None:
+    flush = Flush({"ratelimit.memcache.add.__code=miss": 1}, {}, {})
+    tags = {"foo": "bar", "a": "b"}
+    assert written(PLAIN, flush) == ["ratelimit.memcache.add.__code=miss:1|c"]
+    assert written(AGENT, flush) == ["ratelimit.memcache.add:1|c|#code:miss"]
+    assert written(StatsdLines(tags), flush) == [
+        "ratelimit.memcache.add.__a=b.__code=miss.__foo=bar:1|c"
+    ]
+    rewriting = Rewriting(re.compile("^ratelimit.(.*)$"), "$1", ())
+    lines = DogstatsdLines(tags, Mogrification([rewriting]))
+    assert written(lines, flush) == ["memcache.add:1|c|#a:b,foo:bar,code:miss"]
+
+
 @pytest.mark.parametrize(
     ("name", "safe"),
     [
