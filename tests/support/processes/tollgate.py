@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ COMMAND = Path(sys.executable).parent / "tollgate"
 COMMAND_WITHIN_S = 330.0  # longer than `tollgate up` waits by itself
 # Below what the system hands out by itself, above what Ray takes for its workers.
 PORTS = range(20_000, 32_000)
+# For more Tollgates than one run starts.
+BLOCK_PORTS = 750
 PORT_SETTINGS = (
     "PORT",
     "JSON_PORT",
@@ -40,14 +43,38 @@ LOG_CHARS_SHOWN = 8_000
 
 
 def free_ports(count: int) -> int:
-    """The first of `count` ports in a row on which nobody listens."""
-    # Runs side by side begin their search at different places.
-    offset = os.getpid() * count % len(PORTS)
-    starts: list[int] = [*PORTS[offset:-count], *PORTS[:offset]]
-    for start in starts:
+    """The first of `count` ports in a row on which nobody listens, and which nobody was told of
+    lately: who has ports may be about to listen there."""
+    block = _own_block()
+    begin = _told.get("next", block.start)
+    starts = range(block.start, block.stop - count + 1)
+    for start in sorted(starts, key=lambda start: (start < begin, start)):
         if all(map(_is_free, range(start, start + count))):
+            _told["next"] = start + count
             return start
-    raise AssertionError(f"no {count} free ports in a row between {PORTS[0]} and {PORTS[-1]}")
+    raise AssertionError(f"no {count} free ports in a row between {block[0]} and {block[-1]}")
+
+
+# The port behind those that were told last, and what holds this process's block.
+_told: dict[str, int] = {}
+_claims: list[socket.socket] = []
+
+
+@cache
+def _own_block() -> range:
+    """The ports of this process: no other run beside it is told of them. A name in the kernel
+    stands for a block, and is free again when the process has ended."""
+    count = len(PORTS) // BLOCK_PORTS
+    for number in (*range(os.getpid() % count, count), *range(os.getpid() % count)):
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            claim.bind(f"\0tollgate-test-ports-{number}")
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        return PORTS[number * BLOCK_PORTS : (number + 1) * BLOCK_PORTS]
+    raise AssertionError(f"{count} runs beside this one have all the ports")
 
 
 def _is_free(port: int) -> bool:
