@@ -13,7 +13,7 @@ from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.ledger.book.chain import BrokenJournal, event_of
 from tollgate.actors.ledger.book.entities import Entity, known_of_row
 from tollgate.actors.ledger.book.head import Head, head_of_row, row_of_head
-from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
+from tollgate.actors.ledger.book.journal_replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, KeyRow, OperationRow
 from tollgate.actors.ledger.law.values import BookId, EntityId

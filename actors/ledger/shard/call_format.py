@@ -31,7 +31,7 @@ UNREADABLE = (
 )
 
 
-def version_of(modules: Iterable[ModuleType]) -> bytes:
+def format_version(modules: Iterable[ModuleType]) -> bytes:
     """Of all classes of values that these modules define."""
     shapes = sorted(shape for module in modules for shape in _shapes(module))
     return bytes.fromhex(digest(*(shape.encode() for shape in shapes)))[:_LENGTH]
@@ -47,7 +47,7 @@ def _shapes(module: ModuleType) -> Iterator[str]:
             yield f"{name}: {[(member.name, str(member.value)) for member in kind]}"
 
 
-VERSION = version_of((commands, outcomes, values))
+VERSION = format_version((commands, outcomes, values))
 _REFUSED = bytes(_LENGTH)
 assert VERSION != _REFUSED, "change an order, and it is another one"
 

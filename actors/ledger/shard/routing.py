@@ -18,7 +18,7 @@ SLOTS = 256
 NAME_PREFIX = "ledger-v1-"
 
 
-def slot_of(book: BookId) -> int:
+def book_slot(book: BookId) -> int:
     """The slot of a book: 0 to SLOTS - 1, in every process and version alike."""
     return stable_hash(book.encode()) % SLOTS
 
@@ -34,7 +34,7 @@ class ShardMap:
 
     def shard_of(self, book: BookId) -> int:
         """The number of the shard that a book belongs to, from 0."""
-        return slot_of(book) * self.count // SLOTS
+        return book_slot(book) * self.count // SLOTS
 
     def name(self, shard: int) -> str:
         """The name of a shard, as the owner of its epoch."""

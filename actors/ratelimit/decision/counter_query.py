@@ -36,7 +36,7 @@ def label_of(key: bytes) -> CounterLabel | None:
     )
 
 
-def unit_of(key: bytes) -> Unit:
+def limit_unit_of(key: bytes) -> Unit:
     """The unit of a counter's limit, which a digest tells as well."""
     return Unit(int(key[:1]))
 
@@ -72,7 +72,7 @@ class CounterQuery:
         )
 
 
-def query_of(
+def typed_query(
     prefix: str, domain: str | None, entries: tuple[tuple[str, str | None], ...]
 ) -> CounterQuery:
     """The query for what an operator has typed."""

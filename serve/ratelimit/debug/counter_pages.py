@@ -24,8 +24,8 @@ from tollgate.actors.ratelimit.decision.counter_query import (
     CounterQuery,
     keys_of,
     label_of,
-    query_of,
-    unit_of,
+    limit_unit_of,
+    typed_query,
 )
 from tollgate.serve.ratelimit.debug.access import require_key
 
@@ -75,7 +75,7 @@ class CounterPages:
     async def _list(self, request: Request) -> Response:
         require_key(request, self._key, "counters name callers: showing them")
         self._refuse_elsewhere()
-        query = query_of(self._prefix, request.query_params.get("domain"), _entries(request))
+        query = typed_query(self._prefix, request.query_params.get("domain"), _entries(request))
         told = await self._counters.list(query, _rows_max(request))
         return JSONResponse(
             {
@@ -141,7 +141,7 @@ def _document(partition: str, row: CounterRow) -> dict[str, Any]:
         }
     )
     return named | {
-        "unit": unit_of(row.key).name.lower(),
+        "unit": limit_unit_of(row.key).name.lower(),
         "windowEndsS": row.end_s,
         "hits": row.hits,
         "limit": row.limit,

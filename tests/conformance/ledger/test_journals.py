@@ -12,7 +12,7 @@ from tests.support.ledger.story import entry_of, outcome_of, tell
 from tollgate.actors.ledger.book.chain import BrokenJournal, event_of
 from tollgate.actors.ledger.book.entities import Entity
 from tollgate.actors.ledger.book.head import Head, row_of_head
-from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
+from tollgate.actors.ledger.book.journal_replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.events import Event
 from tollgate.actors.ledger.law.rows import Commit, Entry
 from tollgate.actors.ledger.law.values import BookId, EntityId

@@ -9,7 +9,7 @@ from tests.simulation.ledger.auditor import Account, BookAuditor
 from tests.support.ledger.memory_store import MemoryTables
 from tollgate.actors.ledger.book.entities import Entity, entity_of_row
 from tollgate.actors.ledger.book.head import Head, head_of_row
-from tollgate.actors.ledger.book.replay import replay_entry
+from tollgate.actors.ledger.book.journal_replay import replay_entry
 from tollgate.actors.ledger.law.rows import EntityRow, HeadRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 

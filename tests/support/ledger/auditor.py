@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.ledger.books import Books
 from tollgate.actors.ledger.book.entities import Entity, entity_of_row
 from tollgate.actors.ledger.book.head import Head, head_of_row
-from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
+from tollgate.actors.ledger.book.journal_replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, KeyRow
 from tollgate.actors.ledger.law.values import BookId, EntityId
 

@@ -37,7 +37,7 @@ _APPROVED = ("id", "name", "currency", "email", "website", "descriptor", "compan
 _encode = Encoder(order="sorted").encode
 
 
-def version_of(document: JsonDocument) -> str:
+def approval_version(document: JsonDocument) -> str:
     """The version of what an approval is about, of a merchant's document: a hash, in hex."""
     texts = _encode([document.get(name) for name in _APPROVED])
     return sha256(texts).hexdigest()[:VERSION_LENGTH]
@@ -45,7 +45,7 @@ def version_of(document: JsonDocument) -> str:
 
 def merchant_version(book: BookId, merchant: Merchant) -> str:
     """The same, of the merchant as its book knows it."""
-    return version_of(merchant_document(book, merchant, balance=0))
+    return approval_version(merchant_document(book, merchant, balance=0))
 
 
 def decide_approval(case: Case, command: ApproveMerchant) -> BookDecision:

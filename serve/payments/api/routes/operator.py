@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.json import decode
 
 from tollgate.actors.ledger.book.chain import event_of
-from tollgate.actors.ledger.book.decisions.approval import merchant_version, version_of
+from tollgate.actors.ledger.book.decisions.approval import approval_version, merchant_version
 from tollgate.actors.ledger.book.evolution import merchant_after
 from tollgate.actors.ledger.book.head import Merchant
 from tollgate.actors.ledger.law.commands import ApproveMerchant, PayOut, RejectMerchant
@@ -96,7 +96,7 @@ async def list_waiting_merchants(context: ApiContext, call: Call) -> Reply:
 
 def _versioned(document: str) -> str:
     """A merchant's document with the version that an approval names."""
-    version = version_of(decode(document))
+    version = approval_version(decode(document))
     return f'{document.removesuffix("}")},"version":"{version}"}}'
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.ledger.story import tell
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.book.replay import replay_entry, replayed_rows
+from tollgate.actors.ledger.book.journal_replay import replay_entry, replayed_rows
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.proof.document_audit import BookAudit
 from tollgate.actors.ledger.proof.table_rebuild import Replayed

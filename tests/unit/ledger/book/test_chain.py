@@ -10,8 +10,8 @@ from tests.support.ledger.books import NOW_MS, Shop, authorise, open_shop
 from tollgate.actors.ledger.book.chain import BrokenJournal, event_of, hash_of
 from tollgate.actors.ledger.book.entities import Entity
 from tollgate.actors.ledger.book.head import GENESIS_HASH, Head
+from tollgate.actors.ledger.book.journal_replay import replay_entry
 from tollgate.actors.ledger.book.machine import execute
-from tollgate.actors.ledger.book.replay import replay_entry
 from tollgate.actors.ledger.law.commands import Refund
 from tollgate.actors.ledger.law.rows import Entry, Posting
 from tollgate.actors.ledger.law.values import EntityId

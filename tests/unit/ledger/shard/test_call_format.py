@@ -13,10 +13,10 @@ from tollgate.actors.ledger.shard.call_format import (
     UnknownCall,
     answers_of,
     call_of,
+    format_version,
     orders_of,
     refusal,
     reply_of,
-    version_of,
 )
 
 
@@ -87,6 +87,6 @@ class Reason(Enum):
     ],
 )
 def test_what_orders_are_made_of_makes_the_version(before: str, after: str) -> None:
-    version = version_of([_module("law", CLASSES)])
-    assert version == version_of([_module("law", CLASSES)])
-    assert version != version_of([_module("law", CLASSES.replace(before, after))])
+    version = format_version([_module("law", CLASSES)])
+    assert version == format_version([_module("law", CLASSES)])
+    assert version != format_version([_module("law", CLASSES.replace(before, after))])

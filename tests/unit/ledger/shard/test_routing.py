@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId
-from tollgate.actors.ledger.shard.routing import SLOTS, ShardMap, slot_of
+from tollgate.actors.ledger.shard.routing import SLOTS, ShardMap, book_slot
 
 BOOKS = [BookId(f"65000000{number:010x}000000") for number in range(2_000)]
 
 
 def test_a_slot_is_for_ever() -> None:
-    assert [slot_of(book) for book in (DIRECTORY, *BOOKS[:3])] == [5, 154, 187, 249]
+    assert [book_slot(book) for book in (DIRECTORY, *BOOKS[:3])] == [5, 154, 187, 249]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, SLOTS])
@@ -25,8 +25,8 @@ def test_every_shard_has_its_share_of_the_books(count: int) -> None:
 
 def test_books_of_a_slot_stay_together() -> None:
     shards = ShardMap(3)
-    slots = {slot_of(book) for book in BOOKS}
-    assert len({(slot_of(book), shards.shard_of(book)) for book in BOOKS}) == len(slots) > 250
+    slots = {book_slot(book) for book in BOOKS}
+    assert len({(book_slot(book), shards.shard_of(book)) for book in BOOKS}) == len(slots) > 250
 
 
 def test_names_tell_of_how_many() -> None:

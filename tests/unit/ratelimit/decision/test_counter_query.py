@@ -8,7 +8,7 @@ from tollgate.actors.ratelimit.decision.counter_query import (
     CounterLabel,
     keys_of,
     label_of,
-    query_of,
+    typed_query,
 )
 from tollgate.actors.ratelimit.rules.descriptors import Entries
 
@@ -37,20 +37,20 @@ def test_a_digest_says_nothing() -> None:
 
 def test_a_query_needs_all_its_entries_and_the_domain() -> None:
     key = key_of("d", (("k", "v"), ("l", "w")))
-    assert query_of("", None, ()).matches(key)
-    assert query_of("", "d", (("l", "w"),)).matches(key)
-    assert query_of("", None, (("k", None), ("l", "w"))).matches(key)
-    assert not query_of("", "other", ()).matches(key)
-    assert not query_of("", "d", (("k", "w"),)).matches(key)
-    assert not query_of("", "d", (("k", "v"), ("m", None))).matches(key)
+    assert typed_query("", None, ()).matches(key)
+    assert typed_query("", "d", (("l", "w"),)).matches(key)
+    assert typed_query("", None, (("k", None), ("l", "w"))).matches(key)
+    assert not typed_query("", "other", ()).matches(key)
+    assert not typed_query("", "d", (("k", "w"),)).matches(key)
+    assert not typed_query("", "d", (("k", "v"), ("m", None))).matches(key)
 
 
 def test_a_digest_is_found_by_all_of_its_entries() -> None:
     key = key_of("d", (("k", LONG),))
-    assert query_of("p|3:", "d", (("k", LONG),)).matches(key)
-    assert query_of("", None, ()).matches(key)
-    assert not query_of("p|3:", "d", (("k", None),)).matches(key)
-    assert not query_of("p|3:", "d", ()).matches(key)
+    assert typed_query("p|3:", "d", (("k", LONG),)).matches(key)
+    assert typed_query("", None, ()).matches(key)
+    assert not typed_query("p|3:", "d", (("k", None),)).matches(key)
+    assert not typed_query("p|3:", "d", ()).matches(key)
 
 
 def test_there_is_a_key_for_each_unit() -> None:
