@@ -64,9 +64,8 @@ class FrontCounters(Protocol):
 class FrontProcess:
     """`follow` yields every rule set that comes into force until its event is set; `attend` looks
     after the actors that nobody else looks after, until its own is. `reporter` None: statistics are
-    turned off. `checks_backend`: lost counters make the process unhealthy. `needs_domains`: so do
-    rules without any. `spans` None: nothing is traced; `shadow` None: nothing is counted elsewhere
-    too."""
+    turned off. `checks_backend`: lost counters make the process unhealthy. `spans` None: nothing is
+    traced; `shadow` None: nothing is counted elsewhere too."""
 
     def __init__(
         self,
@@ -82,7 +81,6 @@ class FrontProcess:
         reporter: StatisticsReporter | None,
         checks_backend: bool,
         spans: SpanThread | None = None,
-        needs_domains: bool = True,
         shadow: CountingShadow | None = None,
     ) -> None:
         self.front = front
@@ -96,7 +94,6 @@ class FrontProcess:
         self._reporter = reporter
         self._checks_backend = checks_backend
         self._spans = spans
-        self._needs_domains = needs_domains
         self._shadow = shadow
         self._has_rules = Event()
         self._is_draining = Event()
@@ -167,8 +164,7 @@ class FrontProcess:
             self._decider.use_rules(rules)
             if self._shadow is not None:
                 self._shadow.use_rules(rules)
-            is_healthy = bool(rules.domains) or not self._needs_domains
-            self.service.health.set(Component.CONFIG, is_healthy=is_healthy)
+            self.service.health.take_rules(has_domains=bool(rules.domains))
             self._has_rules.set()
 
     def _attend_actors(self) -> None:

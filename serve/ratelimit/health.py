@@ -27,13 +27,19 @@ class Component(Enum):
 
 
 class Health:
-    """The components' states and their conjunction. Thread-safe, and safe in a signal handler."""
+    """The components' states and their conjunction. Thread-safe, and safe in a signal handler.
 
-    def __init__(self, *, needs_config: bool = False, has_backend: bool = True) -> None:
+    `needs_domains`: rules without any are as bad as none, where the config component counts.
+    """
+
+    def __init__(
+        self, *, needs_config: bool = False, needs_domains: bool = True, has_backend: bool = True
+    ) -> None:
         self._states = {Component.BACKEND: has_backend, Component.SIGTERM: True}
         if needs_config:
             self._states[Component.CONFIG] = False
         self._listeners: list[HealthListener] = []
+        self._needs_domains = needs_domains
         # Reentrant, for a signal may arrive in a thread that holds it.
         self._lock = RLock()
 
@@ -53,6 +59,10 @@ class Health:
             if self.is_healthy != was_healthy:
                 for listener in tuple(self._listeners):
                     listener(self.is_healthy)
+
+    def take_rules(self, *, has_domains: bool) -> None:
+        """Sets the config component: rules have come into force."""
+        self.set(Component.CONFIG, is_healthy=has_domains or not self._needs_domains)
 
     def subscribe(self, listener: HealthListener) -> Callable[[], None]:
         """Calls `listener` at every turn from now on, in the thread that turned the state.

@@ -231,7 +231,11 @@ def front_process(
     decider = front_decider(settings, store if tracing is None else tracing.store, clock, tallies)
     shadow = counting_shadow(settings, actors.partitions, clock, tallies)
     shadowed = decider if shadow is None else ShadowedDecider(decider, shadow)
-    health = Health(needs_config=settings.rules.need_to_be_there, has_backend=store.has_begun)
+    health = Health(
+        needs_config=settings.rules.need_to_be_there,
+        needs_domains=settings.rules.decides_health,
+        has_backend=store.has_begun,
+    )
     is_precise = settings.decision.error_status_codes is ErrorStatusCodes.PRECISE
     service = Service(
         decide_batch=wire_answers(shadowed, is_precise=is_precise),
@@ -257,7 +261,6 @@ def front_process(
         reporter=StatisticsReporter(tallies, send) if has_statistics else None,
         checks_backend=settings.counting.checks_backend,
         spans=None if tracing is None else tracing.spans,
-        needs_domains=settings.rules.decides_health,
         shadow=shadow,
     )
 

@@ -1,1 +1,1 @@
-"""Sources of rules: files in a folder, and the archive of the last good ones."""
+"""Sources of rules: files in a folder, a control plane, and the archive of the last good ones."""

@@ -1,5 +1,7 @@
 """Overall health, by the states of the components (B17)."""
 
+import pytest
+
 from tollgate.serve.ratelimit.health import Component, Health
 
 BACKEND, CONFIG, SIGTERM = Component.BACKEND, Component.CONFIG, Component.SIGTERM
@@ -31,6 +33,21 @@ def test_a_config_component_starts_unhealthy_and_every_component_counts() -> Non
         health.set(which, is_healthy=is_healthy)
         seen.append(health.is_healthy)
     assert seen == [False, False, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("needs_domains", "seen"), [(True, [False, True, False]), (False, [True, True, True])]
+)
+def test_rules_without_domains_are_as_bad_as_none_where_domains_are_asked_for(
+    needs_domains: bool, seen: list[bool]
+) -> None:
+    health = Health(needs_config=True, needs_domains=needs_domains)
+    assert not health.is_healthy
+    found = []
+    for has_domains in (False, True, False):
+        health.take_rules(has_domains=has_domains)
+        found.append(health.is_healthy)
+    assert found == seen
 
 
 def test_a_disabled_component_has_no_say() -> None:
