@@ -47,6 +47,8 @@ TLS_HINTS = {
 }
 PLAIN_HINTS = dict.fromkeys(_CLOSED, "it closed the connection, as one does that wants TLS")
 SIZE_HINTS = {"message larger than max": "see XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES"}
+# For a question asked once.
+ANSWER_WITHIN_S = 20.0
 INVALID_ARGUMENT = grpc.StatusCode.INVALID_ARGUMENT.value[0]
 
 
@@ -174,6 +176,41 @@ def _hint(hints: Mapping[str, str], reason: str) -> str:
 def _as_it_is(content: bytes) -> bytes:
     """In the place of a codec: what gRPC cannot decode would end the stream without an answer."""
     return content
+
+
+class NothingSentError(Exception):
+    """A control plane that sent no rules when it was asked; the text says why."""
+
+
+def sent_once(settings: ControlPlaneSettings) -> list[RuleFile]:
+    """The resources that the control plane sends first; nothing is said of what becomes of them.
+    NothingSentError, or RuleFileError for what cannot be decoded."""
+    try:
+        channel = open_channel(settings)
+    except TlsError as error:
+        raise NothingSentError(str(error)) from None
+    messages: SimpleQueue[bytes | None] = SimpleQueue()
+    messages.put(_written(Subscribe(""), node=settings))
+    with channel:
+        stream = channel.stream_stream(STREAM_METHOD, _as_it_is, _as_it_is)
+        call: Any = stream(
+            iter(messages.get, None), metadata=settings.headers, timeout=ANSWER_WITHIN_S
+        )
+        try:
+            content = next(call, None)
+            if content is None:
+                raise NothingSentError("it ended the stream without an answer")
+            response = discovery_pb2.DiscoveryResponse.FromString(content)
+        except grpc.RpcError:
+            reason = f"{call.code().name}: {call.details()}"
+            hints = TLS_HINTS if settings.has_tls else PLAIN_HINTS
+            raise NothingSentError(f"{_hint(hints | SIZE_HINTS, reason)}{reason}") from None
+        except DecodeError:
+            raise NothingSentError("it sent what is no DiscoveryResponse") from None
+        finally:
+            call.cancel()
+            messages.put(None)
+    return resource_files(response.resources)
 
 
 class _Connection:

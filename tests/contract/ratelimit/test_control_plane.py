@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trustme
+from click.testing import CliRunner, Result
 from google.protobuf import any_pb2
 
 from tests.support.ratelimit.sent_rules import TYPE_URL, SentLimit, SentRule, limited, resource
@@ -20,6 +21,7 @@ from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.rule_set import dump
 from tollgate.actors.ratelimit.watching.in_force import LOAD_ERROR, LOAD_SUCCESS
 from tollgate.actors.ratelimit.watching.subscription import ACKNOWLEDGED, REFUSED, Subscription
+from tollgate.serve.commands.check_config import check_config
 from tollgate.serve.ratelimit.rule_sources.control_plane import ControlPlane
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive
 from tollgate.serve.ratelimit.rule_sources.resources import read_resource
@@ -328,3 +330,44 @@ def test_certificates_are_read_anew_for_every_try(
         client.wait_for_absence(problem)
         authority.write_bytes(right)
         client.wait_for("foo.k1 3")
+
+
+def checked(monkeypatch: pytest.MonkeyPatch, target: str, *options: str) -> Result:
+    """`tollgate check-config --control-plane`, as an operator types it."""
+    monkeypatch.setenv("CONFIG_GRPC_XDS_SERVER_URL", target)
+    return CliRunner().invoke(check_config, ["--control-plane", *options])
+
+
+def test_what_is_sent_can_be_checked_by_hand(
+    server: ControlPlaneServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.publish("1", resource("b", "bar", limited("x", 5)), resource("a", "foo", SentRule("k")))
+    result = checked(monkeypatch, server.target)
+    assert result.stdout.splitlines() == ["checking a", "checking b", "all rate limit configs ok"]
+    assert result.stderr.splitlines() == [
+        "warning: a: 'k' has no effect: no value, no rate_limit and no descriptors"
+    ]
+    assert checked(monkeypatch, server.target, "--strict").exit_code == 1
+    server.publish("2", resource("b", "foo"), resource("a", "foo", limited("x", 1, "day")))
+    result = checked(monkeypatch, server.target)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "error: b: duplicate domain 'foo' in config file\n",
+    )
+    assert checked(monkeypatch, server.target, "--merge-domain-configs").exit_code == 0
+    server.publish("3", any_pb2.Any(type_url=TYPE_URL, value=b"\xff"))
+    result = checked(monkeypatch, server.target)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: resource 1 of 1: cannot be decoded as ")
+    # Nobody was told that anything is in force, or refused.
+    assert {nonce for _, nonce, _ in sent_in(server.requests)} == {""}
+
+
+def test_a_check_of_nobody_says_why(
+    server: ControlPlaneServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.stop()
+    result = checked(monkeypatch, server.target)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {server.target}: UNAVAILABLE: failed to connect")
+    assert checked(monkeypatch, server.target, "folder").exit_code == 2
