@@ -27,7 +27,11 @@ PROBE_EVERY_S = 0.25
 SENT_WITHIN_S = 1.0
 """The longest wait for increments when the process ends."""
 
-STATISTICS = "ratelimit.memcache."
+MULTIGET = "ratelimit.memcache.multiget"
+INCREMENT = "ratelimit.memcache.increment"
+ADD = "ratelimit.memcache.add"
+KEYS_REQUESTED = "ratelimit.memcache.keys_requested"
+KEYS_FOUND = "ratelimit.memcache.keys_found"
 SUCCESS, ERROR, MISS, NOT_STORED = "success", "error", "miss", "not_stored"
 
 Step = tuple[bytes, int, int]
@@ -72,17 +76,17 @@ class MemcachedNode:
 
     def read(self, items: Sequence[bytes]) -> dict[bytes, int] | None:
         """The counts of these items, 0 for those that are not there; None: the node is down."""
-        self._count(f"{STATISTICS}keys_requested", len(items))
+        self._count(KEYS_REQUESTED, len(items))
         try:
             if self.is_down:
                 raise NodeFailure("it is down", is_down=True)
             values = self._connections.values(items)
         except NodeFailure as failure:
-            self._count_code("multiget", ERROR)
+            self._count_code(MULTIGET, ERROR)
             self._note(failure)
             return None
-        self._count_code("multiget", SUCCESS)
-        self._count(f"{STATISTICS}keys_found", len(values))
+        self._count_code(MULTIGET, SUCCESS)
+        self._count(KEYS_FOUND, len(values))
         counts = {item: count_of(values.get(item, b"0")) for item in items}
         # (after the reply: what waits now was not sent before it)
         return {item: self._increments.applied_to(item, count) for item, count in counts.items()}
@@ -91,7 +95,7 @@ class MemcachedNode:
         """Let hits be counted soon."""
         refused = self._increments.add(hits)
         if refused:
-            self._count_code("increment", ERROR, refused)
+            self._count_code(INCREMENT, ERROR, refused)
             self._say("takes increments more slowly than they come: some hits are not counted")
         self._has_work.set()
 
@@ -130,7 +134,7 @@ class MemcachedNode:
         except NodeFailure as failure:
             lost = self._increments.clear()
             if lost:
-                self._count_code("increment", ERROR, lost)
+                self._count_code(INCREMENT, ERROR, lost)
             self._note(failure)
             self._has_work.clear()
         else:
@@ -151,7 +155,7 @@ class MemcachedNode:
             if present:
                 self._increment(client, present)
         except NodeFailure as failure:
-            self._count_code("increment", ERROR, len(steps))
+            self._count_code(INCREMENT, ERROR, len(steps))
             self._note(failure)
 
     def _increment(self, client: MemcachedClient, steps: Sequence[Step]) -> list[Step]:
@@ -159,7 +163,7 @@ class MemcachedNode:
         replies = client.replies([_change(item, addend) for item, addend, _ in steps])
         codes = [self._code(reply, MISS, b"NOT_FOUND") for reply in replies]
         for code in set(codes):
-            self._count_code("increment", code, codes.count(code))
+            self._count_code(INCREMENT, code, codes.count(code))
         # What is given back to a counter that is not there is given back to nobody.
         return [
             step for step, code in zip(steps, codes, strict=True) if code == MISS and step[1] > 0
@@ -175,7 +179,7 @@ class MemcachedNode:
         replies = client.replies(additions)
         codes = [self._code(reply, NOT_STORED, b"NOT_STORED") for reply in replies]
         for code in set(codes):
-            self._count_code("add", code, codes.count(code))
+            self._count_code(ADD, code, codes.count(code))
         return [step for step, code in zip(steps, codes, strict=True) if code == NOT_STORED]
 
     def _code(self, reply: bytes, other: str, other_reply: bytes) -> str:
@@ -204,7 +208,7 @@ class MemcachedNode:
             LOG.error("the Memcached node %s %s", self, text)
 
     def _count_code(self, command: str, code: str, by: int = 1) -> None:
-        self._count(f"{STATISTICS}{command}.__code={code}", by)
+        self._count(f"{command}.__code={code}", by)
 
 
 def _rounds(taken: dict[bytes, Increments]) -> list[list[Step]]:
