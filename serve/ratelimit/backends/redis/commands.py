@@ -19,17 +19,17 @@ Command = tuple[bytes | int, ...]
 Reply = object
 """An integer, bytes, None; or the error that Redis answered a command with."""
 
+# It takes the number's own text where it can, for Lua has no whole numbers beyond 2**53; and sets
+# nothing, so that the expiry stays as it is.
 REFUND = b"""\
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local count = redis.call('DECRBY', KEYS[1], ARGV[1])
-if count < 0 then
-  redis.call('SET', KEYS[1], '0', 'KEEPTTL')
-  return 0
+local count = redis.call('GET', KEYS[1])
+if not count then return 0 end
+if (tonumber(count) or 0) < tonumber(ARGV[1]) then
+  return redis.call('DECRBY', KEYS[1], count)
 end
-return count
+return redis.call('DECRBY', KEYS[1], ARGV[1])
 """
 REFUND_SHA = sha1(REFUND, usedforsecurity=False).hexdigest().encode()
-COUNT_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,9 @@ def test_what_is_given_back_ends_at_zero_and_makes_no_counter(
     assert front.hit("k_", -3) == 0
     assert not server.client.exists(name)
     assert front.hits([("k_", 5), ("k_", -2), ("k_", 1)]) == [[5, 3, 4]]
+    large = 2**53 + 1
+    assert front.hits([("large_", large + 2), ("large_", -1)]) == [[large + 2, large + 1]]
+    assert front.hit("large_", -large - 2) == 0
     ttl_s = server.client.ttl(name)
     assert front.hit("k_", -9) == 0
     assert server.client.get(name) == b"0"
@@ -167,10 +170,12 @@ def test_what_is_no_number_is_told_for_that_counter_alone(
 ) -> None:
     server.client.set(f"bad_{MINUTE}", "text")
     server.client.lpush(f"list_{MINUTE}", "text")
-    ((good, bad, look, kind),) = front.hits([("a_", 1), ("bad_", 1), ("bad_", 0), ("list_", 1)])
+    asked = [("a_", 1), ("bad_", 1), ("bad_", 0), ("bad_", -1), ("list_", 1)]
+    ((good, bad, look, back, kind),) = front.hits(asked)
     assert good == 1
     assert "not an integer" in str(bad)
     assert "not an integer" in str(look)
+    assert "not an integer" in str(back)
     assert "WRONGTYPE" in str(kind)
 
 
