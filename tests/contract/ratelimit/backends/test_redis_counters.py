@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from secrets import randbelow
 
 import pytest
 
@@ -32,17 +33,24 @@ def server() -> Iterator[RedisProcess]:
         yield found
 
 
-@pytest.fixture
-def late(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def late() -> Iterator[None]:
     """No counter expires while a test looks for it, however slow the machine is."""
-    monkeypatch.setattr(store, "randbelow", lambda bound: bound - 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "randbelow", lambda bound: bound - 1)
+        yield
 
 
-@pytest.fixture
-def front(server: RedisProcess, late: None) -> Iterator[RedisFront]:
-    server.client.flushall()
+@pytest.fixture(scope="module")
+def late_front(server: RedisProcess, late: None) -> Iterator[RedisFront]:
     with redis_front(REDIS_URL=server.address, EXPIRATION_JITTER_MAX_SECONDS="3600") as found:
         yield found
+
+
+@pytest.fixture
+def front(server: RedisProcess, late_front: RedisFront) -> RedisFront:
+    server.client.flushall()
+    return late_front
 
 
 @pytest.fixture
@@ -121,7 +129,10 @@ def test_a_counter_expires_with_its_unit(
         assert server.client.ttl(name) > 5, "each hit begins it anew"
 
 
-def test_an_expiry_is_later_by_chance(server: RedisProcess) -> None:
+def test_an_expiry_is_later_by_chance(
+    server: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "randbelow", randbelow)
     with redis_front(REDIS_URL=server.address, EXPIRATION_JITTER_MAX_SECONDS="100000") as front:
         front.hits([(f"chance{number}_", 1) for number in range(50)], Unit.HOUR)
         names = [f"chance{n}_{NOW_S - NOW_S % 3600}" for n in range(50)]
