@@ -276,7 +276,7 @@ class _TracedPump(_Pump):
         calls, gone = super()._sorted(events)
         begin = self._tracer.begin
         metadata = {event[1]: event[5][0] for event in events if event[5] is not None}
-        return [call._replace(begun=begin(metadata.get(call.id, ()))) for call in calls], gone
+        return [QueuedCall(*call[:3], begin(metadata.get(call.id, ()))) for call in calls], gone
 
     def _decide(self, calls: list[QueuedCall]) -> list[WireReply]:
         replies = super()._decide(calls)

@@ -20,13 +20,16 @@ from tollgate.serve.ratelimit.tracing.decided_calls import (
     WaitingRecords,
 )
 from tollgate.serve.ratelimit.tracing.propagation_headers import (
+    DRAWN_BITS,
     SPAN_BITS,
     TRACE_BITS,
+    drawn_below,
     is_declined,
-    is_drawn,
     is_root,
     trace_headers,
 )
+
+_DRAWN = (1 << DRAWN_BITS) - 1
 
 
 class QueueingTracer:
@@ -41,7 +44,7 @@ class QueueingTracer:
         monotonic_s: Callable[[], float],
         random_bits: Callable[[int], int],
     ) -> None:
-        self._rate = rate
+        self._drawn_below = drawn_below(rate)
         self._waiting = waiting
         self._take_counted = take_counted
         self._monotonic_s = monotonic_s
@@ -50,8 +53,8 @@ class QueueingTracer:
     def begin(self, metadata: Metadata) -> BegunCall | None:
         headers = trace_headers(metadata)
         trace_id = self._random_bits(TRACE_BITS) or 1  # (0 is no id)
-        if is_root(headers):
-            if not is_drawn(trace_id, self._rate):
+        if not headers or is_root(headers):
+            if trace_id & _DRAWN >= self._drawn_below:
                 return None
         elif is_declined(headers):
             return None

@@ -18,7 +18,7 @@ HEADERS_MAX = 16
 HEADER_CHARS_MAX = 1_024
 
 TRACE_BITS, SPAN_BITS = 128, 64
-_SAMPLED_BITS = 64  # of a trace id are compared with the rate
+DRAWN_BITS = 64  # of a trace's id are compared with the rate
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 1
 _B3_DECLINES = ("0", "false", "False")
@@ -53,6 +53,7 @@ def is_declined(headers: Headers) -> bool:
     return said.get("x-b3-sampled") in _B3_DECLINES and said.get("x-b3-flags") != "1"
 
 
-def is_drawn(trace_id: int, rate: float) -> bool:
-    """Whether a trace that begins here is among those of the rate; OpenTelemetry decides alike."""
-    return trace_id & ((1 << _SAMPLED_BITS) - 1) < round(rate * (1 << _SAMPLED_BITS))
+def drawn_below(rate: float) -> int:
+    """The bound of DRAWN_BITS of a trace's id below which it is among those of the rate. A trace
+    that begins here is judged by it, by OpenTelemetry's sampler as well."""
+    return round(rate * (1 << DRAWN_BITS))

@@ -133,6 +133,24 @@ def test_each_call_has_one_span_and_one_of_its_counters(
     assert received.headers[0]["x-tenant"] == "tollgate"
 
 
+@pytest.mark.parametrize(
+    ("backend", "name", "kind"),
+    [
+        ("redis", "Redis Pipeline Execution", Span.SPAN_KIND_CLIENT),
+        ("memcache", "Memcached Fetch Execution", Span.SPAN_KIND_CLIENT),
+    ],
+)
+def test_stores_outside_have_spans_of_the_references_names(
+    backend: str, name: str, kind: int, collector: str, fresh: Received, socket_dir: Path
+) -> None:
+    # (the store itself is not what this is about)
+    settings = to(collector, BACKEND_TYPE=backend, MEMCACHE_HOST_PORT="127.0.0.1:1")
+    with traced_doors(settings, socket_dir) as doors:
+        (span,) = spans_of(doors.front.address, 1, fresh)
+        (store,) = fresh.wait_for(name, 1)
+    assert (store.parent_span_id, store.kind) == (span.span_id, kind)
+
+
 @pytest.mark.parametrize("metadata", CALLERS.values(), ids=CALLERS.keys())
 def test_a_span_is_a_child_of_its_callers(
     choice: GrpcFront,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
+from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
 from tests.support.manual_clock import ManualClock
 from tollgate.actors.ratelimit.counting.counters import (
@@ -33,14 +34,15 @@ class Bench:
         self.clock = ManualClock(100)
         self.waiting = WaitingRecords(records_max)
         self.counted: Counted | None = None
-        self.ids = 0
+        self.next_id = 1
         self.tracer = QueueingTracer(
             rate, self.waiting, lambda: self.counted, self.clock.monotonic_s, self._next_id
         )
 
     def _next_id(self, bits: int) -> int:
-        self.ids += 1
-        return self.ids
+        drawn = self.next_id
+        self.next_id += 1
+        return drawn
 
     def begun(self, *headers: tuple[str, str]) -> BegunCall:
         call = self.tracer.begin(headers)
@@ -83,6 +85,21 @@ def test_what_is_not_traced_is_not_kept() -> None:
     assert len(bench.waiting) == 0
     # What the caller wants is traced at any rate.
     assert bench.tracer.begin([PARENT]) is not None
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_a_rate_is_a_share_of_the_ids_as_for_the_sampler(rate: float) -> None:
+    ids = [(0xABC << 64) + (step << 64) // 10 for step in range(10)] + [2**128 - 1]
+    sampler = TraceIdRatioBased(rate)
+    drawn = 0
+    for trace_id in ids:
+        bench = Bench(rate)
+        bench.next_id = trace_id
+        is_drawn = bench.tracer.begin([("baggage", "a=b")]) is not None
+        decision = sampler.should_sample(None, trace_id, "").decision
+        assert is_drawn == decision.is_sampled()
+        drawn += is_drawn
+    assert drawn == round(rate * 10) + (rate == 1.0)
 
 
 def test_what_finds_no_room_is_counted_once() -> None:

@@ -6,7 +6,6 @@ from tollgate.serve.ratelimit.tracing.propagation_headers import (
     HEADER_CHARS_MAX,
     HEADERS_MAX,
     is_declined,
-    is_drawn,
     is_root,
     trace_headers,
 )
@@ -69,10 +68,3 @@ def test_headers_are_kept_within_bounds() -> None:
     ]
     assert trace_headers(metadata) == (("b3", "1"), ("baggage", "a=b"))
     assert len(trace_headers([("baggage", "a=b")] * 100)) == HEADERS_MAX
-
-
-@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-def test_a_rate_is_a_share_of_the_ids(rate: float) -> None:
-    drawn = [is_drawn((0xABC << 64) + (step << 64) // 10, rate) for step in range(10)]
-    assert sum(drawn) == round(rate * 10)
-    assert is_drawn(2**128 - 1, rate) == (rate == 1.0)
