@@ -8,9 +8,12 @@ import pytest
 
 from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.engine import RecordedCounters, rules_from
+from tests.support.ratelimit.redis_fronts import redis_front
 from tests.support.servers.redis import redis_process
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ratelimit.counting.counters import CounterStore, LocalCounters
+from tollgate.actors.ratelimit.counting.routes import Route
 from tollgate.actors.ratelimit.decision.decider import DecidedAnswer, Decider
 from tollgate.actors.ratelimit.decision.plan import Refusal
 from tollgate.actors.ratelimit.decision.policy import Policy
@@ -20,6 +23,7 @@ from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMess
 from tollgate.serve.ratelimit.counting_shadow import shadow as shadow_module
 from tollgate.serve.ratelimit.counting_shadow.shadow import (
     SCOPE,
+    BatchDecider,
     CountingShadow,
     ShadowedDecider,
 )
@@ -31,6 +35,12 @@ NOW_S = 1_000_000
 RULES = rules_from(
     "domain: shop\ndescriptors:\n- key: user\n  rate_limit: {unit: hour, requests_per_unit: 3}\n"
 )
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take long to count what is left."""
+    monkeypatch.setattr(shadow_module, "LAST_WITHIN_S", PATIENCE_S)
 
 
 def request(user: str = "ann", domain: str = "shop") -> bytes:
@@ -45,22 +55,33 @@ def code(answer: DecidedAnswer) -> str:
     return str(ResponseMessage.Code.Name(ResponseMessage.FromString(answer).overall_code))
 
 
+def decider_over(
+    store: CounterStore,
+    clock: ManualClock,
+    policy: Policy = Policy(),  # noqa: B008 (it is frozen)
+    route: Route | None = None,
+) -> Decider:
+    decider = Decider(
+        policy=policy,
+        store=store,
+        tallies=Tallies("test"),
+        clock=clock,
+        decode=decoded_request,
+        render_limit=current_limit_bytes,
+        encode=encoded_decision,
+        route=route,
+    )
+    decider.use_rules(RULES)
+    return decider
+
+
 class Place:
     """Counters, a decider over them, and whether they were let go of."""
 
     def __init__(self) -> None:
         self.counters = RecordedCounters()
         self.is_closed = False
-        self.decider = Decider(
-            policy=Policy(),
-            store=self.counters,
-            tallies=Tallies("test"),
-            clock=ManualClock(NOW_S),
-            decode=decoded_request,
-            render_limit=current_limit_bytes,
-            encode=encoded_decision,
-        )
-        self.decider.use_rules(RULES)
+        self.decider = decider_over(self.counters, ManualClock(NOW_S))
 
     def close(self) -> None:
         self.is_closed = True
@@ -160,7 +181,7 @@ def test_a_place_that_hangs_holds_nobody_up_and_what_waits_is_bounded(
     monkeypatch.setattr(pair.second.decider, "decide_batch", hang)
     pair.shadow.start()
     pair.decide(request("first"))
-    assert is_asked.wait(30)
+    assert is_asked.wait(PATIENCE_S)
     for number in range(15):
         assert code(pair.decide(request(f"user {number}"))[0]) == "OK"
     assert pair.counted("dropped") == 5
@@ -238,3 +259,50 @@ def test_a_shadow_in_redis_counts_under_the_names_that_both_services_know() -> N
         shadow.stop()
         (name,) = server.client.keys()
         assert name.startswith(b"shop_user_ann_")
+
+
+HOUR_S = 3_600
+BEGAN_S = 1_000_000 // HOUR_S * HOUR_S
+
+
+def test_a_move_to_own_counters_and_back_admits_what_one_place_would() -> None:
+    with redis_process() as server, redis_front(REDIS_URL=server.address) as front:
+        clock = ManualClock(BEGAN_S)
+        outside = Policy(has_outside_counters=True)
+        in_redis = decider_over(front.counters, clock, outside, front.route)
+        own = decider_over(LocalCounters(2), clock)  # (as journals have them after a start)
+        many = rules_from(
+            "domain: shop\n"
+            "descriptors:\n"
+            "- key: user\n"
+            "  rate_limit: {unit: hour, requests_per_unit: 100}\n"
+        )
+        in_redis.use_rules(many)
+        own.use_rules(many)
+
+        def admitted(first: Decider, second: Decider | None, hits: int) -> int:
+            decide: BatchDecider = first
+            if second is not None:
+                kept = Place()
+                shadow = CountingShadow(
+                    second, kept, "beside", decoded_request, clock, lambda _what, _by: None
+                )
+                shadow.start()
+                decide = ShadowedDecider(first, shadow)
+            codes = [code(decide.decide_batch([request()])[0]) for _ in range(hits)]
+            if second is not None:
+                shadow.stop()
+            return codes.count("OK")
+
+        # The reference has counted before, and goes on beside in the same Redis.
+        name = b"shop_user_ann_%d" % BEGAN_S
+        server.client.incrby(name, 10)
+        assert admitted(in_redis, None, 20) == 20
+        server.client.incrby(name, 5)
+        assert admitted(in_redis, own, 75) == 65
+        # A window that both have counted from its beginning.
+        clock.advance(HOUR_S)
+        found = [admitted(in_redis, own, 20), admitted(own, in_redis, 30), admitted(own, None, 0)]
+        assert found == [20, 30, 0]
+        assert admitted(in_redis, own, 60) == 50
+        assert admitted(own, in_redis, 1) == 0
