@@ -187,7 +187,7 @@ class Lender:
         if is_too_early or not self.counters.reset(pending.counter, self._moved_s):
             return False
         news = Forgotten(pending.counter, self.counters.resets.epoch(pending.counter))
-        for front in self._leases.by_front:
+        for front in self._leases.readers:
             self._send(front, news)
         self._news.put(pending)
         return True

@@ -87,8 +87,15 @@ class Leases:
 
     @property
     def has_full_stream(self) -> bool:
-        """Whether some front has not read for so long that it can be told nothing more."""
-        return any(lease.stream.is_full for lease in self.by_front.values())
+        """Whether some front has not read for so long that it can be told nothing more. One that
+        was taken for lost has nothing any more that it would have to hear of."""
+        leases = self.by_front.values()
+        return any(lease.stream.is_full and lease.heard_s > -inf for lease in leases)
+
+    @property
+    def readers(self) -> list[str]:
+        """The fronts that can be told something."""
+        return [front for front, lease in self.by_front.items() if not lease.stream.is_full]
 
     def renew(self, lease: Lease, now_s: float) -> None:
         lease.until_s = now_s + self._terms.term_s + self._terms.margin_s

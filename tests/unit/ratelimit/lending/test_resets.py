@@ -227,3 +227,33 @@ def test_a_reset_is_done_when_all_who_are_there_have_heard_of_it() -> None:
     pair.silent = set()
     pair.rest(1.0)
     assert (pending.is_done, pending.failure) == (True, None)
+
+
+def filled(pair: Pair) -> PendingReset:
+    """A reset that waits, for front 0 can be told nothing more."""
+    pair.hit_one(b"used", 100, 1)
+    pair.silent = {0}
+    for number in range(pair.terms.unacknowledged_max):
+        pair.partition.reset((END_S, b"other %d" % number), 60.0, pair.now_s)
+        pair.rest(0.01)
+    pending = pair.partition.reset((END_S, b"k"), 60.0, pair.now_s)
+    pair.rest(0.01)
+    assert not pending.is_set
+    return pending
+
+
+@pytest.mark.parametrize("is_heard_again", [True, False])
+def test_a_reset_waits_for_a_front_that_can_be_told_nothing_more(is_heard_again: bool) -> None:
+    """Until it reads, or is lost."""
+    pair = Pair(Terms(unacknowledged_max=4), fronts=2)
+    for front in (0, 1):
+        pair.hit_one(b"k", 100, front)
+    pending = filled(pair)
+    assert pair.partition.counters.known(END_S, b"k") == 2
+    if is_heard_again:
+        pair.silent = set()
+    else:
+        pair.rest(pair.terms.term_s + pair.terms.margin_s)
+    pair.rest(1.0)
+    assert (pending.is_set, pending.is_done, pending.failure) == (True, True, None)
+    assert pair.hit_one(b"k", 100, 1) == 1
