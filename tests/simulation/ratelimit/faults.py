@@ -10,7 +10,8 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Chances, from 0 to 1: per message, and per second of a process or of a line."""
+    """Chances, from 0 to 1: per message, and per second of a process or of a line. `one_way`: that
+    a front which was taken for lost hears of it, and cannot be heard for a while."""
 
     lost: float = 0.0
     doubled: float = 0.0
@@ -18,6 +19,7 @@ class Faults:
     crash: float = 0.0
     freeze: float = 0.0
     cut: float = 0.0
+    one_way: float = 0.0
     partition_crash: float = 0.0
     partition_freeze: float = 0.0
     clock_jump: float = 0.0
@@ -34,6 +36,7 @@ _HIGHEST = Faults(
     crash=0.2,
     freeze=0.3,
     cut=0.3,
+    one_way=0.5,
     partition_crash=0.25,
     partition_freeze=0.1,
     clock_jump=0.2,

@@ -1,6 +1,7 @@
 """Lines between fronts and partitions: messages get lost, arrive late, twice and out of order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from enum import Enum
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -10,6 +11,13 @@ from tests.simulation.ratelimit.faults import NONE, Faults
 LATENCY_S = 0.002
 SLOW_S = 1.2
 CUT_S = 3.0
+
+
+class Way(Enum):
+    """The direction of a message."""
+
+    THERE = "to the partition"
+    BACK = "to the front"
 
 
 class Agenda:
@@ -34,12 +42,13 @@ class Agenda:
 
 
 class Network:
-    """Carries messages. A line is named by (front, partition) and can be cut for a while."""
+    """Carries messages. A line is named by (front, partition) and can be cut for a while, both ways
+    or one."""
 
     def __init__(self, agenda: Agenda, chance: Random) -> None:
         self._agenda = agenda
         self._chance = chance
-        self._cut_until_s: dict[tuple[int, int], float] = {}
+        self._cut_until_s: dict[tuple[int, int, Way], float] = {}
         self.faults = NONE
         self.messages = 0
 
@@ -50,15 +59,17 @@ class Network:
         self.faults = NONE
         self._cut_until_s.clear()
 
-    def cut(self, front: int, partition: int) -> None:
+    def cut(self, front: int, partition: int, ways: Collection[Way] = Way) -> None:
+        """Cut a line these ways; it is open the others."""
         until_s = self._agenda.now_s + self._chance.random() * CUT_S
-        self._cut_until_s[front, partition] = until_s
+        for way in Way:
+            self._cut_until_s[front, partition, way] = until_s if way in ways else 0.0
 
-    def carry(self, front: int, partition: int, deliver: Callable[[], None]) -> None:
+    def carry(self, front: int, partition: int, way: Way, deliver: Callable[[], None]) -> None:
         """Deliver a message sooner or later, once, twice or not at all."""
         self.messages += 1
         dice = self._chance.random
-        if self._cut_until_s.get((front, partition), 0.0) > self._agenda.now_s:
+        if self._cut_until_s.get((front, partition, way), 0.0) > self._agenda.now_s:
             return
         if dice() >= self.faults.lost:
             self._agenda.after(self._latency_s(), deliver)

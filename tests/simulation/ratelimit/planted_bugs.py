@@ -221,7 +221,9 @@ def lease_not_looked_at(patch: pytest.MonkeyPatch) -> None:
         del now_s, message
         self._lease = lease
         self._stream = ItemStream(self._terms)
-        self._report_item = self._told_item = 0
+        self._claim_item = self._told_item = 0
+        self._reports.begin(self._stream)
+        self._asks.begin(self._stream, [])
 
     patch.setattr(Borrower, "_change_lease", change_lease)
 

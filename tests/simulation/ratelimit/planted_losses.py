@@ -10,6 +10,7 @@ import pytest
 from tests.simulation.ratelimit.planted_bugs import Plant
 from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import CounterName
+from tollgate.actors.ratelimit.lending.notes import Notes
 from tollgate.actors.ratelimit.lending.partition import lent_counters
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
@@ -111,6 +112,28 @@ def reset_not_waited_for(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LentCounters, "reset", reset_sometime)
 
 
+def reset_not_remembered(patch: pytest.MonkeyPatch) -> None:
+    """A front forgets what it knows of a counter that was reset, and that it was."""
+
+    def forget(self: Notes, counter: CounterName, epoch: int) -> None:
+        del epoch
+        self.forget(counter)
+
+    patch.setattr(Notes, "begin_anew", forget)
+
+
+def surrender_in_recovery_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Hits of a loan that ends while a partition recovers are in no part, and are not added to
+    those that are told, whatever was restored."""
+    end = Recovery.end
+
+    def end_without(self: Recovery, counters: LentCounters) -> None:
+        self.ended.clear()
+        end(self, counters)
+
+    patch.setattr(Recovery, "end", end_without)
+
+
 # Each with a seed that finds it.
 LOSSES: list[tuple[Plant, int]] = [
     (restart_that_forgets, 17),
@@ -122,4 +145,6 @@ LOSSES: list[tuple[Plant, int]] = [
     (reset_of_what_is_lent, 10),
     (reset_done_twice, 24),
     (reset_not_waited_for, 10),
+    (reset_not_remembered, 0),
+    (surrender_in_recovery_forgotten, 0),
 ]

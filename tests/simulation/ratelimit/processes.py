@@ -226,6 +226,8 @@ class FrontProcess(Process):
 
     def learn_all(self) -> None:
         """Look which of the calls that were waited for are done."""
+        if not self._waiting:
+            return
         for name, (call, awaited) in list(self._waiting.items()):
             for request, records in enumerate(awaited):
                 if call.awaited[request].is_answered and records[0].fate is Fate.UNKNOWN:

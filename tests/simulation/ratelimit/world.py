@@ -26,7 +26,7 @@ from tests.simulation.ratelimit.faults import (
     scale_of,
     terms_of,
 )
-from tests.simulation.ratelimit.network import Agenda, Network
+from tests.simulation.ratelimit.network import Agenda, Network, Way
 from tests.simulation.ratelimit.processes import (
     EPOCH_S,
     FrontProcess,
@@ -157,6 +157,7 @@ class World:
 
     def _send(self, front: FrontProcess, partition: int) -> None:
         for message in front.outgoing(partition):
+            _check_sizes(front.machines[partition].sizes())
             line = self._line(front.name, partition, (message.incarnation, message.lease))
             for item in complete_reports(message, self.terms):
                 line.reports.setdefault(item, self._agenda.now_s)
@@ -167,7 +168,6 @@ class World:
                     is_waiting = front.is_waiting(partition, content.call)
                     assert is_waiting, f"{front.name} asks for a call that nobody waits for"
             self._to_partition(front, partition, message)
-        _check_sizes(front.machines[partition].sizes())
 
     def _line(self, front: str, partition: int, lease: tuple[int, int]) -> Line:
         name = (front, partition, lease)
@@ -180,7 +180,7 @@ class World:
             process = self.partitions[partition]
             process.run(lambda: self._take(process, message))
 
-        self._network.carry(front.number, partition, deliver)
+        self._network.carry(front.number, partition, Way.THERE, deliver)
 
     def _take(self, process: PartitionProcess, message: ToPartition) -> None:
         machine = process.machine
@@ -250,7 +250,14 @@ class World:
                 )
                 self.testimony.events["fronts lost"] += 1
                 self._silences.begin(front, process, line.reported_s, self._agenda.now_s)
+                self._deafen(front, process)
         return answers
+
+    def _deafen(self, front: str, process: PartitionProcess) -> None:
+        """Perhaps nobody hears a front after a new lease has begun, of which it hears."""
+        if self.faults.one_way and self._chance.random() < self.faults.one_way:
+            for number in (each.number for each in self.fronts if each.name == front):
+                self._network.cut(number, process.number, [Way.THERE])
 
     def _excuse_untold(self, process: PartitionProcess, told: frozenset[str]) -> None:
         """A partition was lost, and these fronts could not tell the next one what they had."""
@@ -273,7 +280,7 @@ class World:
             front.receive(process.number, message)
             self._send(front, process.number)
 
-        self._network.carry(front.number, process.number, lambda: front.run(receive))
+        self._network.carry(front.number, process.number, Way.BACK, lambda: front.run(receive))
 
     # Faults
 
