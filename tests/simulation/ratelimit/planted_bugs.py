@@ -139,10 +139,10 @@ def surrender_counted_twice(patch: pytest.MonkeyPatch) -> None:
 
     def end_loan_again(
         self: LentCounters, front: str, counter: CounterName, spent: int | None = None
-    ) -> None:
+    ) -> int:
         slot = self.held[front].loans.get(counter)
         reported = 0 if slot is None else slot.loans[counter][front].spent
-        end_loan(self, front, counter, None if spent is None else spent + reported)
+        return end_loan(self, front, counter, None if spent is None else spent + reported)
 
     patch.setattr(LentCounters, "end_loan", end_loan_again)
 
