@@ -7,6 +7,7 @@ from tests.support.ratelimit.copied_counters import CopiedSource
 from tests.support.ratelimit.journals import Counts, counts_of
 from tollgate.actors.ratelimit.copies.feed import COUNTERS_PER_PART_MAX, SAID_EVERY_S, CopyFeed
 from tollgate.actors.ratelimit.copies.messages import CopyOrigin, CopyPart
+from tollgate.actors.ratelimit.lending.messages import Progress
 
 NOW_S = 1_000_000
 END_S = 1_003_600
@@ -146,3 +147,34 @@ def test_nobody_to_be_told_is_no_age(feed: CopyFeed, source: CopiedSource) -> No
     feed.stop()
     assert feed.age_s is None
     assert not source.is_copied
+
+
+def test_a_part_says_how_far_it_has_got_once_all_has_been_told(
+    feed: CopyFeed, source: CopiedSource
+) -> None:
+    source.set(END_S, b"a", 1)
+    everything, changed = (part.progress for part in told(feed))
+    assert (everything.change, everything.handed_out) == (1, None)
+    assert (changed.change, changed.handed_out) == (1, 1)
+
+
+def test_resets_are_said_until_they_are_heard_of(
+    feed: CopyFeed, source: CopiedSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def progress(after_reset: int) -> Progress:
+        asked.append(after_reset)
+        return Progress(reset=7)
+
+    monkeypatch.setattr(source, "copy_progress", progress)
+    told(feed)
+    source.set(END_S, b"a", 1)
+    assert feed.part() is feed.part()
+    feed.be_answered(2)
+    source.set(END_S, b"a", 2)
+    feed.part()
+    assert asked == [0, 7, 7]
+    feed.be_answered(0)  # (the holder has lost the copy)
+    feed.part()
+    assert asked == [0, 7, 7, 0]

@@ -4,7 +4,7 @@ from tests.support.manual_clock import ManualClock
 from tests.support.ratelimit.borrowed_counters import Branch
 from tests.support.ratelimit.journals import Counts, counts_of
 from tollgate.actors.ratelimit.counting.counters import LimitedHits
-from tollgate.actors.ratelimit.lending.messages import CounterColumns
+from tollgate.actors.ratelimit.lending.messages import CounterColumns, Progress
 from tollgate.actors.ratelimit.lent_counting.partition import LendingPartition
 
 NOW_S = 1_000_000
@@ -114,3 +114,30 @@ def test_copies_and_the_journal_are_told_of_changes_by_themselves() -> None:
     assert count(branch, b"k") == [[6]]
     branch.rest(1)
     assert partition.changed_since_copied(10) == []
+
+
+def test_nothing_counts_as_handed_out_before_it_has_asked_around() -> None:
+    """Neither what it was told meanwhile, nor what was handed to a holder of its copy before."""
+    branch = Branch(ManualClock(NOW_S))
+    branch.exchange()
+    count(branch, b"k")
+    partition = started(branch, is_new=False)
+    branch.exchange()
+    assert partition.changed(10) == []
+    assert partition.progress(0).handed_out is None
+    branch.rest(branch.terms.term_s + branch.terms.margin_s + 1)
+    while partition.changed(1):
+        pass
+    told = partition.progress(0)
+    assert told.handed_out == told.change > 0
+    count(branch, b"k")
+    branch.rest(1)
+    changed = partition.progress(0)
+    assert changed.handed_out == told.handed_out
+    assert changed.change > told.change
+    partition.begin_copy()
+    assert partition.copy_progress(0).handed_out is None
+    assert partition.changed_since_copied(10) == []
+    assert partition.copy_progress(0).handed_out == changed.change
+    partition.begin_copy()
+    assert partition.copy_progress(0) == Progress(changed.change)
