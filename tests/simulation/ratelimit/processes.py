@@ -16,6 +16,8 @@ from tollgate.actors.ratelimit.lending.borrower import Borrower
 from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import (
     Answer,
+    CounterName,
+    Forgotten,
     LimitedHits,
     Spent,
     ToFront,
@@ -125,6 +127,7 @@ class FrontProcess(Process):
         self.limits: dict[bytes, int] = {}
         self.admitted: list[HitRecord] = []
         self.refundable: list[HitRecord] = []
+        self._resets_heard_s: dict[tuple[int, CounterName], float] = {}
         self._waiting: dict[tuple[int, int], tuple[PendingCall, list[list[HitRecord]]]] = {}
 
     @property
@@ -209,7 +212,12 @@ class FrontProcess(Process):
                     if isinstance(outcome.counts, list):
                         for record in awaited[outcome.request]:
                             record.is_direct = True
-        self.machines[partition].receive(message, self.wall_s, self.now_s)
+        machine = self.machines[partition]
+        machine.receive(message, self.wall_s, self.now_s)
+        for number, item in message.items:
+            is_taken = (message.incarnation, message.lease) == machine._lease
+            if isinstance(item, Forgotten) and is_taken and number <= machine._stream.taken:
+                self._resets_heard_s[partition, item.counter] = self.agenda.now_s
         self.learn_all()
 
     def outgoing(self, partition: int) -> list[ToPartition]:
@@ -220,9 +228,9 @@ class FrontProcess(Process):
         return messages
 
     def remembers(self, record: ResetRecord) -> bool:
-        """Whether it knows of a reset."""
-        note = self.machines[record.partition]._notes.find(*record.counter)
-        return note is not None and (note.is_anew or any(is_anew for *_, is_anew in note.earlier))
+        """Whether it has heard of a reset."""
+        heard_s = self._resets_heard_s.get((record.partition, record.counter), -inf)
+        return heard_s >= record.set_s
 
     def learn_all(self) -> None:
         """Look which of the calls that were waited for are done."""
