@@ -10,7 +10,6 @@ import pytest
 from tests.simulation.ratelimit.planted_bugs import Plant
 from tollgate.actors.ratelimit.lending.lender import Lender
 from tollgate.actors.ratelimit.lending.messages import CounterName
-from tollgate.actors.ratelimit.lending.notes import Notes
 from tollgate.actors.ratelimit.lending.partition import lent_counters
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.recovery import Recovery
@@ -112,16 +111,6 @@ def reset_not_waited_for(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LentCounters, "reset", reset_sometime)
 
 
-def reset_not_remembered(patch: pytest.MonkeyPatch) -> None:
-    """A front forgets what it knows of a counter that was reset, and that it was."""
-
-    def forget(self: Notes, counter: CounterName, epoch: int) -> None:
-        del epoch
-        self.forget(counter)
-
-    patch.setattr(Notes, "begin_anew", forget)
-
-
 def surrender_in_recovery_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Hits of a loan that ends while a partition recovers are in no part, and are not added to
     those that are told, whatever was restored."""
@@ -145,6 +134,5 @@ LOSSES: list[tuple[Plant, int]] = [
     (reset_of_what_is_lent, 5),
     (reset_done_twice, 4),
     (reset_not_waited_for, 5),
-    (reset_not_remembered, 0),
     (surrender_in_recovery_forgotten, 159),
 ]
