@@ -66,6 +66,10 @@ class ControlPlaneServer:
         """All that was asked, in all streams."""
         return [request for stream in self.streams for request in stream.requests]
 
+    def renew(self, certificate: trustme.LeafCert) -> None:
+        """Have this certificate from the next start on."""
+        self._certificate = certificate
+
     def start(self) -> None:
         """Listen, on the port of the last time if there was one."""
         pool = ThreadPoolExecutor(STREAMS_MAX)
