@@ -7,7 +7,7 @@ A thread of its own, and grpcio's ordinary calls: it is this thread that waits f
 that says nothing, and never the event loop of the actor. Each try has a new channel, so names are
 looked up and certificates read anew. What came is judged before the next message is read, so one is
 held at a time; its size is bounded by gRPC, and compressed ones, whose size is known too late, are
-not asked for.
+not asked for, and refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -125,7 +125,7 @@ class ControlPlane:
         connection = _Connection(self._subscription.opened)
         with channel:
             connection.watch(channel)
-            reason = self._conversation(channel)
+            reason = self._conversation(channel, connection)
             has_connected = connection.end()
         if has_connected:
             return Ended(Absence.STREAM, f"{_hint(SIZE_HINTS, reason)}{reason}")
@@ -133,7 +133,7 @@ class ControlPlane:
         absence = Absence.TLS if self._settings.has_tls and hint else Absence.CONNECTION
         return Ended(absence, f"{hint}{reason}")
 
-    def _conversation(self, channel: grpc.Channel) -> str:
+    def _conversation(self, channel: grpc.Channel, connection: "_Connection") -> str:
         """Asks, and answers all that comes; the reason why it ended."""
         messages: SimpleQueue[bytes | None] = SimpleQueue()
         messages.put(_written(self._subscription.first_message(), node=self._settings))
@@ -144,6 +144,7 @@ class ControlPlane:
             if self._is_stopped.is_set():  # before there was a call to cancel
                 return "stopped"
             for content in call:
+                connection.note()
                 messages.put(self._answered(content))
         except grpc.RpcError:
             return f"{call.code().name}: {call.details()}"
@@ -214,7 +215,7 @@ def sent_once(settings: ControlPlaneSettings) -> list[RuleFile]:
 
 
 class _Connection:
-    """Tells when a channel is connected, which gRPC says in a thread of its own."""
+    """Tells when a channel is connected: gRPC says so in a thread of its own, and at times late."""
 
     def __init__(self, opened: Callable[[], None]) -> None:
         self._opened = opened
@@ -223,18 +224,22 @@ class _Connection:
         self._is_over = False
 
     def watch(self, channel: grpc.Channel) -> None:
-        """Calls `opened` when the channel is connected for the first time."""
+        """Notes it when the channel is connected."""
 
         def notice(state: grpc.ChannelConnectivity) -> None:
             if state is not grpc.ChannelConnectivity.READY:
                 return
-            with self._lock:
-                if not self._has_connected and not self._is_over:
-                    self._has_connected = True
-                    self._opened()
+            self.note()
             channel.unsubscribe(notice)  # whoever listens on is woken five times a second
 
         channel.subscribe(notice)
+
+    def note(self) -> None:
+        """Calls `opened`, the first time."""
+        with self._lock:
+            if not self._has_connected and not self._is_over:
+                self._has_connected = True
+                self._opened()
 
     def end(self) -> bool:
         """True if it was connected. From now on nothing is told."""
