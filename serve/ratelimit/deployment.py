@@ -30,8 +30,8 @@ from tollgate.serve.settings import Settings
 LOG = logging.getLogger("tollgate.ratelimit")
 SHUTDOWN_MARGIN_S = 5.0
 ONGOING_REQUESTS_MAX = 4_096
-# The longest turn of a thread while others wait. With Python's own, 5 ms, a thread that decides large
-# batches has a call beside it wait for 14 ms, nearly as long as a proxy does; it takes no more work.
+# The longest turn of a thread while others wait. With Python's own, 5 ms, one that decides large
+# batches has a call beside it wait for 14 ms, nearly as long as a proxy does. It costs no more.
 TURN_S = 0.001
 
 
