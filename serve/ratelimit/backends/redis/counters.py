@@ -148,9 +148,11 @@ class RedisCounters:
         self._watch.start()
 
     def probe(self) -> None:
-        """Raises GaveUp."""
+        """See that somebody looks after the servers. Raises GaveUp."""
         if self._surrender:
             raise GaveUp(self._surrender)
+        is_looked_after = self._watch.is_alive() or self._is_closed.is_set()
+        assert is_looked_after, "nobody looks whether Redis is there any more"
 
     def close(self) -> None:
         """Close all connections: once."""

@@ -18,7 +18,7 @@ from tests.support.waiting import until
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.serve.commands.status import status
 from tollgate.serve.node.ports import free_port
-from tollgate.serve.ratelimit.backends.redis.counters import GaveUp
+from tollgate.serve.ratelimit.backends.redis.counters import GaveUp, WatchedServer
 
 MINUTE = NOW_S - NOW_S % 60
 
@@ -170,6 +170,25 @@ def test_a_start_gives_up_in_the_end() -> None:
         assert "within 0.1 s" in until(reason, "it gives up")
     finally:
         front.counters.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_watch_that_ends_is_reported(
+    server: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with redis_front(REDIS_URL=server.address) as front:
+        front.counters.probe()
+        monkeypatch.setattr(WatchedServer, "ping", lambda self: 1 // 0)
+
+        def is_reported() -> bool:
+            try:
+                front.counters.probe()
+            except AssertionError:
+                return True
+            return False
+
+        until(is_reported, "the next ping ends the thread")
+    front.counters.probe()
 
 
 def test_a_killed_server_costs_errors_until_it_is_back() -> None:
