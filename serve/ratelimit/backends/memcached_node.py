@@ -10,7 +10,7 @@ given up with the first probe that fails. An increment is written as the referen
 
 import logging
 from collections.abc import Callable, Sequence
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from tollgate.serve.ratelimit.backends.memcached_client import (
     ITEMS_PER_EXCHANGE_MAX,
@@ -60,6 +60,7 @@ class MemcachedNode:
         self._has_work = Event()
         self._is_closed = Event()
         self._last_said = ""
+        self._turning = Lock()
         self._writer = Thread(target=self._write, name=f"memcached {self}", daemon=True)
         self._writer.start()
 
@@ -194,8 +195,9 @@ class MemcachedNode:
 
     def _note(self, failure: NodeFailure) -> None:
         if failure.is_down:
-            if not self.is_down:
-                self.is_down = True
+            with self._turning:
+                is_new, self.is_down = not self.is_down, True
+            if is_new:
                 self._say(f"is out of reach, and what it counts is unknown: {failure}")
             self._has_work.set()
         else:

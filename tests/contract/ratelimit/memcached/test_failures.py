@@ -1,6 +1,8 @@
 """Memcached that fails: nonsense, full, killed, slow (B11)."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -152,3 +154,39 @@ def test_the_end_of_a_process_counts_what_waits(server: Memcached, name: str) ->
         for number in range(50):
             counters.hit({0: asked((f"{name}.{number}", 1))}, NOW_S)
     assert all(server.value(f"{name}.{number}_960".encode()) == b"1" for number in range(50))
+
+
+def test_a_node_is_killed_and_started_anew_while_everybody_calls(name: str) -> None:
+    is_over = Event()
+    with (
+        memcached() as server,
+        gated_proxy(server.port) as proxy,
+        counting_in({"MEMCACHE_HOST_PORT": proxy.address}) as counters,
+    ):
+        item = f"{name}_960".encode()
+
+        def call() -> int:
+            calls = 0
+            while not is_over.is_set():
+                (after,) = only(counters.hit({0: asked((name, 1))}, NOW_S)[0])
+                assert isinstance(after, int)
+                assert after > 0
+                calls += 1
+            return calls
+
+        with ThreadPoolExecutor(4) as threads:
+            callers = [threads.submit(call) for _ in range(4)]
+            try:
+                until(lambda: server.value(item), "hits are counted")
+                server.kill()
+                until(lambda: counters.down, "the node is missed")
+                server.start()
+                proxy.target = server.port
+                until(lambda: server.value(item), "hits are counted again")
+            finally:
+                is_over.set()
+        assert all(caller.result() for caller in callers)
+        until(lambda: not counters.down, "the node is not missed any more")
+        before = int(server.value(item) or 0)
+        assert counters.wait_until_counted()
+        assert hit(counters, (name, 0)) >= [before]

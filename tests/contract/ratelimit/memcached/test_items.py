@@ -14,7 +14,6 @@ from tests.support.servers.memcached import Memcached
 from tests.support.servers.scripted_memcached import scripted
 from tollgate.actors.ratelimit.counting.counters import Conditional
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends import memcached_store
 from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
 from tollgate.serve.ratelimit.backends.memcached_items import item_name, node_number
 
@@ -90,9 +89,8 @@ def test_a_name_that_memcached_would_not_take_is_counted_all_the_same(
     [(1, 1), (2, 60), (3, 3_600), (4, 86_400), (7, 604_800), (5, 2_592_000), (6, 31_536_000)],
 )
 def test_an_item_lives_for_its_window_and_what_is_drawn(
-    server: Memcached, name: str, unit: int, length_s: int, monkeypatch: pytest.MonkeyPatch
+    server: Memcached, name: str, unit: int, length_s: int
 ) -> None:
-    monkeypatch.setattr(memcached_store, "randbelow", lambda upper: upper - 1)
     environ = {"MEMCACHE_HOST_PORT": server.address, "EXPIRATION_JITTER_MAX_SECONDS": "3600"}
     with counting_in(environ) as counters:
         counters.hit({0: asked((name, 1), unit=unit, end_s=10 * length_s)}, NOW_S)
