@@ -187,7 +187,7 @@ class World:
         line = self._line(message.front, process.number, (message.incarnation, message.lease))
         lease = machine._leases.by_front.get(message.front)
         early = [] if lease is None else list(lease.stream._early.values())
-        is_too_late = machine.told is None and any(
+        is_telling = any(
             isinstance(item, ToldSlots | ToldNotes | ToldAll)
             for item in (*early, *(item for _, item in message.items))
         )
@@ -195,7 +195,7 @@ class World:
         def receive() -> dict[str, ToFront]:
             return machine.receive(message, process.wall_s, process.now_s)
 
-        answers = self._watched(process, receive, message.front if is_too_late else "")
+        answers = self._watched(process, receive, message.front if is_telling else "")
         named = (process.incarnation, machine.leases.get(message.front))
         if (message.incarnation, message.lease) == named:
             taken = answers[message.front].acknowledged
@@ -223,9 +223,10 @@ class World:
         self._disks[process.number].save(process, known_s, self._agenda.now_s)
 
     def _watched(
-        self, process: PartitionProcess, do: Callable[[], dict[str, ToFront]], too_late: str
+        self, process: PartitionProcess, do: Callable[[], dict[str, ToFront]], teller: str
     ) -> dict[str, ToFront]:
-        """What a partition does, and whom it takes for lost meanwhile."""
+        """What a partition does, and whom it takes for lost meanwhile. `teller`: the front that
+        tells just now what it has, which may be too late for a partition that had started again."""
         before, told = process.machine.leases, process.machine.told
         answers = do()
         for pending, record in process.resets:
@@ -245,7 +246,8 @@ class World:
                 line = self._line(front, process.number, (process.incarnation, lease))
                 silent_s = self._agenda.now_s - line.heard_s
                 term_s = self.terms.term_s + self.terms.margin_s
-                assert silent_s > term_s - 1e-6 or front == too_late, (
+                is_too_late = front == teller and process.machine.told is None
+                assert silent_s > term_s - 1e-6 or is_too_late, (
                     f"{front} was taken for lost after {silent_s:.3f} s"
                 )
                 self.testimony.events["fronts lost"] += 1
