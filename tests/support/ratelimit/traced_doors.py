@@ -100,6 +100,7 @@ def traced_doors(
 
     with ExitStack() as to_close:
         patch = to_close.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("NO_PROXY", "127.0.0.1")
         for name, value in settings.otlp.items():
             patch.setenv(name, value)
         tracing = set_up_tracing(settings, store or LocalCounters(2), clock, count, drawn)
