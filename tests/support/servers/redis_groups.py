@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,28 +111,28 @@ def _is_in_step(node: RedisProcess) -> bool:
 
 @dataclass(frozen=True)
 class WatchedPair:
-    """A master, its replica, and the sentinels' addresses."""
+    """A master, its replica, and the port of the sentinel that watches them."""
 
     master: RedisProcess
     replica: RedisProcess
-    sentinels: tuple[str, ...]
+    sentinel: int
     sentinel_password: str
 
     @property
     def url(self) -> str:
-        return ",".join((MASTER, *self.sentinels))
+        """The first of the sentinels that it names is not there."""
+        return f"{MASTER},127.0.0.1:1,127.0.0.1:{self.sentinel}"
 
     def lose_master(self) -> None:
-        """The master ends, and the sentinels are to make the replica the master soon."""
-        for address in self.sentinels:
-            sentinel = _sentinel_client(int(address.partition(":")[2]), self.sentinel_password)
-            sentinel.sentinel_set(MASTER, "down-after-milliseconds", HASTY_MS)
+        """The master ends, and the sentinel is to make the replica the master soon."""
+        sentinel = _sentinel_client(self.sentinel, self.sentinel_password)
+        sentinel.sentinel_set(MASTER, "down-after-milliseconds", HASTY_MS)
         self.master.kill()
 
 
 @contextmanager
 def watched_pair(*, password: str = "", sentinel_password: str = "") -> Iterator[WatchedPair]:
-    """One for as long as the block lasts, with two sentinels."""
+    """One for as long as the block lasts. There is one sentinel, for two might need many votes."""
     with ExitStack() as stack:
         auth = ["--masterauth", password] if password else []
         master = stack.enter_context(redis_process(*auth, password=password))
@@ -141,35 +140,27 @@ def watched_pair(*, password: str = "", sentinel_password: str = "") -> Iterator
         replica = stack.enter_context(redis_process(*follows, password=password))
         until(lambda: _is_in_step(replica), "the replica has what its master has")
         lines = [
-            f"sentinel monitor {MASTER} 127.0.0.1 {master.port} 2",
+            f"sentinel monitor {MASTER} 127.0.0.1 {master.port} 1",
             f"sentinel down-after-milliseconds {MASTER} {PATIENT_MS}",
             f"sentinel failover-timeout {MASTER} 5000",
             *([f"sentinel auth-pass {MASTER} {password}"] if password else []),
             *([f"requirepass {sentinel_password}"] if sentinel_password else []),
-            *([f"sentinel sentinel-pass {sentinel_password}"] if sentinel_password else []),
         ]
-        sentinels = [stack.enter_context(_sentinel(lines)) for _ in range(2)]
-        for port in sentinels:
-            client = _sentinel_client(port, sentinel_password)
-            until(partial(_sees_all, client), "a sentinel sees all others")
-        yield WatchedPair(
-            master,
-            replica,
-            tuple(f"127.0.0.1:{port}" for port in sentinels),
-            sentinel_password,
-        )
+        port = stack.enter_context(_sentinel(lines))
+        client = _sentinel_client(port, sentinel_password)
+        until(lambda: _sees_both(client), "the sentinel sees master and replica")
+        yield WatchedPair(master, replica, port, sentinel_password)
 
 
 def _sentinel_client(port: int, password: str) -> Any:
     return redis.Redis(port=port, password=password or None, socket_timeout=PATIENCE_S)
 
 
-def _sees_all(client: Any) -> bool:
+def _sees_both(client: Any) -> bool:
     try:
-        seen = client.sentinel_master(MASTER)
+        return int(client.sentinel_master(MASTER)["num-slaves"]) == 1
     except redis.RedisError:
         return False
-    return int(seen["num-other-sentinels"]) == 1 and int(seen["num-slaves"]) == 1
 
 
 @contextmanager
