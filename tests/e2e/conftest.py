@@ -127,7 +127,6 @@ def tollgate(
         "RUNTIME_WATCH_ROOT": "false",
         "USE_PULLMETRICS": "true",
         "DRAIN_GRACE": "1s",
-        "RAY_DASHBOARD_ENABLED": "true",
         "CATALOG_TRUSTED_ORIGINS": f"http://trusted.localhost:{page_port}",
     }
     with start_tollgate(settings) as tollgate:

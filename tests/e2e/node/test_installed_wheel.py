@@ -1,5 +1,7 @@
-"""Tollgate from its wheel alone, with its default settings, in a folder that is no checkout."""
+"""Tollgate from its wheel alone, with its default settings, in a folder that is no checkout, and
+with Ray's dashboard, which the other Tollgates of this tier do without."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +12,10 @@ import pytest
 
 from tests.support.installed_wheel import built_wheel, copied_checkout, installed
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.waiting import until
+
+# A dozen processes, which start when the doors are open.
+DASHBOARD_WITHIN_S = 200.0
 
 
 @pytest.fixture
@@ -17,7 +23,6 @@ def tollgate(tmp_path: Path) -> Iterator[TollgateProcess]:
     """One that does not run yet."""
     wheel = built_wheel(copied_checkout(tmp_path / "source"), tmp_path / "dist")
     executable = installed(wheel, tmp_path / "environment") / "tollgate"
-    # (by default there is a dashboard; other tests do without)
     settings = {"PATH": os.defpath, "RAY_DASHBOARD_ENABLED": "true"}
     with tempfile.TemporaryDirectory(prefix="tollgate-") as folder:
         tollgate = TollgateProcess(Path(folder), settings, executable)
@@ -25,10 +30,24 @@ def tollgate(tmp_path: Path) -> Iterator[TollgateProcess]:
         tollgate.end()
 
 
+def dashboard(tollgate: TollgateProcess) -> str:
+    try:
+        return httpx.get(tollgate.url("RAY_DASHBOARD_PORT", "/")).text
+    except httpx.TransportError:  # (it starts after the doors)
+        return ""
+
+
 def test_it_starts_serves_and_stops(tollgate: TollgateProcess) -> None:
     tollgate.up()
-    status = tollgate.command("status")
+    status = tollgate.command("status", "--json")
     assert status.returncode == 0, status.stdout + tollgate.output()
+    address = f"127.0.0.1:{tollgate.ports['RAY_DASHBOARD_PORT']}"
+    assert json.loads(status.stdout)["addresses"]["Ray dashboard"] == address
+    until(
+        lambda: "<title>Ray Dashboard</title>" in dashboard(tollgate),
+        "it is there",
+        DASHBOARD_WITHIN_S,
+    )
     question = {
         "domain": "edge",
         "descriptors": [{"entries": [{"key": "path", "value": "/limited"}]}],

@@ -187,7 +187,6 @@ def test_status_says_what_listens_where(tollgate: TollgateProcess) -> None:
             "catalog auth": f"http://0.0.0.0:{ports['PORT']}/catalog-auth/",
             "debug": f"127.0.0.1:{ports['DEBUG_PORT']}",
             "metrics": f"127.0.0.1:{ports['PULLMETRICS_PORT']}",
-            "Ray dashboard": f"127.0.0.1:{ports['RAY_DASHBOARD_PORT']}",
         }.items()
     )
     assert "Tollgate is healthy (pid" in tollgate.command("status").stdout
@@ -202,13 +201,3 @@ def test_a_second_start_with_the_same_data_folder_is_refused(tollgate: TollgateP
         "stop it with `tollgate down`, or set another TOLLGATE_DATA\n"
     )
     assert tollgate.command("status").returncode == 0
-
-
-def test_the_dashboard_answers_on_this_machine(tollgate: TollgateProcess) -> None:
-    def page() -> str:
-        try:
-            return httpx.get(tollgate.url("RAY_DASHBOARD_PORT", "/")).text
-        except httpx.TransportError:  # (it starts after the doors)
-            return ""
-
-    until(lambda: "<title>Ray Dashboard</title>" in page(), "the dashboard is there")
