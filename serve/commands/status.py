@@ -138,6 +138,8 @@ def _trouble_with(rules: Mapping[str, object]) -> Iterator[str]:
     """A line for what keeps newer rules from being in force."""
     if rules.get("error"):
         yield f"the rules were not loaded, the last good ones stay in force: {rules['error']}"
+    if rules.get("generation") == 0:
+        yield f"no rules are in force yet, from: {rules.get('source')}"
     if rules.get("away"):
         yield f"the rules in force stay: {rules['away']}"
 
