@@ -81,16 +81,18 @@ class CountingShadow:
         self._waiting: deque[tuple[Sequence[bytes], list[DecidedAnswer]]] = deque()
         self._waiting_calls = 0
         self._waiting_bytes = 0
+        self._has_ended = False
         self._is_stopping = Event()
         self._said_s = -SAID_EVERY_S
         self._thread = Thread(target=self._run, name="counting-shadow", daemon=True)
 
     def leave(self, payloads: Sequence[bytes], answers: list[DecidedAnswer]) -> None:
         """Have a batch counted in the other place as well, if there is room."""
-        size = sum(map(len, payloads))
+        size = _size(payloads, answers)
         with self._lock:
             has_room = (
-                self._waiting_calls + len(payloads) <= WAITING_CALLS_MAX
+                not self._has_ended
+                and self._waiting_calls + len(payloads) <= WAITING_CALLS_MAX
                 and self._waiting_bytes + size <= WAITING_BYTES_MAX
             )
             if has_room:
@@ -117,6 +119,17 @@ class CountingShadow:
         self._store.close()
 
     def _run(self) -> None:
+        try:
+            self._count_what_waits()
+        finally:
+            # An error that nobody foresaw ends this thread, and no call of the deciding path.
+            if not self._is_stopping.is_set():
+                LOG.error("Nothing is counted in %s any more, until a front starts", self._place)
+            with self._lock:
+                self._has_ended = True
+                self._waiting.clear()
+
+    def _count_what_waits(self) -> None:
         is_last = False
         while not is_last:
             is_last = self._is_stopping.wait(LOOK_EVERY_S)
@@ -124,7 +137,7 @@ class CountingShadow:
                 with self._lock:
                     payloads, answers = self._waiting.popleft()
                     self._waiting_calls -= len(payloads)
-                    self._waiting_bytes -= sum(map(len, payloads))
+                    self._waiting_bytes -= _size(payloads, answers)
                 self._compare(payloads, answers, self._decider.decide_batch(payloads))
 
     def _compare(
@@ -171,3 +184,9 @@ class CountingShadow:
             told(answer),
             SAID_EVERY_S,
         )
+
+
+def _size(payloads: Sequence[bytes], answers: Sequence[DecidedAnswer]) -> int:
+    """What a batch holds in memory, roughly."""
+    told = sum(len(answer) for answer in answers if not isinstance(answer, Refusal))
+    return told + sum(map(len, payloads))

@@ -189,8 +189,27 @@ def test_a_place_that_hangs_holds_nobody_up_and_what_waits_is_bounded(
     assert pair.stop() == {"agrees": 11, "dropped": 5}
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_shadow_that_fails_is_said_and_holds_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pair = Pair()
+
+    def fail(payloads: Sequence[bytes]) -> list[DecidedAnswer]:
+        raise ValueError("an error that nobody foresaw")
+
+    monkeypatch.setattr(pair.second.decider, "decide_batch", fail)
+    pair.shadow.start()
+    assert code(pair.decide(request())[0]) == "OK"
+    until(lambda: "any more" in caplog.text, "the end is said")
+    assert code(pair.decide(request())[0]) == "OK"
+    until(lambda: pair.decide(request()) and pair.counted("dropped") > 0, "what comes is dropped")
+    pair.stop()
+    assert pair.second.is_closed
+
+
 def test_large_requests_fill_the_room_as_many_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shadow_module, "WAITING_BYTES_MAX", 10_000)
+    monkeypatch.setattr(shadow_module, "WAITING_BYTES_MAX", 8_500)
     pair = Pair()
     pair.decide(request("x" * 4_000))
     pair.decide(request("y" * 4_000))
