@@ -133,6 +133,7 @@ def page(browser: Browser, tollgate: TollgateProcess, said: list[str]) -> Iterat
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.set_default_timeout(SLOW_S * 1000)
+    expect.set_options(timeout=SLOW_S * 1000)  # (which has one of its own)
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(tollgate.url("PORT", "/catalog-auth/"))
