@@ -27,7 +27,7 @@ from tollgate.serve.ratelimit.rule_sources.resource_messages import (
     RESOURCE_TYPE_URL,
     STREAM_METHOD,
 )
-from tollgate.serve.ratelimit.rule_sources.resources import resource_files
+from tollgate.serve.ratelimit.rule_sources.resources import response_files
 from tollgate.serve.settings.outside.control_plane import MESSAGE_BYTES_MAX, ControlPlaneSettings
 
 # A connection that is cut without a word is noticed after this. Servers in Go take pings that come
@@ -160,7 +160,7 @@ class ControlPlane:
         response = discovery_pb2.DiscoveryResponse.FromString(content)
         resources: list[RuleFile] | RuleFileError
         try:
-            resources = resource_files(response.resources)
+            resources = response_files(response)
         except RuleFileError as error:
             resources = error
         answer = self._subscription.offered(response.version_info, response.nonce, resources)
@@ -211,7 +211,7 @@ def sent_once(settings: ControlPlaneSettings) -> list[RuleFile]:
         finally:
             call.cancel()
             messages.put(None)
-    return resource_files(response.resources)
+    return response_files(response)
 
 
 class _Connection:

@@ -21,6 +21,18 @@ from tollgate.serve.ratelimit.rule_sources.resource_messages import (
 
 RESOURCES_MAX = 10_000
 DESCRIPTORS_MAX = 200_000
+# Of a type that is not ours, as much is told.
+TYPE_URL_CHARS_MAX = 200
+
+
+def response_files(response: Any) -> list[RuleFile]:
+    """The resources of a DiscoveryResponse. RuleFileError for one that is not about rules: what is
+    of another type, or empty, does not say that there are none."""
+    if response.type_url != RESOURCE_TYPE_URL:
+        said = response.type_url[:TYPE_URL_CHARS_MAX]
+        reason = f"is of type '{said}', and not '{RESOURCE_TYPE_URL}'"
+        raise RuleFileError("the response", None, reason)
+    return resource_files(response.resources)
 
 
 def resource_files(packed: Any) -> list[RuleFile]:

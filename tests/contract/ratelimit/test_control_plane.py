@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trustme
 from click.testing import CliRunner, Result
+from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import any_pb2
 
 from tests.support.ratelimit.sent_rules import TYPE_URL, SentLimit, SentRule, limited, resource
@@ -164,6 +165,25 @@ def test_what_is_wrong_is_refused_with_its_text(server: ControlPlaneServer, clie
     server.publish("5", resource("a", "foo", limited("k1", 4)))
     client.wait_for("foo.k1 4")
     assert len(server.streams) == 1
+
+
+def test_a_response_that_is_not_about_rules_leaves_them(
+    server: ControlPlaneServer, client: Client
+) -> None:
+    server.publish("1", resource("a", "foo", limited("k1", 3)))
+    client.wait_for("foo.k1 3")
+    foreign = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+    for nonce, type_url in (("other", foreign), ("none", "")):
+        response = discovery_pb2.DiscoveryResponse(version_info="2", nonce=nonce, type_url=type_url)
+        server.send(response.SerializeToString())
+        answer = server.answer_to(nonce)
+        assert answer.version_info == "1"
+        assert answer.error_detail.message == (
+            f"the response: is of type '{type_url}', and not '{TYPE_URL}'"
+        )
+    server.send(b"")
+    until(lambda: client.subscription.totals()[REFUSED] == 3, "an empty one is refused")
+    assert limits(client.rules) == ["foo.k1 3"]
 
 
 def test_a_restarted_control_plane_is_found_again(
