@@ -53,10 +53,9 @@ class QueueingTracer:
     def begin(self, metadata: Metadata) -> BegunCall | None:
         headers = trace_headers(metadata)
         trace_id = self._random_bits(TRACE_BITS) or 1  # (0 is no id)
-        if not headers or is_root(headers):
-            if trace_id & _DRAWN >= self._drawn_below:
-                return None
-        elif is_declined(headers):
+        if headers and is_declined(headers):
+            return None
+        if (not headers or is_root(headers)) and trace_id & _DRAWN >= self._drawn_below:
             return None
         span_id = self._random_bits(SPAN_BITS) or 1
         return BegunCall(trace_id, span_id, headers, self._monotonic_s())

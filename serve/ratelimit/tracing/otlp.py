@@ -33,7 +33,8 @@ DEFAULT_COLLECTORS = {
     TracingProtocol.GRPC: "http://localhost:4317",
     TracingProtocol.HTTP: "http://localhost:4318",
 }
-_EXPORTERS_LOG = "opentelemetry.exporter"
+_LIBRARY_LOG = "opentelemetry"
+_EXPORTERS_LOG = f"{_LIBRARY_LOG}.exporter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,11 @@ class _FirstComplaint(logging.Handler):
 
 
 def _first_complaint() -> _FirstComplaint:
+    # What it says of headers that it cannot read, callers could have it say for every call, with
+    # their values in it.
+    library = logging.getLogger(_LIBRARY_LOG)
+    library.propagate = False
+    library.handlers = [logging.NullHandler()]
     complaint = _FirstComplaint(logging.WARNING)
     log = logging.getLogger(_EXPORTERS_LOG)
     log.propagate = False

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, assert_never
 
 from opentelemetry import trace
-from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 from opentelemetry.propagators.b3 import B3MultiFormat
 from opentelemetry.propagators.composite import CompositePropagator
@@ -31,9 +30,7 @@ DOMAIN, REQUEST = "domain", "request string"
 ATTRIBUTE_CHARS_MAX = 4_096
 
 # Where a call brings several, W3C's counts, for it is read last.
-PROPAGATOR = CompositePropagator(
-    [B3MultiFormat(), TraceContextTextMapPropagator(), W3CBaggagePropagator()]
-)
+PROPAGATOR = CompositePropagator([B3MultiFormat(), TraceContextTextMapPropagator()])
 
 
 class StoreSpan(NamedTuple):
@@ -145,7 +142,7 @@ class SpanWriter:
 
 
 def parent_context(begun: BegunCall) -> Context:
-    """What the caller of a call says: the parent, if there is one, and the baggage."""
+    """What the caller of a call says: the parent, if there is one."""
     carrier: dict[str, list[str]] = {}
     for name, value in begun.headers:
         carrier.setdefault(name, []).append(value)

@@ -54,6 +54,23 @@ def test_a_collector_that_is_killed_is_said_once_and_found_again(
     assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
 
 
+def test_headers_that_cannot_be_read_say_nothing_in_the_log(
+    socket_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    received = Received()
+    parent = f"00-{'1' * 32}-{'2' * 16}-01"
+    with (
+        http_collector(received) as url,
+        traced_doors(to(url), socket_dir) as doors,
+        caller(doors.front.address) as peer,
+        caplog.at_level(logging.WARNING),
+    ):
+        for said in ([("baggage", "a," * 500)], [("tracestate", "a," * 500), ("b3", "?")]):
+            ask(peer, metadata=[*said, ("traceparent", parent)])
+        assert len(received.wait_for(DECISION, 2)) == 2
+    assert not caplog.messages
+
+
 def lines(words: str, caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line for line in caplog.messages if words in line]
 

@@ -80,6 +80,7 @@ def test_what_is_not_traced_is_not_kept() -> None:
     bench = Bench(rate=0.0)
     assert bench.tracer.begin([]) is None
     assert bench.tracer.begin([("traceparent", PARENT[1][:-1] + "0")]) is None
+    assert bench.tracer.begin([("traceparent", "whatever")]) is None
     bench.tracer.end([(None, REQUEST, b"")])
     bench.tracer.rendered([None], 0.0)
     assert len(bench.waiting) == 0
@@ -95,7 +96,7 @@ def test_a_rate_is_a_share_of_the_ids_as_for_the_sampler(rate: float) -> None:
     for trace_id in ids:
         bench = Bench(rate)
         bench.next_id = trace_id
-        is_drawn = bench.tracer.begin([("baggage", "a=b")]) is not None
+        is_drawn = bench.tracer.begin([("tracestate", "a=b")]) is not None
         decision = sampler.should_sample(None, trace_id, "").decision
         assert is_drawn == decision.is_sampled()
         drawn += is_drawn
