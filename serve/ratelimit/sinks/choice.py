@@ -1,6 +1,5 @@
 """Chooses a server of statistics, and how they are written for it, from the settings (B19)."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tollgate.serve.ratelimit.sinks.prometheus import MetricsText
 from tollgate.serve.ratelimit.sinks.pump import LineSink
 from tollgate.serve.settings import Settings
 from tollgate.serve.settings.choices import StatsdProtocol, Transport
+from tollgate.serve.settings.outside.expressions import compiled
 
 
 def line_sink(
@@ -37,7 +37,7 @@ def statistics_lines(settings: Settings) -> Lines | None:
             return StatsdLines(tags)
         case Transport.AGENT_STATSD:
             rewritings = (
-                Rewriting(re.compile(each.pattern), each.replacement, each.tags)
+                Rewriting(compiled(each.pattern), each.replacement, each.tags)
                 for each in settings.mogrifiers
             )
             return DogstatsdLines(tags, Mogrification(rewritings))

@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.serve.ratelimit.sinks.prometheus_names import Labels, escaped
+from tollgate.serve.settings.outside.expressions import Match, Pattern
 
 NAMES_MAX = 65_536
 """Names whose outcome is remembered: a page asks for all of them at every scrape."""
@@ -46,9 +47,10 @@ Observer = Histogram | Summary
 
 @dataclass(frozen=True, slots=True)
 class FamilyMapping:
-    """One rule. `kind` None: any. `family`, and the values of `labels`, are templates."""
+    """One rule. `pattern` may match anywhere in a name. `kind` None: any. `family`, and the values
+    of `labels`, are templates."""
 
-    pattern: re.Pattern[str]
+    pattern: Pattern
     is_glob: bool
     kind: MetricKind | None
     family: str
@@ -97,7 +99,7 @@ class MetricMapper:
         for each in self._mappings:
             if each.kind not in (None, kind):
                 continue
-            found = each.pattern.fullmatch(name) if each.is_glob else each.pattern.search(name)
+            found = each.pattern.search(name)
             if found is None:
                 continue
             if each.is_dropped:
@@ -108,7 +110,7 @@ class MetricMapper:
         return MappedMetric(escaped(name), observer=self._unmapped)
 
 
-def filled(template: str, found: re.Match[str]) -> str:
+def filled(template: str, found: Match) -> str:
     """The template with what it refers to."""
 
     def value(reference: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tollgate.serve.settings.outside.expressions import BadExpressionError, compiled
 from tollgate.serve.settings.rows import Row, SettingProblem, neutral_spelling
 from tollgate.serve.settings.values import BadValueError, Pairs, pairs, text
 
@@ -66,8 +67,8 @@ def _required(variable: str, value: str, name: str) -> Iterator[SettingProblem]:
 
 def _pattern_problems(variable: str, value: str) -> Iterator[SettingProblem]:
     try:
-        re.compile(value)
-    except re.error as error:
+        compiled(value)
+    except BadExpressionError as error:
         line = f"{variable}: {value!r} is not a regular expression: {error}"
         yield SettingProblem((variable,), line)
 

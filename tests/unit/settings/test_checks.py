@@ -204,7 +204,7 @@ def test_mogrifiers_in_their_order() -> None:
     [
         ("PATTERN", "", "PATTERN: is not set, but the mogrifier 'FOO' needs it"),
         ("NAME", "", "NAME: is not set, but the mogrifier 'FOO' needs it"),
-        ("PATTERN", "(", "PATTERN: '(' is not a regular expression: missing ), unterminated"),
+        ("PATTERN", "(", "PATTERN: '(' is not a regular expression: missing )"),
         ("TAGS", ":b", "TAGS: ':b' has an item (number 1) not written key:value"),
         ("TAGS", "a:", "TAGS: 'a:' has a tag without a value"),
     ],

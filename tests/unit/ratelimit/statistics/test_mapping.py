@@ -53,6 +53,7 @@ def test_globs(match: str, name: str, label: str, metric: str | None) -> None:
         (r"rate_limit\.([^.]+)\.(.+)\.total_hits$", "$2.$1", "hits{k=path.shop}"),
         (r"rate_limit\.(?P<domain>[^.]+)", "$domain", "hits{k=shop}"),
         (r"(nothing)?shop", "[$1]", "hits{k=[]}"),
+        (r"rate_limit\.([[:alnum:]_-]+)", "$1", "hits{k=shop}"),
         # A name goes as far as letters, digits and underscores do.
         (r"rate_limit\.(\w+)", "$1_x ${1}_x $$1", "hits{k= shop_x $1}"),
     ],
@@ -140,11 +141,11 @@ def test_labels_of_all_mappings_are_known() -> None:
         ("mappings:\n- match: a*\n  name: n", "line 2: 'a*': a * stands for a whole part"),
         (
             "mappings:\n- {match: '(', match_type: regex, name: n}",
-            "line 2: '(' is not a regular expression: missing ), unterminated",
+            "line 2: '(' is not a regular expression: missing )",
         ),
         (
-            "mappings:\n- {match: '[[:alpha:]]', match_type: regex, name: n}",
-            "line 2: '[[:alpha:]]': write classes such as [[:alnum:]] out",
+            "mappings:\n- {match: 'a(?=b)', match_type: regex, name: n}",
+            "line 2: 'a(?=b)' is not a regular expression: invalid perl operator: (?=",
         ),
         (
             "mappings:\n- {match: a, name: n, match_type: exact}",

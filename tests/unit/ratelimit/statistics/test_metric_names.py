@@ -58,6 +58,11 @@ def test_names_of_rules_become_labels(stat: str, path: str, labels: dict[str, st
             "ratelimit_service_config_load_success",
             {},
         ),
+        (
+            "ratelimit.counting_shadow.remaining_differs",
+            "ratelimit_counting_shadow_remaining_differs",
+            {},
+        ),
         ("ratelimit.service.config_load_error", "ratelimit_service_config_load_error", {}),
     ],
 )

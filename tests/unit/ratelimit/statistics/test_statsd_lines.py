@@ -6,6 +6,7 @@ import pytest
 
 from tollgate.actors.ratelimit.statistics.latencies import LatencyTally
 from tollgate.actors.ratelimit.statistics.totals import Flush
+from tollgate.serve.ratelimit.counting_shadow.shadow import SCOPE
 from tollgate.serve.ratelimit.sinks.lines import (
     DogstatsdLines,
     Lines,
@@ -13,6 +14,7 @@ from tollgate.serve.ratelimit.sinks.lines import (
     sample_rates,
 )
 from tollgate.serve.ratelimit.sinks.mogrification import Mogrification, Rewriting
+from tollgate.serve.settings.outside.expressions import compiled
 
 PLAIN = StatsdLines({})
 AGENT = DogstatsdLines({}, Mogrification())
@@ -52,7 +54,7 @@ def test_tags_that_a_name_has_are_tags_among_others() -> None:
     assert written(StatsdLines(tags), flush) == [
         "ratelimit.memcache.add.__a=b.__code=miss.__foo=bar:1|c"
     ]
-    rewriting = Rewriting(re.compile("^ratelimit.(.*)$"), "$1", ())
+    rewriting = Rewriting(compiled("^ratelimit.(.*)$"), "$1", ())
     lines = DogstatsdLines(tags, Mogrification([rewriting]))
     assert written(lines, flush) == ["memcache.add:1|c|#a:b,foo:bar,code:miss"]
 
@@ -75,7 +77,7 @@ def test_a_name_is_one_name(name: str, safe: str) -> None:
 
 
 def test_a_mogrifier_cannot_break_a_line() -> None:
-    rewriting = Rewriting(re.compile("(.*)"), "x|y:$1", (("k|", "a,$1\n"),))
+    rewriting = Rewriting(compiled("(.*)"), "x|y:$1", (("k|", "a,$1\n"),))
     lines = DogstatsdLines({}, Mogrification([rewriting]))
     assert written(lines, Flush({"n": 1}, {}, {})) == ["x_y_n:1|c|#k_:a_n_"]
 
@@ -122,16 +124,29 @@ def test_a_receiver_that_divides_by_the_rates_finds_all_calls(calls: int) -> Non
 def test_what_matches_is_rewritten(
     name: str, rewritten: str, tags: tuple[tuple[str, str], ...]
 ) -> None:
-    rewriting = Rewriting(re.compile(r"^rl\.([^.]+)\.(.+)$"), "$2", (("domain", "$1"),))
+    rewriting = Rewriting(compiled(r"^rl\.([^.]+)\.(.+)$"), "$2", (("domain", "$1"),))
     assert Mogrification([rewriting]).apply(name) == (rewritten, tags)
 
 
+def test_what_a_second_place_would_say_is_sent_as_other_counters_are() -> None:
+    flush = Flush({f"{SCOPE}{what}": 2 for what in ("agrees", "dropped")}, {}, {})
+    expected = ["ratelimit.counting_shadow.agrees:2|c", "ratelimit.counting_shadow.dropped:2|c"]
+    assert written(PLAIN, flush) == expected
+    assert written(AGENT, flush) == expected
+
+
+def test_a_pattern_that_backtracks_elsewhere_takes_one_look_at_a_name() -> None:
+    pattern = compiled(r"^rl" + r"(.*\.)" * 12 + "over_limit$")
+    name = "rl" + "." * 20_000
+    assert Mogrification([Rewriting(pattern, "$1")]).apply(name) == (name, ())
+
+
 def test_groups_that_are_not_there_stay_as_they_are() -> None:
-    rewriting = Rewriting(re.compile("(a)(b)(x)?"), "$0-$1$2-$3-$5-$99999", (("t", "$3"),))
+    rewriting = Rewriting(compiled("(a)(b)(x)?"), "$0-$1$2-$3-$5-$99999", (("t", "$3"),))
     assert Mogrification([rewriting]).apply("-ab-") == ("ab-ab--$5-$99999", ())
 
 
 def test_the_first_that_matches_wins() -> None:
-    first, second = Rewriting(re.compile("a"), "first"), Rewriting(re.compile("a|b"), "second")
+    first, second = Rewriting(compiled("a"), "first"), Rewriting(compiled("a|b"), "second")
     both = Mogrification([first, second])
     assert [both.apply(name)[0] for name in ("a", "b", "a")] == ["first", "second", "first"]
