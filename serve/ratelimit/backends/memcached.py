@@ -19,7 +19,7 @@ from tollgate.actors.ratelimit.counting.counters import (
 )
 from tollgate.actors.ratelimit.counting.windows import Window
 from tollgate.actors.ratelimit.decision.counter_keys import counter_name, window_ending
-from tollgate.serve.ratelimit.backends.memcached_items import item_name
+from tollgate.serve.ratelimit.backends.memcached_items import COUNT_MAX, item_name
 from tollgate.serve.ratelimit.backends.memcached_node import MemcachedNode, Step
 from tollgate.serve.ratelimit.backends.memcached_nodes import Nodes, node_of
 
@@ -107,10 +107,12 @@ class MemcachedCounters:
                 item, node, window = located[key, end_s]
                 count = counts[item]
                 if isinstance(count, int):
+                    # A counter beyond the largest count would read as 0.
+                    gain = min(addend, max(0, COUNT_MAX - count))
                     count = counts[item] = max(0, count + addend)
-                    if addend and node is not None:
+                    if gain and node is not None:
                         length_s = window.end_s - window.start_s
-                        later.setdefault(node, []).append((item, addend, length_s))
+                        later.setdefault(node, []).append((item, gain, length_s))
                 answer.append(count)
             answers.append(answer)
         for node, steps in later.items():

@@ -9,10 +9,17 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from select import POLLIN, poll
-from ssl import SSLContext
+from ssl import SSLContext, SSLWantReadError
+from time import monotonic
+from typing import Any
 
 from pymemcache.client.base import Client
-from pymemcache.exceptions import MemcacheError, MemcacheServerError, MemcacheUnexpectedCloseError
+from pymemcache.exceptions import (
+    MemcacheError,
+    MemcacheServerError,
+    MemcacheUnexpectedCloseError,
+    MemcacheUnknownError,
+)
 
 from tollgate.serve.settings.values import Address
 
@@ -20,6 +27,8 @@ ITEMS_PER_EXCHANGE_MAX = 256
 """So many commands and their replies fit into the buffers of two sockets."""
 IDLE_CONNECTIONS = 2
 """In place of a setting of 0, as in the reference's client."""
+EXCHANGE_BYTES_MAX = 4 << 20
+"""The longest reply to the commands of an exchange. Counts are a few hundred bytes each."""
 
 
 class NodeFailure(Exception):  # noqa: N818 (it reads as what is reported)
@@ -29,6 +38,39 @@ class NodeFailure(Exception):  # noqa: N818 (it reads as what is reported)
         super().__init__(text)
         self.is_down = is_down
         self.is_late = is_late
+
+
+class TimedSocket:
+    """A socket whose replies end in time as a whole, and within EXCHANGE_BYTES_MAX."""
+
+    def __init__(self, connection: socket.socket, timeout_s: float) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+        self._deadline_s = 0.0
+        self._left_bytes = 0
+        self.fileno = connection.fileno
+        self.close = connection.close
+
+    def sendall(self, commands: bytes) -> None:
+        """Begin an exchange."""
+        self._connection.settimeout(self._timeout_s)
+        self._connection.sendall(commands)
+        self._deadline_s = monotonic() + self._timeout_s
+        self._left_bytes = EXCHANGE_BYTES_MAX
+
+    def recv(self, size: int) -> bytes:
+        """Some of the reply. Raises OSError, as TimeoutError when it is late."""
+        left_s = self._deadline_s - monotonic()
+        # What is there already is taken, however late this process is.
+        self._connection.settimeout(max(0.0, left_s))
+        try:
+            found = self._connection.recv(size)
+        except (BlockingIOError, SSLWantReadError):
+            raise TimeoutError from None
+        self._left_bytes -= len(found)
+        if self._left_bytes < 0:
+            raise MemcacheUnknownError("a reply that does not end")
+        return found
 
 
 class MemcachedClient(Client):  # type: ignore[misc]
@@ -71,7 +113,7 @@ class MemcachedClient(Client):  # type: ignore[misc]
             self.close()
             text = str(error) or "the connection was closed"
             raise NodeFailure(text, is_down=True) from None
-        except (MemcacheError, ValueError, KeyError) as error:
+        except (MemcacheError, ValueError, LookupError) as error:
             # (the last two: a reply that is none of the protocol)
             self.close()
             text = f"{type(error).__name__}: {error}"
@@ -91,6 +133,12 @@ class MemcachedClient(Client):  # type: ignore[misc]
         if name == b"get" and line.startswith((b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")):
             raise MemcacheServerError(line[:256].decode("ascii", "replace"))
 
+    def _extract_value(self, expect_cas: bool, line: bytes, *rest: Any) -> Any:
+        # The library takes a length below 0 for one.
+        if not line.rsplit(b" ", 1)[-1].isdigit():
+            raise MemcacheUnknownError(line[:32])
+        return super()._extract_value(expect_cas, line, *rest)
+
     def _connect(self) -> None:
         self.close()
         host, port = self.server
@@ -102,7 +150,7 @@ class MemcachedClient(Client):  # type: ignore[misc]
         except OSError:
             connection.close()
             raise
-        self.sock = connection
+        self.sock = TimedSocket(connection, self.timeout)
 
 
 class IdleConnections:

@@ -12,15 +12,22 @@ from dataclasses import dataclass
 from threading import Condition
 
 INCREMENTS_MAX = 65_536
+ADDENDS_MAX = 16
+"""The longest row of hits and refunds of one item, for each of them is a round trip."""
 
 
 @dataclass(slots=True)
 class Increments:
-    """The gains of one item in order, never two positive ones beside each other; `length_s` is
-    that of its window."""
+    """The gains of one item in order, of which the last may be the sum of many; `length_s` is that
+    of its window."""
 
     addends: list[int]
     length_s: int
+
+    def takes(self, addend: int) -> bool:
+        """Whether this is a part of the last gain, rather than one apart."""
+        is_alike = (self.addends[-1] > 0) == (addend > 0)
+        return is_alike or len(self.addends) >= ADDENDS_MAX
 
 
 class IncrementQueue:
@@ -42,7 +49,7 @@ class IncrementQueue:
         with self._changed:
             for item, addend, length_s in hits:
                 increments = self._waiting.get(item)
-                if increments is not None and (increments.addends[-1] > 0) == (addend > 0):
+                if increments is not None and increments.takes(addend):
                     increments.addends[-1] += addend
                 elif self._size >= self._increments_max:
                     refused += 1

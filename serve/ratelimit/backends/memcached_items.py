@@ -17,7 +17,7 @@ COUNT_MAX = 2**31 - 1
 """The largest count that is believed; what is beyond it reads as 0, as in the reference."""
 RELATIVE_LIFETIME_MAX_S = 30 * 86_400
 """Memcached takes a larger expiry for an instant of the epoch."""
-DELTA_MAX = 2**64 - 1
+DECREMENT_MAX = 2**64 - 1
 
 _FORBIDDEN = bytes([*range(0x21), 0x7F])
 

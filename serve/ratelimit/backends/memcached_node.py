@@ -19,7 +19,12 @@ from tollgate.serve.ratelimit.backends.memcached_client import (
     NodeFailure,
 )
 from tollgate.serve.ratelimit.backends.memcached_increments import IncrementQueue, Increments
-from tollgate.serve.ratelimit.backends.memcached_items import DELTA_MAX, count_of, expiry
+from tollgate.serve.ratelimit.backends.memcached_items import (
+    COUNT_MAX,
+    DECREMENT_MAX,
+    count_of,
+    expiry,
+)
 from tollgate.serve.settings.values import Address
 
 LOG = logging.getLogger("tollgate.ratelimit")
@@ -59,6 +64,7 @@ class MemcachedNode:
         self._increments = IncrementQueue()
         self._has_work = Event()
         self._is_closed = Event()
+        self._has_ended = False
         self._last_said = ""
         self._turning = Lock()
         self._writer = Thread(target=self._write, name=f"memcached {self}", daemon=True)
@@ -98,6 +104,8 @@ class MemcachedNode:
         if refused:
             self._count_code(INCREMENT, ERROR, refused)
             self._say("takes increments more slowly than they come: some hits are not counted")
+        if self._has_ended:
+            self._give_up()
         self._has_work.set()
 
     # Writing
@@ -128,14 +136,15 @@ class MemcachedNode:
             self._send_all(client)
         self._send_all(client)
         client.close()
+        # A hit that comes between these two lines is given up by whoever brings it.
+        self._has_ended = True
+        self._give_up()
 
     def _probe(self, client: MemcachedClient) -> None:
         try:
             client.replies([b"version\r\n"])
         except NodeFailure as failure:
-            lost = self._increments.clear()
-            if lost:
-                self._count_code(INCREMENT, ERROR, lost)
+            self._give_up()
             self._note(failure)
             self._has_work.clear()
         else:
@@ -143,6 +152,11 @@ class MemcachedNode:
                 self.is_down = False
                 self._last_said = ""
                 LOG.warning("the Memcached node %s answers again", self)
+
+    def _give_up(self) -> None:
+        """Count what waits as errors, and forget it."""
+        if lost := self._increments.clear():
+            self._count_code(INCREMENT, ERROR, lost)
 
     def _send_all(self, client: MemcachedClient) -> None:
         while not self.is_down and (taken := self._increments.take(ITEMS_PER_EXCHANGE_MAX)):
@@ -227,10 +241,11 @@ def _rounds(taken: dict[bytes, Increments]) -> list[list[Step]]:
 
 
 def _change(item: bytes, addend: int) -> bytes:
-    delta = min(abs(addend), DELTA_MAX)
-    return b"%b %b %d\r\n" % (b"incr" if addend > 0 else b"decr", item, delta)
+    if addend > 0:
+        return b"incr %b %d\r\n" % (item, min(addend, COUNT_MAX))
+    return b"decr %b %d\r\n" % (item, min(-addend, DECREMENT_MAX))
 
 
 def _addition(item: bytes, addend: int, expires: int) -> bytes:
-    value = b"%d" % min(addend, DELTA_MAX)
+    value = b"%d" % min(addend, COUNT_MAX)
     return b"add %b 0 %d %d\r\n%b\r\n" % (item, expires, len(value), value)

@@ -32,6 +32,8 @@ from tollgate.serve.ratelimit.backends.memcached_items import node_number
         b"VALUE x\r\n",
         b"VALUE another_key 0 1\r\n1\r\nEND\r\n",
         b"VALUE a 0 x\r\n1\r\nEND\r\n",
+        b"VALUE a 0 -1\r\n",
+        b"VALUE a 0 -5\r\n1\r\nEND\r\n",
         b"HTTP/1.1 400 Bad Request\r\n",
         b"\x00\xff\r\n",
     ],

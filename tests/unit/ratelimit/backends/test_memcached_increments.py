@@ -1,6 +1,10 @@
 """Increments that wait for Memcached: what becomes one, what is refused, what a reader adds."""
 
-from tollgate.serve.ratelimit.backends.memcached_increments import IncrementQueue, Increments
+from tollgate.serve.ratelimit.backends.memcached_increments import (
+    ADDENDS_MAX,
+    IncrementQueue,
+    Increments,
+)
 
 
 def test_hits_on_one_item_become_one_increment() -> None:
@@ -15,6 +19,15 @@ def test_a_refund_stands_apart_from_the_hits_around_it() -> None:
     queue = IncrementQueue()
     queue.add([(b"a", 1, 60), (b"a", -5, 60), (b"a", -1, 60), (b"a", 2, 60)])
     assert queue.take(10) == {b"a": Increments([1, -6, 2], 60)}
+
+
+def test_a_long_row_of_hits_and_refunds_ends_in_its_sum() -> None:
+    queue = IncrementQueue()
+    queue.add([(b"a", addend, 60) for _ in range(ADDENDS_MAX) for addend in (2, -1)])
+    row = [2, -1] * (ADDENDS_MAX // 2)
+    row[-1] += ADDENDS_MAX // 2
+    assert queue.take(10) == {b"a": Increments(row, 60)}
+    assert len(queue) == 0
 
 
 def test_what_waits_is_part_of_a_count_that_was_read() -> None:
