@@ -130,6 +130,8 @@ class FrontProcess:
         for name, door in (("the front's", self.front), ("the JSON door's", self.json_door)):
             if door.has_ended_threads and not self._is_drained:
                 ended.append(name)
+        if self._spans is not None and self._spans.has_failed:
+            ended.append("spans")
         if ended and not self._is_stopped.is_set():
             raise EndedThreads(f"threads have ended: {', '.join(ended)}")
 

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from tollgate.serve.ratelimit.fronts.front import BegunCall, ErrorStatus
 
 WAITING_MAX = 4_096
+WAITING_BYTES_MAX = 16 * 1024 * 1024
+# What a record takes beside the texts in it, about.
+RECORD_BYTES = 512
 # What is kept of a request, and of a reply.
 MESSAGE_BYTES_MAX = 4 * 1024
 
@@ -48,11 +51,26 @@ def calls_in(records: Sequence[Record]) -> int:
     return sum(type(record) is DecidedCall for record in records)
 
 
-class WaitingRecords:
-    """At most `records_max`; what comes when it is full is lost, and counted. Thread-safe."""
+def bytes_in(record: Record) -> int:
+    """About how much memory it takes."""
+    size = RECORD_BYTES
+    for name, value in record.begun.headers:
+        size += len(name) + len(value)
+    if type(record) is DecidedCall:
+        reply = record.reply
+        size += len(record.request)
+        size += len(reply.message) if isinstance(reply, ErrorStatus) else len(reply)
+    return size
 
-    def __init__(self, records_max: int = WAITING_MAX) -> None:
+
+class WaitingRecords:
+    """At most `records_max`, of at most `bytes_max`; what finds no room is lost, and counted.
+    Thread-safe."""
+
+    def __init__(self, records_max: int = WAITING_MAX, bytes_max: int = WAITING_BYTES_MAX) -> None:
         self._records_max = records_max
+        self._bytes_max = bytes_max
+        self._bytes = 0
         self._records: deque[Record] = deque()
         self._lost = 0
         self._lock = Lock()
@@ -63,15 +81,21 @@ class WaitingRecords:
     def add(self, records: Sequence[Record]) -> None:
         """Queues as many as there is room for."""
         with self._lock:
-            room = self._records_max - len(self._records)
-            self._records.extend(records[:room])
-            self._lost += calls_in(records[room:])
+            for record in records:
+                size = self._bytes + bytes_in(record)
+                if len(self._records) < self._records_max and size <= self._bytes_max:
+                    self._records.append(record)
+                    self._bytes = size
+                else:
+                    self._lost += type(record) is DecidedCall
 
     def take(self, records_max: int) -> list[Record]:
         """The oldest ones."""
         with self._lock:
             count = min(records_max, len(self._records))
-            return [self._records.popleft() for _ in range(count)]
+            taken = [self._records.popleft() for _ in range(count)]
+            self._bytes -= sum(map(bytes_in, taken))
+            return taken
 
     def take_lost(self) -> int:
         """How many calls were lost since this was asked last."""

@@ -69,6 +69,12 @@ class SpanThread:
         """False once the thread has ended."""
         return self._thread.is_alive()
 
+    @property
+    def has_failed(self) -> bool:
+        """True when the thread has ended by itself."""
+        is_over = self._thread.ident is not None and not self._thread.is_alive()
+        return is_over and not self._is_stopping.is_set()
+
     def stop(self) -> None:
         """Ends it, within LAST_SPANS_WITHIN_S and LET_GO_WITHIN_S; from another thread."""
         if self._is_stopping.is_set():

@@ -44,6 +44,8 @@ class Counters:
 class Spans:
     """What makes spans, and notes when it is told to begin and to end."""
 
+    has_failed = False
+
     def __init__(self) -> None:
         self.told: list[str] = []
 
@@ -136,6 +138,13 @@ def test_a_thread_that_ends_is_reported(running: Process) -> None:
         return ""
 
     assert until(report, "the thread's end is seen") == "threads have ended: upkeep"
+
+
+def test_the_end_of_the_thread_for_spans_is_reported(running: Process) -> None:
+    running.process.check()
+    running.spans.has_failed = True
+    with pytest.raises(EndedThreads, match="threads have ended: spans"):
+        running.process.check()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -16,6 +16,7 @@ from tollgate.serve.ratelimit.fronts.front import BegunCall, ErrorStatus
 from tollgate.serve.ratelimit.tracing.call_tracer import QueueingTracer
 from tollgate.serve.ratelimit.tracing.decided_calls import (
     MESSAGE_BYTES_MAX,
+    RECORD_BYTES,
     Counted,
     DecidedCall,
     RenderedReply,
@@ -114,6 +115,26 @@ def test_what_finds_no_room_is_counted_once() -> None:
     bench.tracer.end(calls[:2])
     assert len(bench.waiting.take(10)) == 3
     assert bench.waiting.take(10) == []
+
+
+def test_what_waits_is_bounded_in_bytes_whatever_it_consists_of() -> None:
+    long = "x" * 1_000
+    begun = BegunCall(1, 2, (("tracestate", long),), 0.0)
+    for record in (
+        DecidedCall(begun, b"", 0, b"", None, 0.0),
+        DecidedCall(BegunCall(1, 2, (), 0.0), b"x" * 1_000, 1_000, b"", None, 0.0),
+        DecidedCall(BegunCall(1, 2, (), 0.0), b"", 0, b"x" * 1_000, None, 0.0),
+        DecidedCall(BegunCall(1, 2, (), 0.0), b"", 0, ErrorStatus(2, long), None, 0.0),
+        RenderedReply(begun, 0.0, 0.0),
+    ):
+        waiting = WaitingRecords(records_max=10, bytes_max=2 * (1_020 + RECORD_BYTES))
+        waiting.add([record] * 4)
+        assert len(waiting) == 2
+        assert waiting.take_lost() == (2 if isinstance(record, DecidedCall) else 0)
+        # What was taken makes room again, and no more of it than it took.
+        assert len(waiting.take(1)) == 1
+        waiting.add([record] * 4)
+        assert len(waiting) == 2
 
 
 class SlowCounters:
