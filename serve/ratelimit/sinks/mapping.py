@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.serve.ratelimit.sinks.prometheus_names import Labels, escaped
-from tollgate.serve.settings.outside.expressions import Match, Pattern
+from tollgate.serve.settings.outside.expressions import Expression, ExpressionMatch
 
 NAMES_MAX = 65_536
 """Names whose outcome is remembered: a page asks for all of them at every scrape."""
@@ -50,7 +50,7 @@ class FamilyMapping:
     """One rule. `pattern` may match anywhere in a name. `kind` None: any. `family`, and the values
     of `labels`, are templates."""
 
-    pattern: Pattern
+    pattern: Expression
     is_glob: bool
     kind: MetricKind | None
     family: str
@@ -110,7 +110,7 @@ class MetricMapper:
         return MappedMetric(escaped(name), observer=self._unmapped)
 
 
-def filled(template: str, found: Match) -> str:
+def filled(template: str, found: ExpressionMatch) -> str:
     """The template with what it refers to."""
 
     def value(reference: re.Match[str]) -> str:

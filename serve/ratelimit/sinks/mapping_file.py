@@ -37,7 +37,7 @@ from tollgate.serve.ratelimit.sinks.mapping import (
     Observer,
     Summary,
 )
-from tollgate.serve.settings.outside.expressions import BadExpressionError, Pattern, compiled
+from tollgate.serve.settings.outside.expressions import BadExpressionError, Expression, compiled
 from tollgate.serve.settings.values import BadValueError, duration
 
 MAPPINGS_MAX = 10_000
@@ -146,7 +146,7 @@ class _Reader:
         word = self._word(fields, "match_type", ("glob", "regex"))
         return word == "regex" if word else self._is_regex
 
-    def _pattern(self, fields: Fields) -> Pattern:
+    def _pattern(self, fields: Fields) -> Expression:
         node = fields["match"]
         text = self._text(node)
         if not self._has_regex(fields):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tollgate.actors.kernel.bounded_cache import LruCache
-from tollgate.serve.settings.outside.expressions import Match, Pattern
+from tollgate.serve.settings.outside.expressions import Expression, ExpressionMatch
 
 Tags = tuple[tuple[str, str], ...]
 
@@ -22,7 +22,7 @@ _GROUP = re.compile(r"\$([0-9]+)")
 class Rewriting:
     """One mogrifier: `pattern` may match anywhere in a name; `name` takes its place as a whole."""
 
-    pattern: Pattern
+    pattern: Expression
     name: str
     tags: Tags = ()
 
@@ -53,7 +53,7 @@ class Mogrification:
         return name, ()
 
 
-def _filled(template: str, found: Match) -> str:
+def _filled(template: str, found: ExpressionMatch) -> str:
     def group(reference: re.Match[str]) -> str:
         # (compared as numbers with few digits: a template may hold any)
         number = int(reference[1]) if len(reference[1]) < 4 else 1_000

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 
-class Pattern(Protocol):
+class Expression(Protocol):
     """A compiled expression; Python's own are some, too."""
 
     @property
@@ -19,15 +19,15 @@ class Pattern(Protocol):
     def groupindex(self) -> Mapping[str, int]:
         """The numbers of named groups."""
 
-    def search(self, text: str, /) -> "Match | None":
+    def search(self, text: str, /) -> "ExpressionMatch | None":
         """The first place that matches, if there is one."""
 
 
-class Match(Protocol):
+class ExpressionMatch(Protocol):
     """A place where an expression matches."""
 
     @property
-    def re(self) -> Pattern:
+    def re(self) -> Expression:
         """The expression."""
 
     def __getitem__(self, group: int | str, /) -> str | None:
@@ -38,12 +38,12 @@ class BadExpressionError(ValueError):
     """A text that is not an expression; `str()` continues "… is not a regular expression: "."""
 
 
-class _Expression:
+class _AnyTextExpression:
     """An expression that takes any text: what UTF-8 has no bytes for is matched as `?`."""
 
     __slots__ = ("_pattern",)
 
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: Expression) -> None:
         self._pattern = pattern
 
     @property
@@ -54,11 +54,11 @@ class _Expression:
     def groupindex(self) -> Mapping[str, int]:
         return self._pattern.groupindex
 
-    def search(self, text: str, /) -> Match | None:
+    def search(self, text: str, /) -> ExpressionMatch | None:
         return self._pattern.search(text.encode(errors="replace").decode())
 
 
-def compiled(text: str) -> Pattern:
+def compiled(text: str) -> Expression:
     """The expression of a text. Raises BadExpressionError."""
     # (here, for few nodes have expressions, and every process reads settings)
     import re2
@@ -66,7 +66,7 @@ def compiled(text: str) -> Pattern:
     options = re2.Options()
     options.log_errors = False
     try:
-        return _Expression(cast(Pattern, re2.compile(text, options)))
+        return _AnyTextExpression(cast(Expression, re2.compile(text, options)))
     except UnicodeEncodeError:
         raise BadExpressionError("it is not UTF-8") from None
     except re2.error as error:
