@@ -116,22 +116,31 @@ def _bad_certificates(settings: Settings) -> Iterator[str]:
 
 def _bad_store(settings: Settings) -> Iterator[str]:
     """The faults of a store outside that are seen without calling it."""
-    if settings.counting.backend is Backend.KVSTORE:
+    if settings.counting.is_counted_in(Backend.KVSTORE):
         from tollgate.serve.ratelimit.backends.redis.store import check_certificates
 
         try:
             check_certificates(settings)
         except OSError as error:
-            name = settings.spelled("KVSTORE_TLS")
-            yield f"{name}: a certificate or a key cannot be used: {error}"
-    if settings.counting.backend is not Backend.ALTCACHE or not settings.memcached.has_tls:
+            redis = settings.kvstore
+            fault = _fault_of_files(error, redis.tls_ca, redis.tls_cert, redis.tls_key)
+            yield f"{settings.spelled('KVSTORE_TLS')}: {fault}"
+    memcached = settings.memcached
+    if not settings.counting.is_counted_in(Backend.ALTCACHE) or not memcached.has_tls:
         return
     from tollgate.serve.ratelimit.backends.memcached_store import tls_context
 
     try:
-        tls_context(settings.memcached)
+        tls_context(memcached)
     except OSError as error:
-        yield f"{settings.spelled('ALTCACHE_TLS')}: a certificate or a key cannot be used: {error}"
+        fault = _fault_of_files(error, memcached.tls_ca, memcached.tls_cert, memcached.tls_key)
+        yield f"{settings.spelled('ALTCACHE_TLS')}: {fault}"
+
+
+def _fault_of_files(error: OSError, *files: str) -> str:
+    """The fault that TLS finds in one of these files, with their names, which it does not tell."""
+    named = ", ".join(filter(None, files))
+    return f"a certificate or a key cannot be used, of {named}: {error}"
 
 
 def _bad_certificates_of_control_plane(settings: Settings) -> Iterator[str]:

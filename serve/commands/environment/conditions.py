@@ -7,7 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tollgate.serve.settings import Settings
+from tollgate.serve.settings.checks import redis_place
 from tollgate.serve.settings.choices import Backend, RuleSource, Transport
+from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
+from tollgate.serve.settings.outside.mogrifiers import PREFIX as MOGRIFIER_PREFIX
+from tollgate.serve.settings.outside.redis_urls import Layout
+from tollgate.serve.settings.values import BadValueError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,16 @@ def _sends_to(*transports: Transport) -> Callable[[Settings], bool]:
     return lambda settings: settings.statistics.transport in transports
 
 
+def _has_tls_to_redis(settings: Settings) -> bool:
+    servers: list[KvstoreSettings | KvstorePersecondSettings] = [settings.kvstore]
+    if settings.persecond.is_on:
+        servers.append(settings.persecond)
+    try:
+        return any(each.has_tls or redis_place(settings, each).has_tls for each in servers)
+    except BadValueError:
+        return True  # (the URL is refused, and what it would mean is not known)
+
+
 CONDITIONS = (
     Condition(
         ("KVSTORE_*",),
@@ -52,6 +67,31 @@ CONDITIONS = (
         ("KVSTORE_PERSECOND_*",),
         lambda settings: settings.persecond.is_on,
         "there is no second store for limits per second (KVSTORE_PERSECOND)",
+    ),
+    Condition(
+        ("KVSTORE_TLS_*",),
+        _has_tls_to_redis,
+        "there is no TLS to Redis, all goes in clear (KVSTORE_TLS, or rediss:// in the URL)",
+    ),
+    Condition(
+        ("KVSTORE_SENTINEL_AUTH",),
+        lambda settings: settings.kvstore.layout is Layout.SENTINEL,
+        "there are no sentinels (KVSTORE_TYPE)",
+    ),
+    Condition(
+        ("KVSTORE_PERSECOND_SENTINEL_AUTH",),
+        lambda settings: settings.persecond.layout is Layout.SENTINEL,
+        "there are no sentinels (KVSTORE_PERSECOND_TYPE)",
+    ),
+    Condition(
+        ("KVSTORE_CLUSTER_PIPELINE_PARALLELISM",),
+        lambda settings: settings.kvstore.layout is Layout.CLUSTER,
+        "there is no cluster (KVSTORE_TYPE)",
+    ),
+    Condition(
+        ("KVSTORE_PERSECOND_CLUSTER_PIPELINE_PARALLELISM",),
+        lambda settings: settings.persecond.layout is Layout.CLUSTER,
+        "there is no cluster (KVSTORE_PERSECOND_TYPE)",
     ),
     Condition(
         ("KVSTORE_PIPELINE_WINDOW", "KVSTORE_PERSECOND_PIPELINE_WINDOW"),
@@ -114,6 +154,11 @@ CONDITIONS = (
         "there is no metrics page (USE_PULLMETRICS)",
     ),
     Condition(
+        ("PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS",),
+        lambda settings: not settings.statistics.pullmetrics_mapper,
+        "a file maps statistics to metrics (PULLMETRICS_MAPPER_YAML)",
+    ),
+    Condition(
         ("STATS_FLUSH_INTERVAL", "EXTRA_TAGS", "DYNAMIC_SERIES_MAX"),
         lambda settings: not settings.statistics.is_disabled,
         "there are no statistics (DISABLE_STATS)",
@@ -144,7 +189,12 @@ CONDITIONS = (
 
 def missing_condition(settings: Settings, name: str) -> str:
     """Why the setting of this canonical name has no effect; empty when it has one."""
-    return next(
+    without = next(
         (each.without for each in CONDITIONS if each.concerns(name) and not each.is_met(settings)),
         "",
     )
+    if without or not name.startswith(MOGRIFIER_PREFIX):
+        return without
+    listed = {each.upper() for each in settings.statistics.mogrifier_names}
+    is_listed = name.removeprefix(MOGRIFIER_PREFIX).rpartition("_")[0] in listed
+    return "" if is_listed else "no such mogrifier is listed (AGENT_STATSD_MOGRIFIERS)"

@@ -16,9 +16,11 @@ from enum import Enum
 from tollgate.serve.commands.environment.conditions import missing_condition
 from tollgate.serve.commands.environment.variable_file import OddLine, Variable
 from tollgate.serve.settings import Settings, SettingsError
+from tollgate.serve.settings.choices import GrpcFront
+from tollgate.serve.settings.environment import OTHER_OTLP_VARIABLES
 from tollgate.serve.settings.outside.mogrifiers import mogrifier_rows
 from tollgate.serve.settings.rows import Row, rows_of
-from tollgate.serve.settings.table import GROUPS, TABLE
+from tollgate.serve.settings.table import GROUPS, OTLP_PREFIX, TABLE
 from tollgate.serve.settings.values import Address, BadValueError
 
 LIKENESS_MIN = 0.75
@@ -26,7 +28,8 @@ FOREIGN = {
     ("GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK", "GORACE"): (
         "it tunes the Go runtime, which is not here"
     ),
-    ("OTEL_",): "the library that sends traces reads it",
+    ("OTEL_EXPORTER_OTLP_LOGS_", "OTEL_EXPORTER_OTLP_METRICS_"): "it has no effect: spans are sent",
+    ("OTEL_",): "it has no effect; TRACING_SERVICE_NAME and TRACING_SAMPLING_RATE have",
     ("RAY_",): "Ray reads it",
     ("KUBERNETES_", "POD_", "NODE_NAME", "HOSTNAME"): "it tells where a container runs",
     ("PATH", "HOME", "USER", "TZ", "LANG", "LC_", "PWD", "SHELL", "TERM"): "it is the system's",
@@ -38,11 +41,16 @@ OTHER_DEFAULTS = {
     "GRPC_HOST": "gRPC is for this machine only, 127.0.0.1; there: 0.0.0.0",
     "DEBUG_HOST": "the debug port is for this machine only, 127.0.0.1; there: 0.0.0.0",
     "RUNTIME_ROOT": "the rules are a sample; there: those in /srv/runtime_data/current",
+    "KVSTORE_CLOSE_CONNECTION_ON_READONLY_ERROR": (
+        "a connection that led to a replica is closed, true; there: false"
+    ),
 }
 IMPLIED_BY = {
     "BACKEND_TYPE": ("KVSTORE_URL",),
     "RUNTIME_ROOT": ("RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY"),
 }
+# Names that people write for settings with names that are not like theirs.
+MEANT = {"HTTP_HOST": "HOST", "HTTP_PORT": "PORT"}
 
 
 class Fate(Enum):
@@ -93,6 +101,14 @@ def understood(lines: Iterable[Variable | OddLine]) -> Understanding:
         for name, value in environ.items()
         if name in rows and (error := _error(rows[name], name, value))
     }
+    refusals = [line for line in _refusals(environ) if line not in bad.values()]
+    bad |= {
+        name: line
+        for name in environ
+        if _is_read_by_exporters(name)
+        for line in refusals
+        if line.startswith(f"{name}: ")
+    }
     meanings = []
     for each in lines:
         if isinstance(each, OddLine):
@@ -106,7 +122,9 @@ def understood(lines: Iterable[Variable | OddLine]) -> Understanding:
             meanings.append(Meaning(each.line, each.name, fate, text))
     given = {rows[name].name for name in last if name in rows}
     return Understanding(
-        tuple(meanings), tuple(_refusals(environ, set(bad.values()))), tuple(_defaults(given))
+        tuple(meanings),
+        tuple(line for line in refusals if line not in bad.values()),
+        tuple(_defaults(given, settings)),
     )
 
 
@@ -122,17 +140,19 @@ def _error(row: Row, name: str, value: str) -> BadValueError | None:
     return None
 
 
-def _refusals(environ: Mapping[str, str], told: set[str]) -> Iterator[str]:
-    """What a start refuses, but for the errors that are told with their lines."""
+def _refusals(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """All that a start refuses."""
     try:
         Settings.from_environment(environ)
     except SettingsError as error:
-        yield from (line for line in error.errors if line not in told)
+        return error.errors
+    return ()
 
 
-def _defaults(given: set[str]) -> Iterator[str]:
+def _defaults(given: set[str], settings: Settings) -> Iterator[str]:
     for name, text in OTHER_DEFAULTS.items():
-        if given.isdisjoint((name, *IMPLIED_BY.get(name, ()))):
+        is_given = not given.isdisjoint((name, *IMPLIED_BY.get(name, ())))
+        if not is_given and not missing_condition(settings, name):
             yield f"{name}: {text}"
 
 
@@ -141,6 +161,8 @@ def _fate(
 ) -> tuple[Fate, str]:
     name = variable.name
     row = rows.get(name)
+    if row is None and _is_read_by_exporters(name):
+        return _fate_with_exporters(variable, settings, bad)
     if row is None:
         return _fate_of_no_setting(name, rows)
     if variable.value is None:
@@ -150,14 +172,39 @@ def _fate(
     text = f"{row.name} = {_shown(row, variable.value)}"
     if reason := missing_condition(settings, row.name):
         return Fate.IDLE, f"{text}, without effect: {reason}"
+    if settings.grpc.front is GrpcFront.AUTO and row.name in settings.reasons_for_grpcio:
+        return Fate.MEANS, f"{text} ({row.meaning}); for it grpcio serves gRPC, the slower front"
     return Fate.MEANS, f"{text} ({row.meaning})"
+
+
+def _is_read_by_exporters(name: str) -> bool:
+    """Whether what sends spans reads this variable of OpenTelemetry's (B21)."""
+    kind = name.removeprefix(OTLP_PREFIX)
+    is_of_spans = kind != name and not kind.startswith(("LOGS_", "METRICS_"))
+    return is_of_spans or name in OTHER_OTLP_VARIABLES
+
+
+def _fate_with_exporters(
+    variable: Variable, settings: Settings, bad: Mapping[str, str]
+) -> tuple[Fate, str]:
+    """The fate of a variable that the exporters of spans read. Its value may be a secret, so it
+    is not shown."""
+    text = "what sends spans reads it"
+    if variable.name in bad:
+        return Fate.REFUSED, bad[variable.name].removeprefix(f"{variable.name}: ")
+    if not settings.tracing.is_on:
+        return Fate.IDLE, f"{text}, without effect: nothing is traced (TRACING_ENABLED)"
+    if variable.value is None:
+        return Fate.OPEN, f"{text}, as it is where this is started"
+    return Fate.MEANS, text
 
 
 def _fate_of_no_setting(name: str, rows: Mapping[str, Row]) -> tuple[Fate, str]:
     for begins, text in FOREIGN.items():
         if name.startswith(begins):
             return Fate.IGNORED, text
-    near = get_close_matches(name, sorted(rows), n=1, cutoff=LIKENESS_MIN)
+    near = [MEANT[name]] if name in MEANT else []
+    near = near or get_close_matches(name, sorted(rows), n=1, cutoff=LIKENESS_MIN)
     return Fate.UNKNOWN, f"nothing reads it; meant {near[0]}?" if near else "nothing reads it"
 
 

@@ -26,6 +26,11 @@ def server(value: str) -> str:
     """An address that gRPC can connect to."""
     if not value or any(map(str.isspace, value)):
         raise BadValueError("is not an address such as control-plane:18000")
+    if value.lower().startswith(("http://", "https://")):
+        raise BadValueError(
+            "has a scheme, but is an address of gRPC: write control-plane:18000, and for TLS "
+            "CONFIG_GRPC_XDS_SERVER_USE_TLS=true"
+        )
     return value
 
 

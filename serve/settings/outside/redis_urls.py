@@ -93,9 +93,16 @@ def _server(url: str) -> RedisEndpoint:
     return RedisEndpoint(
         addresses=(Address(found.host or "127.0.0.1", found.port),),
         credentials=credentials(user_text) if at else None,
-        database=whole_number(0, 2**16)(database) if database else 0,
+        database=_database(database) if database else 0,
         has_tls=scheme == "rediss",
     )
+
+
+def _database(text: str) -> int:
+    try:
+        return whole_number(0, 2**16)(text)
+    except BadValueError as error:
+        raise BadValueError(f"names a database, behind its `/`, that {error}") from None
 
 
 def credentials(auth: str) -> tuple[str, str] | None:

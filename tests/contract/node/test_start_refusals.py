@@ -71,7 +71,26 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
     ),
     "no certificate for Redis": (
         of(REDIS_URL="rediss://127.0.0.1:1", REDIS_TLS_CACERT="/absent.pem"),
-        r"KVSTORE_TLS: a certificate or a key cannot be used: .*No such file or directory.*",
+        r"KVSTORE_TLS: a certificate or a key cannot be used, of /absent\.pem: .*No such file.*",
+    ),
+    "no certificate for a second place in Redis": (
+        of(
+            BACKEND_TYPE="actors",
+            COUNTING_SHADOW="redis",
+            REDIS_URL="127.0.0.1:1",
+            REDIS_TLS="true",
+            REDIS_TLS_CACERT="/absent.pem",
+        ),
+        r"REDIS_TLS: a certificate or a key cannot be used, of /absent\.pem: .*No such file.*",
+    ),
+    "no certificate for a second place in Memcached": (
+        of(
+            COUNTING_SHADOW="memcache",
+            MEMCACHE_HOST_PORT="127.0.0.1:1",
+            MEMCACHE_TLS="true",
+            MEMCACHE_TLS_CACERT="/absent.pem",
+        ),
+        r"MEMCACHE_TLS: a certificate or a key cannot be used, of /absent\.pem: .*No such file.*",
     ),
     "no certificate for Memcached": (
         of(
@@ -80,7 +99,7 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
             MEMCACHE_TLS="true",
             MEMCACHE_TLS_CACERT="/absent.pem",
         ),
-        r"MEMCACHE_TLS: a certificate or a key cannot be used: .*No such file or directory.*",
+        r"MEMCACHE_TLS: a certificate or a key cannot be used, of /absent\.pem: .*No such file.*",
     ),
     "unreadable certificate for the control plane": (
         of(

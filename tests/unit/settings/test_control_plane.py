@@ -47,6 +47,12 @@ def test_an_address_that_is_none_is_refused(value: str) -> None:
     assert line.endswith("is not an address such as control-plane:18000")
 
 
+@pytest.mark.parametrize("value", ["http://cp:1", "HTTPS://cp:1"])
+def test_an_address_of_the_web_is_refused_with_what_is_meant(value: str) -> None:
+    line = error_of("CONFIG_GRPC_XDS_SERVER_URL", value)
+    assert "write control-plane:18000, and for TLS CONFIG_GRPC_XDS_SERVER_USE_TLS=true" in line
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -35,7 +35,8 @@ def test_a_setting_is_told_by_its_own_name_and_its_value() -> None:
         (
             "GRPC_MAX_CONNECTION_AGE",
             Fate.MEANS,
-            "GRPC_MAX_CONNECTION_AGE = 86400 s (age at which a connection is closed)",
+            "GRPC_MAX_CONNECTION_AGE = 86400 s (age at which a connection is closed); for it "
+            "grpcio serves gRPC, the slower front",
         ),
     ]
     assert not of("GRPC_MAX_CONNECTION_AGE=24h").is_refused
@@ -67,6 +68,11 @@ def test_a_value_is_told_as_it_was_understood(name: str, value: str, shown: str)
         ("GODEBUG=x", Fate.IGNORED, "it tunes the Go runtime, which is not here"),
         ("RAY_PORT=1", Fate.IGNORED, "Ray reads it"),
         ("REDIS_POOLSIZE=4", Fate.UNKNOWN, "nothing reads it; meant REDIS_POOL_SIZE?"),
+        ("HTTP_PORT=1", Fate.UNKNOWN, "nothing reads it; meant PORT?"),
+        ("OTEL_SERVICE_NAME=x", Fate.IGNORED, "it has no effect; TRACING_SERVICE_NAME and "
+         "TRACING_SAMPLING_RATE have"),
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://a:1", Fate.IGNORED,
+         "it has no effect: spans are sent"),
         ("QWERTZ=secret", Fate.UNKNOWN, "nothing reads it"),
         ("QWERTZ=$A", Fate.UNKNOWN, "nothing reads it ($A in it is taken as it stands)"),
         ("PORT", Fate.OPEN, "PORT is what it is where this is started (port of the HTTP door; 0: "
@@ -128,7 +134,10 @@ def test_an_environment_that_is_taken_is_not_refused() -> None:
 
 
 def test_what_a_deployment_leaves_to_defaults_that_differ_is_told() -> None:
-    assert [each.partition(":")[0] for each in of("").defaults] == list(OTHER_DEFAULTS)
+    first, *others, of_redis = OTHER_DEFAULTS
+    assert [each.partition(":")[0] for each in of("").defaults] == [first, *others]
+    in_redis = of("REDIS_URL=a:1\nCONFIG_TYPE=GRPC_XDS_SOTW\nGRPC_UDS=/s\n").defaults
+    assert [each.partition(":")[0] for each in in_redis] == ["DEBUG_HOST", of_redis]
     rest = of(f"{MEMCACHED}GRPC_HOST=0.0.0.0\nRUNTIME_SUBDIRECTORY=x\nUSE_PROMETHEUS=1\n").defaults
     assert [each.partition(":")[0] for each in rest] == ["DEBUG_HOST"]
 
@@ -159,7 +168,50 @@ def test_defaults_that_differ_are_those_of_settings() -> None:
         ("XDS_CLIENT_BACKOFF_JITTER=true", "CONFIG_TYPE=GRPC_XDS_SOTW\n", ""),
         ("RUNTIME_ROOT=/x", "", "CONFIG_TYPE=GRPC_XDS_SOTW\n"),
         ("STATSD_HOST=a", "USE_STATSD=true\n", "USE_PROMETHEUS=true\n"),
-        ("DOG_STATSD_MOGRIFIER_A_NAME=a", "USE_DOG_STATSD=true\n", ""),
+        (
+            "DOG_STATSD_MOGRIFIER_A_NAME=a",
+            "USE_DOG_STATSD=true\nDOG_STATSD_MOGRIFIERS=b,a\n",
+            "DOG_STATSD_MOGRIFIERS=b,a\n",
+        ),
+        (
+            "DOG_STATSD_MOGRIFIER_A_NAME=a",
+            "USE_DOG_STATSD=true\nDOG_STATSD_MOGRIFIERS=b,a\n",
+            "USE_DOG_STATSD=true\nDOG_STATSD_MOGRIFIERS=b\n",
+        ),
+        ("REDIS_TLS_CACERT=/ca", "REDIS_URL=a:1\nREDIS_TLS=true\n", "REDIS_URL=a:1\n"),
+        ("REDIS_TLS_CACERT=/ca", "REDIS_URL=rediss://a:1\n", "REDIS_URL=redis://a:1\n"),
+        (
+            "REDIS_TLS_CACERT=/ca",
+            "REDIS_URL=a:1\nREDIS_PERSECOND=true\nREDIS_PERSECOND_URL=rediss://a:1\n",
+            "REDIS_URL=a:1\nREDIS_PERSECOND_URL=rediss://a:1\n",
+        ),
+        (
+            "REDIS_SENTINEL_AUTH=x",
+            "REDIS_URL=m,a:1\nREDIS_TYPE=sentinel\n",
+            "REDIS_URL=a:1\nREDIS_PERSECOND_TYPE=sentinel\n",
+        ),
+        (
+            "REDIS_PERSECOND_SENTINEL_AUTH=x",
+            "REDIS_URL=a:1\nREDIS_PERSECOND=true\nREDIS_PERSECOND_TYPE=sentinel\n",
+            "REDIS_URL=m,a:1\nREDIS_TYPE=sentinel\nREDIS_PERSECOND=true\n",
+        ),
+        (
+            "REDIS_CLUSTER_PIPELINE_PARALLELISM=2",
+            "REDIS_URL=a:1\nREDIS_TYPE=cluster\n",
+            "REDIS_URL=a:1\nREDIS_PERSECOND_TYPE=cluster\n",
+        ),
+        (
+            "REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM=2",
+            "REDIS_URL=a:1\nREDIS_PERSECOND=true\nREDIS_PERSECOND_TYPE=cluster\n",
+            "REDIS_URL=a:1\nREDIS_TYPE=cluster\nREDIS_PERSECOND=true\n",
+        ),
+        (
+            "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true",
+            "USE_PROMETHEUS=true\n",
+            "USE_PROMETHEUS=true\nPROMETHEUS_MAPPER_YAML=/m\n",
+        ),
+        ("OTEL_EXPORTER_OTLP_HEADERS=a=b", "TRACING_ENABLED=true\n", ""),
+        ("OTEL_RESOURCE_ATTRIBUTES=a=b", "TRACING_ENABLED=true\n", ""),
         ("PROMETHEUS_PATH=/m", "USE_PROMETHEUS=true\n", ""),
         ("EXTRA_TAGS=a:b", "", "DISABLE_STATS=true\n"),
         ("TRACING_SAMPLING_RATE=1", "TRACING_ENABLED=true\n", ""),
@@ -175,6 +227,31 @@ def test_a_setting_that_lacks_something_has_no_effect(name: str, met: str, unmet
 
 def test_a_time_to_gather_commands_is_never_waited_for() -> None:
     assert of("REDIS_URL=a:1\nREDIS_PIPELINE_WINDOW=1ms\n").lines[-1].fate is Fate.IDLE
+
+
+def test_a_variable_of_the_exporters_is_refused_where_it_stands() -> None:
+    found = of("TRACING_ENABLED=true\nOTEL_EXPORTER_OTLP_TIMEOUT=soon\n")
+    assert (found.lines[1].fate, found.lines[1].text) == (
+        Fate.REFUSED,
+        "'soon' is not a number of seconds above 0",
+    )
+    assert found.refusals == ()
+    assert found.is_refused
+    assert not of("OTEL_EXPORTER_OTLP_TIMEOUT=soon\n").is_refused
+    assert of("TRACING_ENABLED=true\nOTEL_EXPORTER_OTLP_HEADERS\n").lines[1].fate is Fate.OPEN
+
+
+def test_what_the_exporters_read_is_not_shown() -> None:
+    (_, line) = of("TRACING_ENABLED=true\nOTEL_EXPORTER_OTLP_HEADERS=a=secret\n").lines
+    assert line.text == "what sends spans reads it"
+
+
+@pytest.mark.parametrize("line", ["GRPC_HOST=0.0.0.0", "GRPC_MAX_CONNECTION_AGE=1h"])
+def test_what_chooses_the_slower_front_says_so(line: str) -> None:
+    choice = "; for it grpcio serves gRPC, the slower front"
+    assert of(line).lines[-1].text.endswith(choice)
+    assert not of(f"GRPC_FRONT=native\n{line}").lines[-1].text.endswith(choice)
+    assert not of("GRPC_HOST=127.0.0.1").lines[-1].text.endswith(choice)
 
 
 def test_every_condition_concerns_a_setting() -> None:

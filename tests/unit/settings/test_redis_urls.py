@@ -61,7 +61,11 @@ def test_all_that_an_url_can_say() -> None:
         ({"REDIS_URL": "redis"}, "is not host:port"),
         ({"REDIS_URL": "redis:0"}, "has port 0"),
         ({"REDIS_URL": "http://redis:1"}, "has a scheme that is none of redis, rediss"),
-        ({"REDIS_URL": "redis://redis:1/x"}, "is not a whole number"),
+        (
+            {"REDIS_URL": "redis://redis:1/x"},
+            "a database, behind its `/`, that is not",
+        ),
+        ({"REDIS_URL": "redis://redis:1/0?x=1"}, "that is not a whole number between 0 and 65536"),
         ({"REDIS_URL": "", "BACKEND_TYPE": "redis"}, "is not host:port"),
         ({"REDIS_URL": "", "BACKEND_TYPE": "redis", "REDIS_SOCKET_TYPE": "unix"}, "unix socket"),
     ],
