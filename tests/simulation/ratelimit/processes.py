@@ -70,14 +70,26 @@ class Process:
 class Line:
     """What a front and a partition have of each other in one lease, as seen from outside.
 
-    `reports`: item -> when it was sent first, of reports that held all there was. `late`: the last
-    item so far of those that tell what was not heard under the lease before."""
+    `reports`: item -> when it was sent first, of reports that held all there was. `reported`: the
+    last of them that was taken; it may be sent again all the same. `late`: the last item so far of
+    those that tell what was not heard under the lease before."""
 
     reported_s: float
     heard_s: float = 0.0
     stamp_s: float = -inf
     reports: dict[int, float] = field(default_factory=dict)
+    reported: int = 0
     late: int = 0
+
+    def send_report(self, item: int, now_s: float) -> None:
+        if item > self.reported:
+            self.reports.setdefault(item, now_s)
+
+    def take_reports(self, taken: int) -> None:
+        """All items until this one were taken."""
+        for item in [each for each in self.reports if each <= taken]:
+            self.reported = max(self.reported, item)
+            self.reported_s = max(self.reported_s, self.reports.pop(item))
 
 
 class PartitionProcess(Process):

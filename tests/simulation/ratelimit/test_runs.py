@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tests.simulation.ratelimit.processes import Line
 from tests.simulation.ratelimit.world import judge
 
 SEEDS = 10_000
@@ -30,3 +31,15 @@ def test_the_laws_hold_and_the_runs_are_worth_watching(first: int) -> None:
 
 def test_a_seed_is_a_run() -> None:
     assert judge(7).hits == judge(7).hits
+
+
+def test_a_report_that_is_sent_again_after_it_was_taken_is_as_old_as_before() -> None:
+    line = Line(0.0)
+    line.send_report(1, 2.5)
+    line.take_reports(1)
+    line.send_report(1, 2.7)
+    line.take_reports(1)
+    assert line.reported_s == 2.5
+    line.send_report(2, 2.9)
+    line.take_reports(2)
+    assert line.reported_s == 2.9

@@ -160,7 +160,7 @@ class World:
             _check_sizes(front.machines[partition].sizes())
             line = self._line(front.name, partition, (message.incarnation, message.lease))
             for item in complete_reports(message, self.terms):
-                line.reports.setdefault(item, self._agenda.now_s)
+                line.send_report(item, self._agenda.now_s)
             for item, content in message.items:
                 if isinstance(content, Unheard):
                     line.late = max(line.late, item)
@@ -201,8 +201,7 @@ class World:
             taken = answers[message.front].acknowledged
             if message.stamp_s > line.stamp_s:
                 line.heard_s, line.stamp_s = self._agenda.now_s, message.stamp_s
-                for item in [each for each in line.reports if each <= taken]:
-                    line.reported_s = max(line.reported_s, line.reports.pop(item))
+                line.take_reports(taken)
             if taken >= line.late:  # (also with a message that was overtaken)
                 self._silences.end(message.front, process, self._agenda.now_s)
         self._to_fronts(process, answers)
