@@ -56,6 +56,7 @@ class Borrower:
         self._trusted_until_s = -inf
         self._echo_s = -inf
         self._offset_s = inf  # the partition's wall clock minus this process's monotonic clock
+        self._opening_offset_s = inf  # the same of the clock by which messages open windows
         self._told_item = 0
         self._say_by_s = -inf
         self._said_at_s = -inf
@@ -204,6 +205,7 @@ class Borrower:
         if message.echo_s >= self._echo_s:
             self._echo_s = message.echo_s
             self._offset_s = message.wall_s - now_s
+        self._opening_offset_s = self._clock_to_open(wall_s - now_s)
         if self._stream.acknowledged >= self._told_item:
             self._trusted_until_s = max(self._trusted_until_s, message.echo_s + self._terms.term_s)
         if message.items:
@@ -228,9 +230,16 @@ class Borrower:
                     self._open_window(item.counter[0], now_s)
                     self._notes.begin_anew(*item)
 
+    def _clock_to_open(self, own_offset_s: float) -> float:
+        """The partition's clock; while the two do not agree, the one by which windows last longer:
+        the other may have jumped, and loans may be had in the window when it is put right."""
+        if abs(own_offset_s - self._offset_s) <= self._terms.skew_max_s:
+            return self._offset_s
+        return min(own_offset_s, self._offset_s)
+
     def _take_slots(self, loans: Sequence[SlotLoan], now_s: float) -> bool:
         """Take slots, or give those back at once that cannot be taken: False."""
-        partition_s = now_s + self._offset_s
+        partition_s = now_s + self._opening_offset_s
         before = self._stream.put_last
         for loan in loans:
             if self._is_ending or not self._home.take_slot(*loan, partition_s, now_s):
@@ -239,7 +248,7 @@ class Borrower:
 
     def _open_window(self, end_s: int, now_s: float) -> None:
         """Make sure that the window's notes go with it."""
-        self._home.open_window(end_s, end_s - now_s - self._offset_s, now_s)
+        self._home.open_window(end_s, end_s - now_s - self._opening_offset_s, now_s)
 
     def _take_answer(self, answer: Answer, now_s: float) -> None:
         call = self._asks.find(answer.call)
@@ -275,7 +284,7 @@ class Borrower:
         is_here = all(self._home.epoch(slot_of(hit.key)) for hit in hits)
         if not is_here or now_s >= self._trusted_until_s:
             return False
-        partition_s = now_s + self._offset_s
+        partition_s = now_s + self._opening_offset_s
         if call.is_conditional:
             conditional = Conditional(*(list(column) for column in zip(*hits, strict=True)))
             counts = self._home.hit_conditionally(conditional, partition_s, now_s)

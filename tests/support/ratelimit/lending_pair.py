@@ -15,7 +15,8 @@ PATIENCE_S = 0.5
 
 class Pair:
     """`fronts`: the machines, by number; `silent`: those whose messages do not arrive, either way.
-    `clock_errors_s`: how far the wall clocks of some fronts are ahead."""
+    `clock_errors_s`: how far the wall clocks of some fronts are ahead; `partition_error_s`: the
+    partition's."""
 
     def __init__(self, terms: Terms, fronts: int = 1) -> None:
         self.terms = terms
@@ -24,10 +25,15 @@ class Pair:
         self.partition = Lender(terms, 1, 0.0, is_new=True)
         self.silent: set[int] = set()
         self.clock_errors_s: dict[int, float] = {}
+        self.partition_error_s = 0.0
         self.messages = 0
 
     def wall_s(self, front: int = 0) -> float:
         return START_S + self.now_s + self.clock_errors_s.get(front, 0.0)
+
+    @property
+    def partition_wall_s(self) -> float:
+        return START_S + self.now_s + self.partition_error_s
 
     def rest(self, seconds: float) -> None:
         """Time passes, as in processes that tick; a long time is waited out in a few steps."""
@@ -45,9 +51,9 @@ class Pair:
                     is_quiet = False
                     self.messages += 1
                     if number not in self.silent:
-                        wall_s = START_S + self.now_s
+                        wall_s = self.partition_wall_s
                         self._deliver(self.partition.receive(message, wall_s, self.now_s))
-        self._deliver(self.partition.tick(START_S + self.now_s, self.now_s))
+        self._deliver(self.partition.tick(self.partition_wall_s, self.now_s))
 
     def _deliver(self, answers: Mapping[str, ToFront]) -> None:
         for number, front in enumerate(self.fronts):

@@ -11,6 +11,7 @@ from tollgate.actors.ratelimit.lending.partition.tasks import PendingReset
 from tollgate.actors.ratelimit.lending.terms import Terms, slot_of
 
 END_S = START_S + 60
+DAY_S = 86_400.0
 
 
 def rows_of(pair: Pair) -> list[CounterRow]:
@@ -88,6 +89,30 @@ def test_a_shared_counter_that_is_used_up_begins_anew_for_all() -> None:
         pair.hit_one(b"k", 2, front)
     assert reset(pair, b"k").is_done
     assert [pair.hit_one(b"k", 2, front) for front in (1, 0)] == [1, 2]
+
+
+@pytest.mark.parametrize("is_front_wrong", [False, True], ids=["partition", "front"])
+def test_a_reset_heard_while_clocks_disagree_ends_no_window_early(*, is_front_wrong: bool) -> None:
+    pair = Pair(Terms(), fronts=2)
+    pair.rest(0.2)
+    if is_front_wrong:
+        pair.clock_errors_s[0] = DAY_S
+    else:
+        pair.partition_error_s = DAY_S
+    assert reset(pair, b"k").is_done
+    pair.clock_errors_s.clear()
+    pair.partition_error_s = 0.0
+    pair.rest(0.2)
+    for front in (0, 1, 0, 1):
+        pair.hit_one(b"k", 100, front)
+    assert pair.partition.counters.slots[slot_of(b"k")].loans
+    while pair.now_s < pair.terms.skew_max_s + pair.terms.margin_s + 1.0:
+        pair.rest(0.5)
+    # (A front that had forgotten its loan would never give it back.)
+    counts = [pair.hit_one(b"k", 100, front) for front in [0] * 50 + [1] * 46]
+    assert all(isinstance(count, int) and count <= 100 for count in counts)
+    more = [pair.hit_one(b"k", 100, front) for front in (0, 1)]
+    assert all(isinstance(count, int) and count > 100 for count in more)
 
 
 def test_what_is_not_there_is_reset_at_once() -> None:
