@@ -1,10 +1,11 @@
 """Values that are good alone and wrong together, each with the line that says so."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from tollgate.serve.settings.choices import (
     Backend,
@@ -19,6 +20,9 @@ from tollgate.serve.settings.outside.redis_urls import RedisEndpoint, redis_endp
 from tollgate.serve.settings.rows import SettingProblem
 from tollgate.serve.settings.table import OTLP_PREFIX, TABLE, Groups
 from tollgate.serve.settings.values import BadValueError
+
+# In OTEL_EXPORTER_OTLP_HEADERS: all printable characters but `",;\\`, which are written as %22.
+_HEADER = re.compile(r"[0-9A-Za-z_.-]+[ \t]*=[ !#-+\--:<-\[\]-~]*")
 
 
 def problems(settings: Groups) -> Iterator[SettingProblem]:
@@ -216,7 +220,9 @@ def _wrong_exporter_variables(
         elif kind == "COMPRESSION" and value.lower().strip() not in compressions:
             yield name, f"{value!r} is not one of {', '.join(compressions)}"
         elif kind == "ENDPOINT" and value and needs_url and not _is_url(value):
-            yield name, f"{value!r} is not a URL, http://host:port"
+            yield name, "its value is not a URL, http://host:port"
+        elif kind == "HEADERS" and not all(map(_is_header, value.split(","))):
+            yield name, "its value is not a list of headers, name=value,name=value"
 
 
 def _is_time(value: str) -> bool:
@@ -224,6 +230,15 @@ def _is_time(value: str) -> bool:
         return float(value) > 0
     except ValueError:
         return False
+
+
+def _is_header(written: str) -> bool:
+    """Whether an exporter takes it, and can send it: a line that is broken in the value cannot be.
+    Nothing at all is fine."""
+    if not written.strip():
+        return True
+    value = unquote(written.partition("=")[2])
+    return bool(_HEADER.fullmatch(written.strip())) and value.isascii() and value.isprintable()
 
 
 def _is_url(value: str) -> bool:

@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tra
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
 
+from tollgate.serve.ratelimit.tracing.collector_texts import CollectorSecrets, plain_address
 from tollgate.serve.ratelimit.tracing.decided_calls import Record
 from tollgate.serve.ratelimit.tracing.span_writer import (
     ATTRIBUTE_CHARS_MAX,
@@ -24,7 +25,6 @@ from tollgate.serve.ratelimit.tracing.span_writer import (
 )
 from tollgate.serve.settings.choices import TracingProtocol
 from tollgate.serve.settings.outside.tracing import TracingSettings
-from tollgate.serve.settings.rows import without_credentials
 from tollgate.serve.settings.table import OTLP_PREFIX
 
 INSTRUMENTATION = "tollgate.ratelimit"
@@ -54,9 +54,10 @@ class OtlpOutlet:
     def __init__(
         self, settings: TracingSettings, variables: Mapping[str, str], sources: SpanSources
     ) -> None:
-        collector = without_credentials(_collector(settings.protocol, variables))
+        collector = plain_address(_collector(settings.protocol, variables))
         self.target = f"{collector} (OTLP over {settings.protocol.value})"
         self._complaint = _first_complaint()
+        self._secrets = CollectorSecrets(variables)
         self._exporter = _exporter(settings.protocol)
         self._ended = _EndedSpans()
         ids = CallIds(sources.random_bits)
@@ -81,7 +82,7 @@ class OtlpOutlet:
         self._complaint.text = ""
         if self._exporter.export(spans) is SpanExportResult.SUCCESS:
             return ""
-        return self._complaint.text or "the exporter does not say why"
+        return self._secrets.taken_out_of(self._complaint.text) or "the exporter does not say why"
 
     def close(self) -> None:
         self._exporter.shutdown()

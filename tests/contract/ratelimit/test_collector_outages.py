@@ -4,7 +4,9 @@ import logging
 import socket
 import time
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -52,6 +54,44 @@ def test_a_collector_that_is_killed_is_said_once_and_found_again(
             until(lambda: len(lines("sent again", caplog)) > len(said), "it is said")
             assert doors.counted[CALLS_SENT] >= 2
     assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
+
+
+class Refusal(BaseHTTPRequestHandler):
+    """Answers with what it was told, in red."""
+
+    def do_POST(self) -> None:
+        self.send_response(401, f"\x1b[31m{self.path} {self.headers['authorization']}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+def test_what_a_collector_answers_has_no_secrets_in_the_log(
+    socket_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusal) as server:
+        host = f"127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        settings = {
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://{host}/v1/traces?key=SECRET-1",
+            "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20SECRET-2",
+        }
+        with (
+            traced_doors(settings, socket_dir) as doors,
+            caller(doors.front.address) as peer,
+            caplog.at_level(logging.WARNING),
+        ):
+            ask(peer)
+            (line,) = until(lambda: lines("cannot be sent", caplog), "it is said")
+        server.shutdown()
+        thread.join()
+    assert f"to http://{host}/v1/traces (OTLP over http)" in line
+    assert "401" in line
+    assert "SECRET" not in line
+    assert line.isprintable()
 
 
 def test_headers_that_cannot_be_read_say_nothing_in_the_log(

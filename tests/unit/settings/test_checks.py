@@ -273,7 +273,17 @@ def test_one_front_takes_any_socket_and_any_port(
         ("http", "TIMEOUT", "0", "'0' is not a number of seconds above 0"),
         ("http", "COMPRESSION", "br", "'br' is not one of none, gzip, deflate"),
         ("grpc", "TRACES_COMPRESSION", "deflate", "'deflate' is not one of gzip"),
-        ("http", "ENDPOINT", "collector:4318", "'collector:4318' is not a URL, http://host:port"),
+        ("http", "ENDPOINT", "collector:4318", "its value is not a URL, http://host:port"),
+        *(
+            ("http", kind, value, "its value is not a list of headers, name=value,name=value")
+            for kind, value in (
+                ("HEADERS", "authorization=Bearer%0Ax"),
+                ("TRACES_HEADERS", "a=b,authorization"),
+                ("HEADERS", "a b=c"),
+                ("HEADERS", "a=b;c"),
+                ("HEADERS", "a=%C3%A9"),
+            )
+        ),
     ],
 )
 def test_a_wrong_word_to_the_exporter_stops_a_start_that_traces(
@@ -292,6 +302,7 @@ def test_good_words_to_the_exporter_are_handed_on() -> None:
         "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317",
         "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "0.5",
         "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Basic%20dTpw==, X-Tenant = a b,,c=",
         "OTEL_RESOURCE_ATTRIBUTES": "a=b",
     }
     traced = {"TRACING_ENABLED": "true", "TRACING_EXPORTER_PROTOCOL": "grpc"}
