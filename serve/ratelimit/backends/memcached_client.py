@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from select import POLLIN, poll
 from ssl import SSLContext, SSLWantReadError
-from time import monotonic
 from typing import Any
 
 from pymemcache.client.base import Client
@@ -21,6 +20,7 @@ from pymemcache.exceptions import (
     MemcacheUnknownError,
 )
 
+from tollgate.actors.kernel.clock import SystemClock
 from tollgate.serve.settings.values import Address
 
 ITEMS_PER_EXCHANGE_MAX = 256
@@ -29,6 +29,8 @@ IDLE_CONNECTIONS = 2
 """In place of a setting of 0, as in the reference's client."""
 EXCHANGE_BYTES_MAX = 4 << 20
 """The longest reply to the commands of an exchange. Counts are a few hundred bytes each."""
+
+monotonic = SystemClock().monotonic_s
 
 
 class NodeFailure(Exception):  # noqa: N818 (it reads as what is reported)
