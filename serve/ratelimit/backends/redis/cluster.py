@@ -125,17 +125,20 @@ class ClusterServer:
         spread = map if self._threads is None or len(asked) == 1 else self._threads.map
         for owner, answers in zip(asked, spread(run, asked), strict=True):
             for at, reply in zip(groups[owner], answers, strict=True):
-                replies[at] = reply
+                replies[at] = _with_host(reply, owner)
 
     def _follow_asks(self, commands: Sequence[Command], replies: list[Reply]) -> None:
         for at, reply in enumerate(replies):
             if isinstance(reply, AskError):
-                target = self._node(Address(reply.host, reply.port))
-                replies[at] = target.run([(b"ASKING",), commands[at]])[-1]
+                address = Address(reply.host, reply.port)
+                asked = self._node(address).run([(b"ASKING",), commands[at]])
+                replies[at] = _with_host(asked[-1], address)
 
     def _move(self, reply: Reply) -> None:
         assert isinstance(reply, MovedError), "only what has moved is moved"
-        self._slots[reply.slot_id] = Address(reply.host, reply.port)
+        # (of a slot that there is not, the command is sent where it was, as often as others)
+        if 0 <= reply.slot_id < SLOTS:
+            self._slots[reply.slot_id] = Address(reply.host, reply.port)
 
     def _node(self, address: Address) -> ClusterNode:
         with self._lock:
@@ -152,7 +155,11 @@ class ClusterServer:
             node.is_silent = False
             (reply,) = node.run([(b"CLUSTER", b"SLOTS")])
             if isinstance(reply, list) and reply:
-                self._use(slot_owners(reply, address.host))
+                try:
+                    self._use(slot_owners(reply, address.host))
+                except ValueError as error:
+                    problem = f"its table of slots is none: {error}"
+                    continue
                 return
             problem = reply or "it is a cluster without slots"
         raise NoAnswer(
@@ -169,13 +176,24 @@ class ClusterServer:
             node.server.close()
 
 
-def slot_owners(reply: Sequence[Sequence[object]], host: str) -> list[Address | None]:
-    """The masters by slot, out of the reply to CLUSTER SLOTS of a node at this host."""
+def _with_host(reply: Reply, asked: Address) -> Reply:
+    """The reply; a redirection without a host leads to that of the node that was asked."""
+    if isinstance(reply, AskError) and not reply.host:
+        reply.host = asked.host
+    return reply
+
+
+def slot_owners(reply: Sequence[object], host: str) -> list[Address | None]:
+    """The masters by slot, out of the reply to CLUSTER SLOTS of a node at this host. Raises
+    ValueError."""
     slots: list[Address | None] = [None] * SLOTS
-    for first, last, master, *_ in reply:
-        assert isinstance(first, int), "slots are numbers"
-        assert isinstance(last, int), "slots are numbers"
-        assert isinstance(master, list), "a master has a host and a port"
-        name = bytes(master[0] or b"").decode()
-        slots[first : last + 1] = [Address(name or host, int(master[1]))] * (last + 1 - first)
+    for row in reply:
+        match row:
+            case [int(first), int(last), [bytes() | None as name, int(port), *_], *_] if (
+                0 <= first <= last < SLOTS
+            ):
+                owner = Address((name or b"").decode() or host, port)
+                slots[first : last + 1] = [owner] * (last + 1 - first)
+            case _:
+                raise ValueError(f"{row!r:.200} is no range of slots")
     return slots

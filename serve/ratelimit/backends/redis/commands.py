@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha1
 
+from redis.exceptions import ResponseError
+
 from tollgate.actors.ratelimit.counting.counters import LimitedHits, Unreachable
 from tollgate.actors.ratelimit.decision.counter_keys import counter_name, window_ending
 
@@ -29,6 +31,9 @@ if (tonumber(count) or 0) < tonumber(ARGV[1]) then
 end
 return redis.call('DECRBY', KEYS[1], ARGV[1])
 """
+INT64_MAX = 2**63 - 1
+"""The largest number that Redis takes, and counts to."""
+OVERFLOW = "increment or decrement would overflow"
 REFUND_SHA = sha1(REFUND, usedforsecurity=False).hexdigest().encode()
 
 
@@ -54,20 +59,24 @@ class Naming:
 @dataclass(slots=True)
 class Pipeline:
     """Commands for one server, sent together. `places`: where the reply stands that has the count
-    of each operation."""
+    of each operation; `excess`: what Redis was not told of some, for it was too much."""
 
     naming: Naming
     commands: list[Command] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
+    excess: dict[int, int] = field(default_factory=dict)
 
     def add(self, name: bytes, addend: int, length_s: int) -> None:
         """Put an operation behind those that are there."""
+        if addend > INT64_MAX:
+            self.excess[len(self.places)] = addend - INT64_MAX
+            addend = INT64_MAX
         self.places.append(len(self.commands))
         if addend > 0:
             self.commands.append((b"INCRBY", name, addend))
             self.commands.append((b"EXPIRE", name, self.naming.expiry_s(length_s)))
         elif addend:
-            self.commands.append((b"EVALSHA", REFUND_SHA, 1, name, -addend))
+            self.commands.append((b"EVALSHA", REFUND_SHA, 1, name, min(-addend, INT64_MAX)))
         else:
             self.commands.append((b"GET", name))
 
@@ -84,7 +93,21 @@ class Pipeline:
 
     def counts(self, replies: Sequence[Reply]) -> list[int | Unreachable]:
         """The count after each operation, out of the replies to all commands."""
-        return [count_of(replies[place]) for place in self.places]
+        counts = [count_of(replies[place]) for place in self.places]
+        for number, excess in self.excess.items():
+            count = counts[number]
+            if isinstance(count, int):
+                counts[number] = count + excess
+        return counts
+
+    def expiry_error(self, replies: Sequence[Reply]) -> Reply:
+        """The error in answer to an EXPIRE whose hit was counted; None: there is none."""
+        for at, reply in enumerate(replies):
+            if isinstance(reply, ResponseError):
+                is_expiry = self.commands[at][0] == b"EXPIRE"
+                if is_expiry and type(replies[at - 1]) is int:
+                    return reply
+        return None
 
 
 def packed(commands: Sequence[Command]) -> bytes:
@@ -122,10 +145,12 @@ def count_of(reply: Reply) -> int | Unreachable:
             return int(reply)
         except ValueError:
             return Unreachable("ERR value is not an integer or out of range")
-    return Unreachable(_said(reply))
+    if isinstance(reply, ResponseError) and OVERFLOW in str(reply):
+        return INT64_MAX
+    return Unreachable(said(reply))
 
 
-def _said(error: Reply) -> str:
+def said(error: Reply) -> str:
     """The error as Redis said it, with the code that the client takes off its beginning."""
     code, text = getattr(error, "status_code", None), str(error)
     return text if code is None or text.startswith(code) else f"{code} {text}"

@@ -28,6 +28,7 @@ from tollgate.serve.ratelimit.backends.redis.commands import (
     Reply,
     count_of,
     loading,
+    said,
     shaped,
 )
 from tollgate.serve.ratelimit.backends.redis.connections import ConnectionCounts
@@ -35,6 +36,7 @@ from tollgate.serve.ratelimit.backends.redis.server import NoAnswer, RedisServer
 
 LOG = logging.getLogger("tollgate.ratelimit")
 LOOK_EVERY_S = 0.25  # at a server that is out of reach
+PROBLEMS_MAX = 64  # of an outage are told apart in the log
 PING_EVERY_S = 2.0  # one that is in reach, so that an idle front knows as well
 
 
@@ -62,6 +64,8 @@ class WatchedServer:
         self._server = server
         self._counts = counts
         self._is_left_alone = False
+        self._said: set[str] = set()
+        self._has_said_expiry = False
 
     @property
     def is_in_reach(self) -> bool:
@@ -89,6 +93,13 @@ class WatchedServer:
         if self.problem:
             LOG.warning("Redis at %s answers again", self.place)
         self.has_begun, self._is_left_alone, self.problem = True, False, ""
+        self._said.clear()
+
+    def note_expiry_error(self, error: Reply) -> None:
+        """Say, once, that counters stay for ever."""
+        if not self._has_said_expiry:
+            self._has_said_expiry = True
+            LOG.warning("Redis at %s does not let counters expire: %s", self.place, said(error))
 
     def close(self) -> None:
         """Close all connections."""
@@ -98,8 +109,10 @@ class WatchedServer:
         if error.is_silence:
             self._is_left_alone = True
         problem = f"Redis at {self.place}: {error}"
-        if problem != self.problem:
-            self.problem = problem
+        self.problem = problem
+        # (masters of a cluster that are away together are named in turn)
+        if problem not in self._said and len(self._said) < PROBLEMS_MAX:
+            self._said.add(problem)
             LOG.warning("%s", problem)
         return Unreachable(problem)
 
@@ -179,7 +192,7 @@ class RedisCounters:
         for hits in batch:
             pipeline.add_hits(hits)
         try:
-            replies = self._replies(number, pipeline.commands)
+            replies = self._pipelined(number, pipeline)
         except Unreachable as unreachable:
             return unreachable
         return shaped(batch, pipeline.counts(replies))
@@ -201,11 +214,18 @@ class RedisCounters:
                 for (name, length_s), addend in zip(window_names, addends, strict=True):
                     counts[name] = max(0, counts[name] + addend)
                     pipeline.add(name, addend, length_s)
-            counted = pipeline.counts(self._replies(number, pipeline.commands))
+            counted = pipeline.counts(self._pipelined(number, pipeline))
         except Unreachable as unreachable:
             return unreachable
         taken = iter(counted)
         return [[next(taken) for _ in request.keys] for request in batch]
+
+    def _pipelined(self, number: int, pipeline: Pipeline) -> list[Reply]:
+        replies = self._replies(number, pipeline.commands)
+        error = pipeline.expiry_error(replies)
+        if error is not None:
+            self._servers[number].note_expiry_error(error)
+        return replies
 
     def _replies(self, number: int, commands: list[Command]) -> list[Reply]:
         if not commands:

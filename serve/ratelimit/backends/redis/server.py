@@ -95,3 +95,7 @@ def answered(run: Callable[[], list[Reply]]) -> list[Reply]:
         raise NoAnswer(str(error), is_silence=True) from None
     except (RedisConnectionError, RedisError, OSError) as error:
         raise NoAnswer(str(error), is_silence=False) from None
+    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
+        # The client meets a reply, or an address in one, that is none of the protocol.
+        text = f"a reply that is none: {type(error).__name__}: {error}"
+        raise NoAnswer(text, is_silence=False) from None

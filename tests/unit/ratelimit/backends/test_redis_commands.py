@@ -6,6 +6,7 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 from tollgate.actors.ratelimit.counting.counters import LimitedHits, Unreachable
 from tollgate.serve.ratelimit.backends.redis.cluster import slot_owners
 from tollgate.serve.ratelimit.backends.redis.commands import (
+    INT64_MAX,
     REFUND_SHA,
     Command,
     Naming,
@@ -85,6 +86,28 @@ def test_a_reply_without_a_count_is_the_reason(reply: object, text: str) -> None
     assert str(found) == text
 
 
+def test_no_hit_is_more_than_redis_takes() -> None:
+    pipeline = Pipeline(NAMING)
+    addends = [2**64 - 50, INT64_MAX, -(2**64)]
+    pipeline.add_hits(LimitedHits(1_260, [b"2|a_", b"2|b_", b"2|c_"], addends, [9, 9, 9]))
+    told = [each[-1] for each in pipeline.commands if each[0] != b"EXPIRE"]
+    assert told == [INT64_MAX, INT64_MAX, INT64_MAX]
+    assert pipeline.counts([INT64_MAX, 1, 7, 1, 0]) == [2**64 - 50, 7, 0]
+    full = ResponseError("increment or decrement would overflow", status_code="ERR")
+    assert pipeline.counts([full, 1, full, 1, 0]) == [2**64 - 50, INT64_MAX, 0]
+    away = pipeline.counts([ResponseError("no"), 1, 7, 1, 0])[0]
+    assert isinstance(away, Unreachable)
+
+
+def test_an_error_in_answer_to_an_expiry_is_found() -> None:
+    pipeline = Pipeline(NAMING)
+    pipeline.add_hits(LimitedHits(1_260, [b"2|a_", b"2|b_"], [1, 1], [9, 9]))
+    error = ResponseError("NOPERM")
+    assert pipeline.expiry_error([1, 1, 2, error]) is error
+    assert pipeline.expiry_error([1, 1, error, error]) is None, "the hit itself was not counted"
+    assert pipeline.expiry_error([1, 1, 2, 1]) is None
+
+
 def test_no_reply_is_no_counter() -> None:
     assert count_of(None) == 0
 
@@ -95,3 +118,23 @@ def test_slots_belong_to_the_masters_of_the_table() -> None:
     assert slots[:3] == [Address("10.0.0.1", 7001)] * 2 + [None]
     assert slots[-1] == Address("seed", 7002)
     assert len(slots) == 16_384
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        7,
+        [],
+        [0, 1],
+        [0, 1, b"10.0.0.1"],
+        [0, 1, [b"10.0.0.1"]],
+        [0, 1, [b"10.0.0.1", b"x"]],
+        [0, 1, [b"\xff", 7001]],
+        [0, 16_384, [b"10.0.0.1", 7001]],
+        [-1, 1, [b"10.0.0.1", 7001]],
+        [0, 2**62, [b"10.0.0.1", 7001]],
+    ],
+)
+def test_a_table_that_is_none_is_refused(row: object) -> None:
+    with pytest.raises(ValueError, match=r"is no range of slots|utf-8"):
+        slot_owners([row], "seed")
