@@ -55,7 +55,7 @@ _UNSUPPORTED = {
     "age_buckets": "max_age alone says how old a response time may be: remove it",
     "buf_cap": "nothing is buffered: remove it",
 }
-_METRIC_NAME = re.compile(r"(?:[a-zA-Z_]|\$\{?\w+\}?)(?:[a-zA-Z0-9_]|\$\{?\w+\}?)*")
+_METRIC_NAME = re.compile(r"(?:[a-zA-Z_]|\$\{?\w++\}?)(?:[a-zA-Z0-9_]|\$\{?\w++\}?)*")
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _GLOB = re.compile(r"(?:\*|[^*.\s]+)(?:\.(?:\*|[^*.\s]+))*")
 _KINDS = {

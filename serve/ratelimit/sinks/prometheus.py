@@ -41,7 +41,7 @@ LOG = logging.getLogger("tollgate.operations")
 _WHOLE_NUMBER = re.compile(rb"( -?[0-9]+)\.0\n")
 _HELP_OF_OTHERS = "A statistic under its own name."
 # Help is one line, and none of it ends as a type line does.
-_HELP_ENDS = re.compile(r"\s+untyped\s*$")
+_HELP_ENDS = re.compile(r"(?<!\s)\s++untyped\s*+$")
 
 
 class Mapper(Protocol):
