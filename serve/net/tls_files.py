@@ -32,5 +32,5 @@ def check_authority(path: str, content: bytes, whose: str) -> None:
     """TlsError unless `content`, which is the file's, has a certificate of `whose` in it."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode())
-    except (ssl.SSLError, UnicodeDecodeError):
+    except (ssl.SSLError, ValueError):  # (the latter for no text, and for an empty file)
         raise TlsError(f"{path} holds no PEM certificate of {whose}") from None

@@ -338,13 +338,14 @@ def test_without_trust_there_are_no_rules_and_the_reason_is_told(
         assert client.rules == ""
 
 
+@pytest.mark.parametrize("wrong", [b"no certificate", b"", b"\xff"])
 def test_certificates_are_read_anew_for_every_try(
-    secured: ControlPlaneServer, certificates: Certificates, tmp_path: Path
+    secured: ControlPlaneServer, certificates: Certificates, tmp_path: Path, wrong: bytes
 ) -> None:
     settings = tls_settings(secured, certificates)
     authority = Path(settings["server_ca"])
     right = authority.read_bytes()
-    authority.write_text("no certificate")
+    authority.write_bytes(wrong)
     with client_of(tmp_path / "rules.json", **settings) as client:
         problem = "holds no PEM certificate of the control plane's CA"
         client.wait_for_absence(problem)
