@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from select import POLLIN, poll
-from ssl import SSLContext, SSLWantReadError
+from ssl import SSLContext
 from typing import Any
 
 from pymemcache.client.base import Client
@@ -20,7 +20,7 @@ from pymemcache.exceptions import (
     MemcacheUnknownError,
 )
 
-from tollgate.actors.kernel.clock import SystemClock
+from tollgate.serve.ratelimit.backends.timed_socket import TimedSocket
 from tollgate.serve.settings.values import Address
 
 ITEMS_PER_EXCHANGE_MAX = 256
@@ -30,8 +30,6 @@ IDLE_CONNECTIONS = 2
 EXCHANGE_BYTES_MAX = 4 << 20
 """The longest reply to the commands of an exchange. Counts are a few hundred bytes each."""
 
-monotonic = SystemClock().monotonic_s
-
 
 class NodeFailure(Exception):  # noqa: N818 (it reads as what is reported)
     """A node gave no answer. `is_down`: it cannot be reached, or (`is_late`) not in time."""
@@ -40,39 +38,6 @@ class NodeFailure(Exception):  # noqa: N818 (it reads as what is reported)
         super().__init__(text)
         self.is_down = is_down
         self.is_late = is_late
-
-
-class TimedSocket:
-    """A socket whose replies end in time as a whole, and within EXCHANGE_BYTES_MAX."""
-
-    def __init__(self, connection: socket.socket, timeout_s: float) -> None:
-        self._connection = connection
-        self._timeout_s = timeout_s
-        self._deadline_s = 0.0
-        self._left_bytes = 0
-        self.fileno = connection.fileno
-        self.close = connection.close
-
-    def sendall(self, commands: bytes) -> None:
-        """Begin an exchange."""
-        self._connection.settimeout(self._timeout_s)
-        self._connection.sendall(commands)
-        self._deadline_s = monotonic() + self._timeout_s
-        self._left_bytes = EXCHANGE_BYTES_MAX
-
-    def recv(self, size: int) -> bytes:
-        """Some of the reply. Raises OSError, as TimeoutError when it is late."""
-        left_s = self._deadline_s - monotonic()
-        # What is there already is taken, however late this process is.
-        self._connection.settimeout(max(0.0, left_s))
-        try:
-            found = self._connection.recv(size)
-        except (BlockingIOError, SSLWantReadError):
-            raise TimeoutError from None
-        self._left_bytes -= len(found)
-        if self._left_bytes < 0:
-            raise MemcacheUnknownError("a reply that does not end")
-        return found
 
 
 class MemcachedClient(Client):  # type: ignore[misc]
@@ -152,7 +117,7 @@ class MemcachedClient(Client):  # type: ignore[misc]
         except OSError:
             connection.close()
             raise
-        self.sock = TimedSocket(connection, self.timeout)
+        self.sock = TimedSocket(connection, self.timeout, reply_bytes_max=EXCHANGE_BYTES_MAX)
 
 
 class IdleConnections:

@@ -8,13 +8,14 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from redis import Connection, SSLConnection, UnixDomainSocketConnection
+from redis import Connection, ConnectionPool, Redis, SSLConnection, UnixDomainSocketConnection
 from redis.backoff import NoBackoff
 from redis.connection import BlockingConnectionPool
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.ratelimit.backends.redis.reply_socket import ReplySocket
 from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
 from tollgate.serve.settings.outside.redis_urls import RedisEndpoint, credentials
 from tollgate.serve.settings.values import Address
@@ -51,9 +52,17 @@ class ConnectionCounts:
         self._tallies.gauge(f"{self._scope}.cx_active", self.active)
 
 
-class CountedConnection:
-    """A connection that is counted, as the class before Connection. `find_master`: asked for the
-    address each time that it connects."""
+class BoundedConnection:
+    """A connection whose exchanges have an end, as the class before Connection."""
+
+    def _connect(self) -> Any:
+        found = super()._connect()  # type: ignore[misc]
+        return ReplySocket(found, found.gettimeout())
+
+
+class CountedConnection(BoundedConnection):
+    """A connection that is counted besides. `find_master`: asked for the address each time that it
+    connects."""
 
     _sock: Any
     host: str
@@ -69,7 +78,7 @@ class CountedConnection:
     def _connect(self) -> Any:
         if self._find_master is not None:
             self.host, self.port = self._find_master()
-        sock = super()._connect()  # type: ignore[misc]
+        sock = super()._connect()
         self._counts.open()
         return sock
 
@@ -89,6 +98,14 @@ class TlsConnection(CountedConnection, SSLConnection):
 
 class UnixConnection(CountedConnection, UnixDomainSocketConnection):
     """Over a unix socket."""
+
+
+class SentinelConnection(BoundedConnection, Connection):
+    """To a sentinel."""
+
+
+class TlsSentinelConnection(BoundedConnection, SSLConnection):
+    """To a sentinel, over TLS."""
 
 
 def connection_options(
@@ -156,7 +173,11 @@ def sentinels_of(
     """The sentinels, who know the master; their credentials are others than the master's."""
     user, password = credentials(server.sentinel_auth) or ("", "")
     asked = dict(options) | {"username": user or None, "password": password or None}
-    if "ssl_check_hostname" in options:
-        asked["ssl"] = True
-    places = [(each.host, each.port) for each in addresses]
-    return Sentinel(places, sentinel_kwargs=asked)  # type: ignore[no-untyped-call]
+    has_tls = "ssl_check_hostname" in options
+    asked["connection_class"] = TlsSentinelConnection if has_tls else SentinelConnection
+    found = Sentinel([])  # type: ignore[no-untyped-call]
+    found.sentinels = [
+        Redis(connection_pool=ConnectionPool(host=each.host, port=each.port, **asked))
+        for each in addresses
+    ]
+    return found

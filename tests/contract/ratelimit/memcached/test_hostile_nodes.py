@@ -5,17 +5,17 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from pymemcache.exceptions import MemcacheUnknownError
 
 from tests.support.ratelimit.counting_in_memcached import counted, counting_in, hit
 from tests.support.servers.memcached import Memcached
 from tests.support.servers.scripted_memcached import scripted
 from tests.support.waiting import until
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends import memcached_client
+from tollgate.serve.ratelimit.backends import timed_socket
 from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
-from tollgate.serve.ratelimit.backends.memcached_client import EXCHANGE_BYTES_MAX, TimedSocket
+from tollgate.serve.ratelimit.backends.memcached_client import EXCHANGE_BYTES_MAX
 from tollgate.serve.ratelimit.backends.memcached_items import COUNT_MAX
+from tollgate.serve.ratelimit.backends.timed_socket import LongReplyError, TimedSocket
 
 
 @pytest.mark.parametrize("addend", [2**64 - 50, 2**63, 2**31, COUNT_MAX])
@@ -59,7 +59,7 @@ def ends() -> Iterator[tuple[TimedSocket, socket.socket, socket.socket]]:
     """A socket with half a minute for each exchange, what is below it, and the node's end."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield TimedSocket(ours, 30.0), ours, theirs
+        yield TimedSocket(ours, 30.0, reply_bytes_max=4), ours, theirs
 
 
 def test_a_reply_has_one_time_out_as_a_whole(
@@ -67,7 +67,7 @@ def test_a_reply_has_one_time_out_as_a_whole(
 ) -> None:
     timed, below, node = ends
     now_s = 100.0
-    monkeypatch.setattr(memcached_client, "monotonic", lambda: now_s)
+    monkeypatch.setattr(timed_socket, "monotonic", lambda: now_s)
     timed.sendall(b"get a\r\n")
     node.sendall(b"VA")
     now_s += 20
@@ -85,14 +85,13 @@ def test_a_reply_has_one_time_out_as_a_whole(
 
 
 def test_a_reply_has_a_longest_length(
-    ends: tuple[TimedSocket, socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+    ends: tuple[TimedSocket, socket.socket, socket.socket],
 ) -> None:
-    monkeypatch.setattr(memcached_client, "EXCHANGE_BYTES_MAX", 4)
     timed, _, node = ends
     for _ in range(2):
         timed.sendall(b"get a\r\n")
         node.sendall(b"END\n")
         assert timed.recv(9) == b"END\n"
     node.sendall(b"x")
-    with pytest.raises(MemcacheUnknownError):
+    with pytest.raises(LongReplyError):
         timed.recv(9)
