@@ -11,11 +11,12 @@ PORT = int(sys.argv[1])
 os.environ["RAY_AUTH_MODE"] = "disabled"
 
 import ray  # noqa: E402  (the mode has to be set before)
-from envoy.service.ratelimit.v3 import rls_pb2  # noqa: E402
 from ray import serve as ray_serve  # noqa: E402
 from ray.serve.config import gRPCOptions  # noqa: E402
 
-SERVICER = "envoy.service.ratelimit.v3.rls_pb2_grpc.add_RateLimitServiceServicer_to_server"
+from tollgate.serve.ratelimit.codec import messages  # noqa: E402
+
+SERVICER = "scripts.benchmarks.plain_servicer.add_to_server"
 
 
 @ray.remote(num_cpus=0)
@@ -38,13 +39,13 @@ class PlainRateLimit:
         self._counters: Any = Counters.remote()  # type: ignore[attr-defined]
 
     async def ShouldRateLimit(  # noqa: N802  (the method's name on the wire)
-        self, request: rls_pb2.RateLimitRequest
-    ) -> rls_pb2.RateLimitResponse:
-        reply = rls_pb2.RateLimitResponse(overall_code=rls_pb2.RateLimitResponse.OK)
-        for descriptor in request.descriptors:
+        self, request: bytes
+    ) -> Any:
+        reply = messages.ResponseMessage(overall_code=messages.ResponseMessage.OK)
+        for descriptor in messages.RequestMessage.FromString(request).descriptors:
             key = "/".join(f"{entry.key}={entry.value}" for entry in descriptor.entries)
             count = await self._counters.hit.remote(key)
-            status = reply.statuses.add(code=rls_pb2.RateLimitResponse.OK)
+            status = reply.statuses.add(code=messages.ResponseMessage.OK)
             status.limit_remaining = max(0, 4_000_000_000 - count)
         return reply
 

@@ -4,7 +4,9 @@ runs it."""
 import ast
 import re
 import sys
-from importlib.metadata import packages_distributions
+import sysconfig
+from collections import defaultdict
+from importlib.metadata import Distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,14 @@ from tests.architecture.trees import nodes
 
 ROOT = Path(__file__).parents[2]
 OWN = {"tollgate", "scripts"}
+
+
+def _name(written: str) -> str:
+    return re.sub(r"[-_.]+", "-", written).lower()
+
+
+def _locked() -> set[str]:
+    return set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.M))
 
 
 def _imported(folder: str) -> set[str]:
@@ -27,14 +37,26 @@ def _imported(folder: str) -> set[str]:
 
 
 def test_every_import_is_of_a_package_in_the_runtime_lock() -> None:
-    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), re.M))
+    locked = _locked()
     packages = packages_distributions()
     missing = {
         name
         for name in _imported("actors") | _imported("serve")
-        if not locked & {re.sub(r"[-_.]+", "-", each).lower() for each in packages.get(name, ())}
+        if not locked & {_name(each) for each in packages.get(name, ())}
     }
     assert missing == set()
+
+
+def test_no_two_packages_bring_different_files_to_one_place() -> None:
+    """Of two that do, whichever an installer takes last wins."""
+    locked = _locked()
+    contents: dict[str, set[str]] = defaultdict(set)
+    for package in Distribution.discover(path=[sysconfig.get_path("purelib")]):
+        for file in (package.files or ()) if _name(package.name) in locked else ():
+            if file.hash is not None:  # (what is made while it is installed has none)
+                contents[str(file)].add(file.hash.value)
+    assert len(contents) > 5_000
+    assert [file for file, hashes in contents.items() if len(hashes) > 1] == []
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,20 @@ from typing import Any
 
 import grpc
 import httpx
-from envoy.service.ratelimit.v3 import rls_pb2, rls_pb2_grpc
 
 from tests.support.ratelimit.engine import entries
+from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tests.support.waiting import until
+from tollgate.serve.ratelimit.codec.messages import RequestMessage
 
 # Nobody waits this long when all is well: a call that ends so has hung.
 CALL_TIMEOUT_S = 20.0
 CALLS_MAX = 200_000
 
-Code = rls_pb2.RateLimitResponse.Code
-
 
 def question(domain: str, *descriptors: str, hits: int = 0) -> Any:
     """A RateLimitRequest; a descriptor is written `key=value,key=value`."""
-    request = rls_pb2.RateLimitRequest(domain=domain, hits_addend=hits)
+    request = RequestMessage(domain=domain, hits_addend=hits)
     for descriptor in descriptors:
         added = request.descriptors.add()
         for key, value in entries(descriptor):
@@ -133,7 +132,7 @@ def grpc_traffic(
 
 
 def _grpc_ask(channel: grpc.Channel, domain: str, descriptor: str) -> Callable[[], Call]:
-    stub = rls_pb2_grpc.RateLimitServiceStub(channel)
+    stub = RateLimitServiceStub(channel)
     request = question(domain, descriptor)
 
     def ask() -> Call:

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import httpx
 import pytest
-from envoy.service.ratelimit.v3 import rls_pb2_grpc
 
 from tests.e2e.callers import own_connection
 from tests.support.processes.envoy import EnvoyProcess
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tests.support.servers.file_server import Seen, file_server
 from tollgate.serve.payments.secrets.key_files import make_operator_key
 
@@ -165,7 +165,7 @@ def envoy(tollgate: TollgateProcess, start_envoy: StartEnvoy) -> Iterator[EnvoyP
 def service(tollgate: TollgateProcess) -> Iterator[Any]:
     """A stub of the rate-limit service of `tollgate`."""
     with own_connection(tollgate.grpc_address) as channel:
-        yield rls_pb2_grpc.RateLimitServiceStub(channel)
+        yield RateLimitServiceStub(channel)
 
 
 @pytest.fixture

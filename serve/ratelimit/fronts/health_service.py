@@ -15,7 +15,8 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from tollgate.serve.ratelimit.codec.messages import MESSAGE_POOL, SERVICE_NAME
+from tollgate.serve.ratelimit.codec.message_pool import MESSAGE_POOL
+from tollgate.serve.ratelimit.codec.messages import SERVICE_NAME
 from tollgate.serve.ratelimit.fronts.front import Service
 
 HEALTH_NAME = "ratelimit"

@@ -17,7 +17,6 @@ from threading import Event, Lock, Thread, current_thread
 from typing import Any
 
 import grpc
-from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.message import DecodeError
 
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError
@@ -26,6 +25,8 @@ from tollgate.serve.net.tls_files import TlsError, check_authority, check_pair, 
 from tollgate.serve.ratelimit.rule_sources.resource_messages import (
     RESOURCE_TYPE_URL,
     STREAM_METHOD,
+    DiscoveryRequest,
+    DiscoveryResponse,
 )
 from tollgate.serve.ratelimit.rule_sources.resources import response_files
 from tollgate.serve.settings.outside.control_plane import MESSAGE_BYTES_MAX, ControlPlaneSettings
@@ -157,7 +158,7 @@ class ControlPlane:
 
     def _answered(self, content: bytes) -> bytes:
         """The answer to a response. DecodeError when it is none."""
-        response = discovery_pb2.DiscoveryResponse.FromString(content)
+        response = DiscoveryResponse.FromString(content)
         resources: list[RuleFile] | RuleFileError
         try:
             resources = response_files(response)
@@ -201,7 +202,7 @@ def sent_once(settings: ControlPlaneSettings) -> list[RuleFile]:
             content = next(call, None)
             if content is None:
                 raise NothingSentError("it ended the stream without an answer")
-            response = discovery_pb2.DiscoveryResponse.FromString(content)
+            response = DiscoveryResponse.FromString(content)
         except grpc.RpcError:
             reason = f"{call.code().name}: {call.details()}"
             hints = TLS_HINTS if settings.has_tls else PLAIN_HINTS
@@ -250,7 +251,7 @@ class _Connection:
 
 def _written(message: Subscribe, node: ControlPlaneSettings | None = None) -> bytes:
     """A DiscoveryRequest. `node`: whose it is, which the first one of a stream tells."""
-    request = discovery_pb2.DiscoveryRequest(
+    request = DiscoveryRequest(
         version_info=message.version, type_url=RESOURCE_TYPE_URL, response_nonce=message.nonce
     )
     if node is not None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import trustme
 from click.testing import CliRunner, Result
-from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import any_pb2
 
 from tests.support.ratelimit.sent_rules import TYPE_URL, SentLimit, SentRule, limited, resource
@@ -25,6 +24,7 @@ from tollgate.actors.ratelimit.watching.subscription import ACKNOWLEDGED, REFUSE
 from tollgate.serve.commands.check_config import check_config
 from tollgate.serve.ratelimit.rule_sources.control_plane import ControlPlane
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive
+from tollgate.serve.ratelimit.rule_sources.resource_messages import DiscoveryResponse
 from tollgate.serve.ratelimit.rule_sources.resources import read_resource
 from tollgate.serve.settings.outside.control_plane import ControlPlaneSettings
 
@@ -174,7 +174,7 @@ def test_a_response_that_is_not_about_rules_leaves_them(
     client.wait_for("foo.k1 3")
     foreign = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
     for nonce, type_url in (("other", foreign), ("none", "")):
-        response = discovery_pb2.DiscoveryResponse(version_info="2", nonce=nonce, type_url=type_url)
+        response = DiscoveryResponse(version_info="2", nonce=nonce, type_url=type_url)
         server.send(response.SerializeToString())
         answer = server.answer_to(nonce)
         assert answer.version_info == "1"

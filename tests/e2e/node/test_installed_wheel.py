@@ -3,6 +3,7 @@ with Ray's dashboard, which the other Tollgates of this tier do without."""
 
 import json
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,10 @@ def tollgate(tmp_path: Path) -> Iterator[TollgateProcess]:
     """One that does not run yet."""
     wheel = built_wheel(copied_checkout(tmp_path / "source"), tmp_path / "dist")
     executable = installed(wheel, tmp_path / "environment") / "tollgate"
+    # (in its place: tracing, and the messages of both doors and of control planes)
+    modules = "tracing.otlp", "rule_sources.control_plane", "fronts.health_service"
+    lines = [f"import tollgate.serve.ratelimit.{module}" for module in modules]
+    subprocess.run([executable.parent / "python", "-c", "\n".join(lines)], cwd=tmp_path, check=True)
     settings = {"PATH": os.defpath, "RAY_DASHBOARD_ENABLED": "true"}
     with tempfile.TemporaryDirectory(prefix="tollgate-") as folder:
         tollgate = TollgateProcess(Path(folder), settings, executable)

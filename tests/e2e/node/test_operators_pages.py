@@ -4,12 +4,12 @@ import json
 
 import httpx
 import pytest
-from envoy.service.ratelimit.v3 import rls_pb2_grpc
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.callers import CALL_TIMEOUT_S, grpc_traffic, question
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tests.support.waiting import until
 
 # The names of the default mapping (B19), and one statistic that it does not map.
@@ -53,7 +53,7 @@ def metrics(tollgate: TollgateProcess) -> MetricsPage:
     return MetricsPage(tollgate.url("PULLMETRICS_PORT", "/metrics"))
 
 
-def settle(service: rls_pb2_grpc.RateLimitServiceStub, metrics: MetricsPage) -> None:
+def settle(service: RateLimitServiceStub, metrics: MetricsPage) -> None:
     """Returns once everything that was counted so far is shown: a front hands it on in order."""
     name = "ratelimit_service_rate_limit_total_hits"
     labels = {"domain": "e2e", "key1": "pair_outer", "key2": "inner_settled"}
@@ -64,7 +64,7 @@ def settle(service: rls_pb2_grpc.RateLimitServiceStub, metrics: MetricsPage) -> 
 
 
 def test_the_metrics_page_has_the_names_of_the_default_mapping(
-    service: rls_pb2_grpc.RateLimitServiceStub, metrics: MetricsPage
+    service: RateLimitServiceStub, metrics: MetricsPage
 ) -> None:
     nested = {"domain": "e2e", "key1": "pair_outer", "key2": "inner_seen"}
     account = {"domain": "e2e", "key1": "account"}
@@ -100,7 +100,7 @@ def test_the_metrics_page_has_the_names_of_the_default_mapping(
 
 
 def test_errors_are_counted_by_kind(
-    service: rls_pb2_grpc.RateLimitServiceStub,
+    service: RateLimitServiceStub,
     http: httpx.Client,
     debug: httpx.Client,
     metrics: MetricsPage,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
-from envoy.service.ratelimit.v3 import rls_pb2_grpc
 
 from tests.e2e.callers import CALL_TIMEOUT_S, own_connection, question
 from tests.e2e.conftest import StartTollgate
@@ -16,6 +15,7 @@ from tests.support.processes.killing import processes
 from tests.support.processes.redeployment import redeploy
 from tests.support.processes.service_load import Heard, ServiceLoad, status_of
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tests.support.waiting import until
 
 REPLICA = "ray::ServeReplica:"
@@ -65,7 +65,7 @@ def replicas(tollgate: TollgateProcess) -> dict[int, str]:
 
 def decided_anew(tollgate: TollgateProcess) -> tuple[str, bool]:
     with own_connection(tollgate.grpc_address) as channel:
-        stub = rls_pb2_grpc.RateLimitServiceStub(channel)
+        stub = RateLimitServiceStub(channel)
         stub.ShouldRateLimit(question("edge", "path=/"), timeout=CALL_TIMEOUT_S)
     return "OK", True
 

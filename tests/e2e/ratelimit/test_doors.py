@@ -5,18 +5,18 @@ from typing import Any
 import grpc
 import httpx
 import pytest
-from envoy.service.ratelimit.v3 import rls_pb2, rls_pb2_grpc
 from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
-from tests.e2e.callers import CALL_TIMEOUT_S, Code, own_connection, question
+from tests.e2e.callers import CALL_TIMEOUT_S, own_connection, question
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.ratelimit.service_stub import Code, RateLimitServiceStub, Unit
 
 UNLIMITED = 4_294_967_295
-YEAR = rls_pb2.RateLimitResponse.RateLimit.Unit.YEAR
+YEAR = Unit.YEAR
 
 
 def json_question(domain: str, **entry: str) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def json_question(domain: str, **entry: str) -> dict[str, Any]:
     return {"domain": domain, "descriptors": [{"entries": entries}]}
 
 
-def test_grpc_counts_down_and_refuses(service: rls_pb2_grpc.RateLimitServiceStub) -> None:
+def test_grpc_counts_down_and_refuses(service: RateLimitServiceStub) -> None:
     request = question("e2e", "account=grpc")
     answers = [service.ShouldRateLimit(request, timeout=CALL_TIMEOUT_S) for _ in range(5)]
     assert [answer.overall_code for answer in answers] == [Code.OK] * 3 + [Code.OVER_LIMIT] * 2
@@ -37,7 +37,7 @@ def test_grpc_counts_down_and_refuses(service: rls_pb2_grpc.RateLimitServiceStub
 
 
 def test_grpc_answers_every_descriptor_in_order(
-    service: rls_pb2_grpc.RateLimitServiceStub,
+    service: RateLimitServiceStub,
 ) -> None:
     descriptors = ("account=order", "unknown=x", "free=x", "pair=outer,inner=x", "account=order")
     answer = service.ShouldRateLimit(question("e2e", *descriptors, hits=2), timeout=CALL_TIMEOUT_S)
@@ -55,7 +55,7 @@ def test_grpc_answers_every_descriptor_in_order(
 
 
 def test_grpc_errors_have_the_references_status_and_text(
-    service: rls_pb2_grpc.RateLimitServiceStub,
+    service: RateLimitServiceStub,
 ) -> None:
     for request, text in (
         (question(""), "rate limit domain must not be empty"),
@@ -68,7 +68,7 @@ def test_grpc_errors_have_the_references_status_and_text(
 
 
 def test_the_doors_share_their_counters(
-    tollgate: TollgateProcess, service: rls_pb2_grpc.RateLimitServiceStub, http: httpx.Client
+    tollgate: TollgateProcess, service: RateLimitServiceStub, http: httpx.Client
 ) -> None:
     first = service.ShouldRateLimit(question("e2e", "account=shared"), timeout=CALL_TIMEOUT_S)
     second = http.post("/json", json=json_question("e2e", account="shared")).json()

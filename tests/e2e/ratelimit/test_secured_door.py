@@ -14,13 +14,13 @@ import grpc
 import httpx
 import pytest
 import trustme
-from envoy.service.ratelimit.v3 import rls_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tests.e2e.callers import CALL_TIMEOUT_S, Call, Code, grpc_traffic, own_connection, question
+from tests.e2e.callers import CALL_TIMEOUT_S, Call, grpc_traffic, own_connection, question
 from tests.e2e.conftest import StartTollgate
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.ratelimit.otlp_collector import Received, attributes, http_collector
+from tests.support.ratelimit.service_stub import Code, RateLimitServiceStub
 
 PROXY = "proxy.internal"
 HEALTH_STATUS = health_pb2.HealthCheckResponse.ServingStatus
@@ -95,7 +95,7 @@ class Secured:
     ) -> Any:
         """One call on a new connection."""
         with self.connection(client, authority) as channel:
-            stub = rls_pb2_grpc.RateLimitServiceStub(channel)
+            stub = RateLimitServiceStub(channel)
             return stub.ShouldRateLimit(request, timeout=CALL_TIMEOUT_S)
 
     def serve_with(self, certificate: trustme.LeafCert) -> None:
@@ -243,7 +243,7 @@ def test_a_trace_goes_on_through_every_door(
     trace_id = "0af7651916cd43dd8448eb211c80319c"
     parent = {"traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}
     with secured.connection(client) as channel:
-        rls_pb2_grpc.RateLimitServiceStub(channel).ShouldRateLimit(
+        RateLimitServiceStub(channel).ShouldRateLimit(
             question("mounted", "user=traced"),
             timeout=CALL_TIMEOUT_S,
             metadata=tuple(parent.items()),
@@ -296,7 +296,7 @@ def test_a_new_certificate_is_served_to_new_connections(
 ) -> None:
     other = trustme.CA()
     with secured.connection(client) as channel:
-        stub = rls_pb2_grpc.RateLimitServiceStub(channel)
+        stub = RateLimitServiceStub(channel)
         request = question("mounted", "user=renewed")
         stub.ShouldRateLimit(request, timeout=CALL_TIMEOUT_S)
         secured.serve_with(other.issue_cert("localhost"))

@@ -11,13 +11,13 @@ import grpc
 import httpx
 import psutil
 import pytest
-from envoy.service.ratelimit.v3 import rls_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.e2e.callers import CALL_TIMEOUT_S, Code, own_connection, question
 from tests.e2e.conftest import StartTollgate
 from tests.support.processes.killing import processes
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tests.support.waiting import until
 
 FRONT = "ray::ServeReplica:ratelimit:RateLimit"
@@ -96,7 +96,7 @@ def listening(tollgate: TollgateProcess) -> set[int]:
 
 def ask(channel: grpc.Channel, descriptor: str) -> Any:
     request = question("several", descriptor)
-    stub = rls_pb2_grpc.RateLimitServiceStub(channel)
+    stub = RateLimitServiceStub(channel)
     return stub.ShouldRateLimit(request, timeout=ANSWER_WITHIN_S)
 
 
@@ -137,7 +137,7 @@ def test_no_limit_is_exceeded_and_all_of_it_is_given(pair: TollgateProcess, limi
     asked = max(4, 2 * limit // CONNECTIONS)
 
     def admitted_by(channel: grpc.Channel, calls: int) -> int:
-        stub = rls_pb2_grpc.RateLimitServiceStub(channel)
+        stub = RateLimitServiceStub(channel)
         request = question("several", f"limit{limit}=x")
         waiting = [
             stub.ShouldRateLimit.future(request, timeout=ANSWER_WITHIN_S) for _ in range(calls)

@@ -14,11 +14,12 @@ from typing import Any
 
 import grpc
 import httpx
-from envoy.service.ratelimit.v3 import rls_pb2, rls_pb2_grpc
 
 from tests.support.catalog_auth.api import item
 from tests.support.processes.tollgate import TollgateProcess
+from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tollgate.serve.commands.payments.demo import CARD, MERCHANT
+from tollgate.serve.ratelimit.codec.messages import RequestMessage
 
 # A caller who waits so long has been left hanging.
 CALL_TIMEOUT_S = 20.0
@@ -67,7 +68,7 @@ class ServiceLoad:
         # As proxies do, and unlike grpc's own two minutes.
         again = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]
         self._channel = grpc.insecure_channel(tollgate.grpc_address, again)
-        self._decisions = rls_pb2_grpc.RateLimitServiceStub(self._channel)
+        self._decisions = RateLimitServiceStub(self._channel)
         self._stop = Event()
         self.captured = 0
         self.calls: dict[str, list[Heard]] = {}
@@ -142,7 +143,7 @@ class ServiceLoad:
         return status_of(answer), answer.status_code == 201
 
     def _decide(self, _: httpx.Client) -> tuple[str, bool]:
-        question = rls_pb2.RateLimitRequest(domain="edge")
+        question = RequestMessage(domain="edge")
         question.descriptors.add().entries.add(key="path", value="/")
         self._decisions.ShouldRateLimit(question, timeout=CALL_TIMEOUT_S)
         return "OK", True

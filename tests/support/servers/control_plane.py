@@ -13,13 +13,17 @@ from typing import Any
 
 import grpc
 import trustme
-from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import any_pb2
 
 from tests.support.ratelimit.sent_rules import TYPE_URL
 from tests.support.waiting import until
+from tollgate.serve.ratelimit.rule_sources.resource_messages import (
+    METHOD_NAME,
+    SERVICE_NAME,
+    DiscoveryRequest,
+    DiscoveryResponse,
+)
 
-SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 STREAMS_MAX = 8
 STOPPED_WITHIN_S = 30.0
 
@@ -45,7 +49,7 @@ class ControlPlaneServer:
         self._client_authority = client_authority
         self._lock = Lock()
         self._server: grpc.Server | None = None
-        self._current: discovery_pb2.DiscoveryResponse | None = None
+        self._current: Any = None
         self._nonce = 0
         self.streams: list[Stream] = []
         self.port = 0
@@ -76,10 +80,10 @@ class ControlPlaneServer:
         # Nobody else may have the port, also none of the same user.
         server = grpc.server(pool, options=[("grpc.so_reuseport", 0)])
         handler = grpc.stream_stream_rpc_method_handler(
-            self._serve, discovery_pb2.DiscoveryRequest.FromString, lambda content: content
+            self._serve, DiscoveryRequest.FromString, lambda content: content
         )
-        methods = {"StreamAggregatedResources": handler}
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+        methods = grpc.method_handlers_generic_handler(SERVICE_NAME, {METHOD_NAME: handler})
+        server.add_generic_rpc_handlers((methods,))
         address = f"localhost:{self.port}"
         if self._certificate is None:
             self.port = server.add_insecure_port(address)
@@ -98,12 +102,11 @@ class ControlPlaneServer:
         """Send these resources, to whoever is there and whoever comes; their nonce."""
         with self._lock:
             self._nonce += 1
-            self._current = discovery_pb2.DiscoveryResponse(
-                version_info=version,
-                nonce=f"nonce-{self._nonce}",
-                type_url=TYPE_URL,
-                resources=resources,
+            self._current = DiscoveryResponse(
+                version_info=version, nonce=f"nonce-{self._nonce}", type_url=TYPE_URL
             )
+            for each in resources:
+                self._current.resources.add(type_url=each.type_url, value=each.value)
             streams = [stream for stream in self.streams if stream.requests]
             for stream in streams:
                 stream.sending.put(self._current.SerializeToString())
