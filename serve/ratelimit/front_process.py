@@ -4,7 +4,7 @@
 
 Besides the front's own threads, one follows the rules, one looks after actors, and one keeps house:
 it looks whether lost counters are back and hands on the statistics. A thread that has ended is
-reported by `check`, for nothing here can do without it.
+reported by `check`, for nothing here can do without it; but that of spans, which is begun anew.
 """
 
 from collections.abc import Callable, Iterator
@@ -130,8 +130,6 @@ class FrontProcess:
         for name, door in (("the front's", self.front), ("the JSON door's", self.json_door)):
             if door.has_ended_threads and not self._is_drained:
                 ended.append(name)
-        if self._spans is not None and self._spans.has_failed:
-            ended.append("spans")
         if ended and not self._is_stopped.is_set():
             raise EndedThreads(f"threads have ended: {', '.join(ended)}")
 
@@ -185,6 +183,8 @@ class FrontProcess:
             is_healthy = self._store.has_begun and not is_lost
             self.service.health.set(Component.BACKEND, is_healthy=is_healthy)
             self._show_local_cache()
+            if self._spans is not None:
+                self._spans.tend()
             self._collect()
             if self._reporter is not None:
                 self._reporter.report()

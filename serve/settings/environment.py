@@ -65,7 +65,7 @@ class Settings(Groups):
         found = list(problems(settings))
         if settings.statistics.transport is Transport.AGENT_STATSD:
             names = settings.statistics.mogrifier_names
-            built, wrong = mogrifiers(names, reading.values)
+            built, wrong = mogrifiers(names, reading.values, given)
             settings = replace(settings, mogrifiers=built)
             found += wrong
         # Where a value could not be read its default stands in, and that is not to blame.

@@ -6,7 +6,7 @@ its names (`REDIS_URL`) follows from the words below and is never written down (
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
 from tollgate.serve.settings.values import BadValueError, Parser, T
@@ -90,6 +90,22 @@ def neutral_spelling(name: str) -> str:
         if (spelling := _respelled(name, product, neutral)) != name:
             return spelling
     return name
+
+
+def spelled(name: str, given: Mapping[str, str]) -> str:
+    """The name as the environment spells it; one that is not set there in the product's words, if
+    all its kin there are. `given`: spellings by canonical name."""
+    if name in given:
+        return given[name]
+    product = product_spelling(name)
+    kin = [each for other, each in given.items() if _neutral_word(other) == _neutral_word(name)]
+    is_product = bool(kin) and all(neutral_spelling(each) != each for each in kin)
+    return product if is_product else name
+
+
+def _neutral_word(name: str) -> str:
+    words = (neutral for neutral, _ in NEUTRAL_TO_PRODUCT)
+    return next((word for word in words if _respelled(name, word, "") != name), "")
 
 
 def _respelled(name: str, word: str, other_word: str) -> str:

@@ -18,7 +18,7 @@ from tollgate.serve.settings.outside.memcached import MemcachedSettings
 from tollgate.serve.settings.outside.mogrifiers import Mogrifier
 from tollgate.serve.settings.outside.tracing import TracingSettings
 from tollgate.serve.settings.payments import MailSettings, PaymentsSettings, WebhookSettings
-from tollgate.serve.settings.rows import Row, rows_of
+from tollgate.serve.settings.rows import Row, rows_of, spelled
 
 # OpenTelemetry's variables that say where spans go to, and how.
 OTLP_PREFIX = "OTEL_EXPORTER_OTLP_"
@@ -61,8 +61,8 @@ class Groups:
     warnings: tuple[str, ...] = ()
 
     def spelled(self, name: str) -> str:
-        """The name as the environment spells it; the canonical one when it is not set there."""
-        return self.given.get(name, name)
+        """The name as the environment spells it, or would."""
+        return spelled(name, self.given)
 
 
 GROUPS: Mapping[str, type] = {

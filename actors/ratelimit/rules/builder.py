@@ -23,7 +23,17 @@ from tollgate.actors.ratelimit.rules.rule_set import (
     Source,
 )
 
-__all__ = ["RuleFile", "RuleFileError", "RuleSetBuilder", "build_rules", "load_rules"]
+__all__ = [
+    "DESCRIPTORS_MAX",
+    "RuleFile",
+    "RuleFileError",
+    "RuleSetBuilder",
+    "build_rules",
+    "load_rules",
+]
+DESCRIPTORS_MAX = 200_000
+"""In all files together. Ours: a descriptor may be written in a few bytes, by an alias or in a
+message, and it takes a kilobyte in every process."""
 
 
 def load_rules(
@@ -62,6 +72,7 @@ class RuleSetBuilder:
     def __init__(self, *, merge_domains: bool) -> None:
         self._merge_domains = merge_domains
         self._domains: dict[str, dict[str, LimitRule]] = {}
+        self._descriptors = 0
 
     def add(self, draft: DomainDraft) -> None:
         """Checks a draft and adds its rules. Raises RuleFileError."""
@@ -70,7 +81,12 @@ class RuleSetBuilder:
         known = self._domains.get(draft.domain)
         if known is not None and not self._merge_domains:
             _refuse(draft, draft.line, f"duplicate domain '{draft.domain}' in config file")
+        descriptors = self._descriptors + _descriptors_in(draft.rules)
+        if descriptors > DESCRIPTORS_MAX:
+            reason = f"the files so far have more than {DESCRIPTORS_MAX} descriptors together"
+            _refuse(draft, None, f"{reason}: take some out")
         rules = _siblings(draft, draft.rules, draft.domain, known or {})
+        self._descriptors = descriptors
         self._domains.setdefault(draft.domain, {}).update(rules)
 
     def finish(self, digest: str = "") -> RuleSet:
@@ -81,6 +97,10 @@ class RuleSetBuilder:
 
 def _refuse(draft: DomainDraft, line: int | None, reason: str) -> NoReturn:
     raise RuleFileError(draft.file, line, reason)
+
+
+def _descriptors_in(written: Sequence[RuleDraft]) -> int:
+    return len(written) + sum(_descriptors_in(each.children) for each in written)
 
 
 def _siblings(

@@ -197,4 +197,5 @@ def missing_condition(settings: Settings, name: str) -> str:
         return without
     listed = {each.upper() for each in settings.statistics.mogrifier_names}
     is_listed = name.removeprefix(MOGRIFIER_PREFIX).rpartition("_")[0] in listed
-    return "" if is_listed else "no such mogrifier is listed (AGENT_STATSD_MOGRIFIERS)"
+    list_name = settings.spelled("AGENT_STATSD_MOGRIFIERS")
+    return "" if is_listed else f"no such mogrifier is listed ({list_name})"

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
+from tollgate.actors.ratelimit.rules.builder import DESCRIPTORS_MAX
 from tollgate.actors.ratelimit.rules.drafts import DomainDraft, LimitDraft, RuleDraft
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError
 from tollgate.serve.ratelimit.rule_sources.resource_messages import (
@@ -20,7 +21,6 @@ from tollgate.serve.ratelimit.rule_sources.resource_messages import (
 )
 
 RESOURCES_MAX = 10_000
-DESCRIPTORS_MAX = 200_000
 # Of a type that is not ours, as much is told.
 TYPE_URL_CHARS_MAX = 200
 
@@ -63,7 +63,7 @@ def _decoded(place: str, content: bytes) -> Any:
 
 
 class _Reader:
-    """Reads one resource, whose messages a few bytes each may be many."""
+    """Reads one resource, and no further than a whole set may go."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,15 +1,18 @@
 """The thread that makes spans of what waits, and sends them.
 
     sending --a request fails--> failing, said once --one succeeds--> sending, said once
+    sending, failing --an error that nobody foresaw--> ended --`tend`--> sending
 
-Whatever fails is lost, and counted; calls never wait for it. This thread is patient: Python runs
+Whatever fails is lost, and counted; calls never wait for it. A thread that ends by itself is begun
+anew, each time after twice as long a pause, until spans are sent again: nobody who is answered has
+to do without the process because of it. This thread is patient: Python runs
 one thread at a time, so it makes few spans in a row, and lets those go ahead that answer calls.
 """
 
 import logging
 import time
 from collections.abc import Callable, Sequence
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Protocol
 
 from tollgate.serve.ratelimit.tracing.decided_calls import (
@@ -28,6 +31,9 @@ LAST_SPANS_WITHIN_S = 2.0
 LET_GO_WITHIN_S = 0.5
 CALLS_SENT = "ratelimit.tracing.calls_sent"
 CALLS_LOST = "ratelimit.tracing.calls_lost"
+RESTARTS = "ratelimit.tracing.restarts"
+# The longest pause before a thread is begun anew, in calls of `tend`: a minute or so.
+TENDS_BETWEEN_MAX = 256
 
 
 class SpanOutlet(Protocol):
@@ -47,8 +53,8 @@ class SpanOutlet(Protocol):
 
 
 class SpanThread:
-    """`start` begins to send what waits; `stop` sends the rest, the first time. `count`: of
-    statistics."""
+    """`start` begins to send what waits; `stop` sends the rest, the first time. `tend` is to be
+    called several times a second. `count`: of statistics."""
 
     def __init__(
         self, waiting: WaitingRecords, outlet: SpanOutlet, count: Callable[[str, int], None]
@@ -59,7 +65,11 @@ class SpanThread:
         self._is_stopping = Event()
         self._is_failing = False
         self._lost_in_a_row = 0
-        self._thread = Thread(target=self._run, name="spans", daemon=True)
+        self._in_hand = 0
+        self._tends_between = 1
+        self._tends_left = 0
+        self._turns = Lock()
+        self._thread = self._new_thread()
 
     def start(self) -> None:
         self._thread.start()
@@ -69,23 +79,47 @@ class SpanThread:
         """False once the thread has ended."""
         return self._thread.is_alive()
 
-    @property
-    def has_failed(self) -> bool:
-        """True when the thread has ended by itself."""
-        is_over = self._thread.ident is not None and not self._thread.is_alive()
-        return is_over and not self._is_stopping.is_set()
+    def tend(self) -> None:
+        """Begin a thread anew that has ended by itself, after a pause."""
+        with self._turns:
+            is_over = self._thread.ident is not None and not self._thread.is_alive()
+            if not is_over or self._is_stopping.is_set():
+                return
+            self._lose(self._in_hand)
+            self._in_hand = 0
+            if self._tends_left:
+                self._tends_left -= 1
+                return
+            self._tends_left = self._tends_between
+            self._tends_between = min(2 * self._tends_between, TENDS_BETWEEN_MAX)
+            self._begin_anew()
 
     def stop(self) -> None:
         """Ends it, within LAST_SPANS_WITHIN_S and LET_GO_WITHIN_S; from another thread."""
-        if self._is_stopping.is_set():
-            return
-        self._is_stopping.set()
+        with self._turns:
+            if self._is_stopping.is_set():
+                return
+            self._is_stopping.set()
         self._thread.join(0.0 if self._is_failing else LAST_SPANS_WITHIN_S)
         self._outlet.close()
         self._thread.join(LET_GO_WITHIN_S)
         if unsent := calls_in(self._waiting.take(len(self._waiting))):
             LOG.warning("The spans of %d calls were not sent any more", unsent)
             self._count(CALLS_LOST, unsent)
+
+    def _begin_anew(self) -> None:
+        LOG.warning("The thread that sends spans ended by an error; it is begun anew")
+        self._count(RESTARTS, 1)
+        thread = self._new_thread()
+        try:
+            thread.start()
+        except RuntimeError as error:  # (there are too many threads)
+            LOG.warning("No thread sends spans: %s", error)
+            return
+        self._thread = thread
+
+    def _new_thread(self) -> Thread:
+        return Thread(target=self._run, name="spans", daemon=True)
 
     def _run(self) -> None:
         is_last = False
@@ -98,6 +132,11 @@ class SpanThread:
                     break
 
     def _send(self, records: Sequence[Record]) -> None:
+        self._in_hand = calls_in(records)
+        self._send_in_hand(records)
+        self._in_hand = 0
+
+    def _send_in_hand(self, records: Sequence[Record]) -> None:
         for place, record in enumerate(records, start=1):
             self._outlet.write(record)
             if place % RECORDS_IN_A_ROW_MAX == 0:
@@ -115,6 +154,7 @@ class SpanThread:
             LOG.warning("Spans are sent again, those of %d calls were lost", lost)
         self._is_failing = False
         self._lost_in_a_row = 0
+        self._tends_between, self._tends_left = 1, 0
         self._count(CALLS_SENT, calls_in(records))
 
     def _lose(self, calls: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tollgate.serve.settings.outside.expressions import BadExpressionError, compiled
-from tollgate.serve.settings.rows import Row, SettingProblem, neutral_spelling
+from tollgate.serve.settings.rows import Row, SettingProblem, neutral_spelling, spelled
 from tollgate.serve.settings.values import BadValueError, Pairs, pairs, text
 
 PREFIX = "AGENT_STATSD_MOGRIFIER_"
@@ -36,9 +36,10 @@ def mogrifier_rows(variables: Iterable[str]) -> Iterator[Row]:
 
 
 def mogrifiers(
-    names: Iterable[str], values: Mapping[str, object]
+    names: Iterable[str], values: Mapping[str, object], given: Mapping[str, str]
 ) -> tuple[tuple[Mogrifier, ...], tuple[SettingProblem, ...]]:
-    """The mogrifiers of these names, from values by canonical name, and what is wrong with them."""
+    """The mogrifiers of these names, from values by canonical name, and what is wrong with them.
+    `given`: the spelling of each setting of the environment."""
     built: list[Mogrifier] = []
     problems: list[SettingProblem] = []
     for name in names:
@@ -47,10 +48,10 @@ def mogrifiers(
             str(values.get(f"{stem}_{part}", "")) for part in ("PATTERN", "NAME", "TAGS")
         )
         found = (
-            *_required(f"{stem}_PATTERN", pattern, name),
-            *_required(f"{stem}_NAME", replacement, name),
-            *_pattern_problems(f"{stem}_PATTERN", pattern),
-            *_tag_problems(f"{stem}_TAGS", tags),
+            *_required(f"{stem}_PATTERN", pattern, name, given),
+            *_required(f"{stem}_NAME", replacement, name, given),
+            *_pattern_problems(f"{stem}_PATTERN", pattern, given),
+            *_tag_problems(f"{stem}_TAGS", tags, given),
         )
         problems += found
         if not found:
@@ -58,24 +59,29 @@ def mogrifiers(
     return tuple(built), tuple(problems)
 
 
-def _required(variable: str, value: str, name: str) -> Iterator[SettingProblem]:
+def _problem(variable: str, what: str, given: Mapping[str, str]) -> SettingProblem:
+    return SettingProblem((variable,), f"{spelled(variable, given)}: {what}")
+
+
+def _required(
+    variable: str, value: str, name: str, given: Mapping[str, str]
+) -> Iterator[SettingProblem]:
     if not value:
-        yield SettingProblem(
-            (variable,), f"{variable}: is not set, but the mogrifier {name!r} needs it"
-        )
+        yield _problem(variable, f"is not set, but the mogrifier {name!r} needs it", given)
 
 
-def _pattern_problems(variable: str, value: str) -> Iterator[SettingProblem]:
+def _pattern_problems(
+    variable: str, value: str, given: Mapping[str, str]
+) -> Iterator[SettingProblem]:
     try:
         compiled(value)
     except BadExpressionError as error:
-        line = f"{variable}: {value!r} is not a regular expression: {error}"
-        yield SettingProblem((variable,), line)
+        yield _problem(variable, f"{value!r} is not a regular expression: {error}", given)
 
 
-def _tag_problems(variable: str, value: str) -> Iterator[SettingProblem]:
+def _tag_problems(variable: str, value: str, given: Mapping[str, str]) -> Iterator[SettingProblem]:
     try:
         if not all(content for _, content in pairs(":")(value)):
-            yield SettingProblem((variable,), f"{variable}: {value!r} has a tag without a value")
+            yield _problem(variable, f"{value!r} has a tag without a value", given)
     except BadValueError as error:
-        yield SettingProblem((variable,), f"{variable}: {value!r} {error}")
+        yield _problem(variable, f"{value!r} {error}", given)

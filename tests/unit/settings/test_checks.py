@@ -135,11 +135,11 @@ def errors_of(environ: dict[str, str]) -> tuple[str, ...]:
         ),
         (
             MEMCACHED | {"MEMCACHE_TLS": "1", "MEMCACHE_TLS_CLIENT_CERT": "/c.pem"},
-            ("ALTCACHE_TLS_CLIENT_KEY: is not set, but MEMCACHE_TLS_CLIENT_CERT needs it",),
+            ("MEMCACHE_TLS_CLIENT_KEY: is not set, but MEMCACHE_TLS_CLIENT_CERT needs it",),
         ),
         (
             MEMCACHED | {"MEMCACHE_TLS": "1", "MEMCACHE_TLS_CLIENT_KEY": "/k.pem"},
-            ("ALTCACHE_TLS_CLIENT_CERT: is not set, but MEMCACHE_TLS_CLIENT_KEY needs it",),
+            ("MEMCACHE_TLS_CLIENT_CERT: is not set, but MEMCACHE_TLS_CLIENT_KEY needs it",),
         ),
         (
             {"SERVE_REPLICA_PORT_MIN": "30200"},
@@ -211,14 +211,23 @@ def test_mogrifiers_in_their_order() -> None:
 )
 def test_a_bad_mogrifier_is_refused_by_its_part(part: str, value: str, line: str) -> None:
     (error,) = errors_of(MOGRIFIER | {f"DOG_STATSD_MOGRIFIER_FOO_{part}": value})
-    assert error.startswith(f"AGENT_STATSD_MOGRIFIER_FOO_{line}")
+    assert error.startswith(f"DOG_STATSD_MOGRIFIER_FOO_{line}")
 
 
-def test_a_mogrifier_that_is_listed_only() -> None:
-    errors = errors_of({"USE_DOG_STATSD": "1", "AGENT_STATSD_MOGRIFIERS": "FOO"})
+@pytest.mark.parametrize(
+    ("listed", "word"),
+    [
+        ("AGENT_STATSD_MOGRIFIERS", "AGENT_STATSD"),
+        ("USE_AGENT_STATSD_MOGRIFIERS", "AGENT_STATSD"),
+        ("DOG_STATSD_MOGRIFIERS", "DOG_STATSD"),
+        ("USE_DOG_STATSD_MOGRIFIERS", "DOG_STATSD"),
+    ],
+)
+def test_a_mogrifier_that_is_listed_only(listed: str, word: str) -> None:
+    errors = errors_of({"USE_DOG_STATSD": "1", listed: "FOO"})
     assert [line.partition(":")[0] for line in errors] == [
-        "AGENT_STATSD_MOGRIFIER_FOO_PATTERN",
-        "AGENT_STATSD_MOGRIFIER_FOO_NAME",
+        f"{word}_MOGRIFIER_FOO_PATTERN",
+        f"{word}_MOGRIFIER_FOO_NAME",
     ]
 
 

@@ -14,6 +14,7 @@ from tests.support.ratelimit.sent_rules import (
     resource,
     written,
 )
+from tollgate.actors.ratelimit.rules import builder
 from tollgate.actors.ratelimit.rules.builder import load_rules
 from tollgate.actors.ratelimit.rules.drafts import DomainDraft, LimitDraft, RuleDraft
 from tollgate.actors.ratelimit.rules.rule_file import RuleFile, RuleFileError
@@ -181,11 +182,16 @@ def test_nesting_has_an_end() -> None:
 def test_there_are_not_more_resources_and_descriptors_than_are_allowed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(resources, "DESCRIPTORS_MAX", 3)
+    for each in (resources, builder):
+        monkeypatch.setattr(each, "DESCRIPTORS_MAX", 3)
     monkeypatch.setattr(resources, "RESOURCES_MAX", 2)
     three = [SentRule("k", children=[SentRule("a")]), SentRule("j")]
     assert LOAD(resource_files([resource("edge", "d", *three)])).domains.keys() == {"d"}
     four = [*three, SentRule("i")]
     assert refusal(resource("edge", "d", *four)) == "edge: has more than 3 descriptors"
+    together = [resource("edge", "d", *three), resource("fair", "e", SentRule("k"))]
+    assert refusal(*together) == (
+        "fair: the files so far have more than 3 descriptors together: take some out"
+    )
     packed = [resource(name, name) for name in "abc"]
     assert refusal(*packed) == "the response: has more than 2 resources"
