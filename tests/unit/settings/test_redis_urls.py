@@ -94,7 +94,7 @@ def test_a_certificate_has_two_halves() -> None:
     (error,) = errors_of({"REDIS_URL": "a:1", "REDIS_TLS_CLIENT_CERT": "c"})
     assert error == "REDIS_TLS_CLIENT_KEY: is not set, but REDIS_TLS_CLIENT_CERT needs it"
     (error,) = errors_of({"REDIS_URL": "a:1", "REDIS_TLS_CLIENT_KEY": "k"})
-    assert error == "KVSTORE_TLS_CLIENT_CERT: is not set, but REDIS_TLS_CLIENT_KEY needs it"
+    assert error == "REDIS_TLS_CLIENT_CERT: is not set, but REDIS_TLS_CLIENT_KEY needs it"
 
 
 @pytest.mark.parametrize(
