@@ -13,13 +13,11 @@ from collections.abc import Collection, Iterable
 
 from tollgate.actors.ratelimit.lending.item_stream import ItemStream
 from tollgate.actors.ratelimit.lending.messages import (
-    Answer,
     Ask,
     Claim,
     CounterColumns,
     CounterName,
     Forgotten,
-    FrontItem,
     LimitedHit,
     Outcome,
     Return,
@@ -32,6 +30,7 @@ from tollgate.actors.ratelimit.lending.messages import (
     ToPartition,
     Unheard,
 )
+from tollgate.actors.ratelimit.lending.partition.front_mail import FrontMail
 from tollgate.actors.ratelimit.lending.partition.leases import Lease, Leases, own_falls
 from tollgate.actors.ratelimit.lending.partition.lent_counters import LentCounters
 from tollgate.actors.ratelimit.lending.partition.listing import Listing
@@ -79,13 +78,12 @@ class Lender:
         self._leases = Leases(terms)
         self._tasks = TaskQueue(terms.deferred_max)
         self._news = ResetNews(self._leases, terms.deferred_max)
-        self._answers: dict[tuple[str, int], list[Outcome]] = {}
-        self._touched: set[str] = set()
+        self._mail = FrontMail(incarnation, self._leases)
         self._claims: set[str] = set()
         self._has_come_back = False
         first_epoch = incarnation << EPOCH_BITS
         self.counters = LentCounters(
-            terms, self._send, first_epoch=first_epoch, keeps_changes=keeps_changes
+            terms, self._mail.send, first_epoch=first_epoch, keeps_changes=keeps_changes
         )
         self.listing = Listing(self.counters)
         self.restored = RestoredLentCounters(self.counters, terms, now_s, is_new=is_new)
@@ -151,7 +149,7 @@ class Lender:
         self._move(now_s)
         lease = self._leases.of(message.front, now_s)
         if lease is not None:
-            self._touched.add(message.front)
+            self._mail.touch(message.front)
             if (message.incarnation, message.lease) == (self._incarnation, lease.number):
                 with own_falls(lease, self.counters.table):
                     self._take(message, lease, wall_s, now_s)
@@ -164,7 +162,7 @@ class Lender:
         if self._recovery is None:
             self.restored.wake(wall_s, now_s)
         self._settle(now_s)
-        self._touched |= self._leases.to_tell(self.counters.table.falls, now_s)
+        self._mail.touch(*self._leases.to_tell(self.counters.table.falls, now_s))
         return self._envelopes(wall_s, now_s)
 
     # For operators
@@ -188,7 +186,7 @@ class Lender:
             return False
         news = Forgotten(pending.counter, self.counters.resets.epoch(pending.counter))
         for front in self._leases.readers:
-            self._send(front, news)
+            self._mail.send(front, news)
         self._news.put(pending)
         return True
 
@@ -274,7 +272,7 @@ class Lender:
             outcome = self._begin(task, lease, wall_s, now_s)
             if outcome is None:
                 continue
-            self._answers.setdefault((front, ask.call), []).append(outcome)
+            self._mail.answer(front, ask.call, outcome)
             if isinstance(outcome.counts, list):
                 slots = {slot_of(hit.key) for hit in hits}
                 # Of a request under B9, only all slots together are of use at home.
@@ -282,7 +280,7 @@ class Lender:
                     self.counters.is_lendable(slot, front) for slot in slots
                 ):
                     lendable |= slots
-        self._put_answers(front)
+        self._mail.put_answers(front)
         self.counters.lend_slots(front, sorted(lendable), self._tasks.counters)
 
     def _begin(self, task: Task, lease: Lease, wall_s: float, now_s: float) -> Outcome | None:
@@ -322,8 +320,7 @@ class Lender:
         if self._claims and self._recovery is None:
             self._grant_claims()
         self._news.settle()
-        for front in {front for front, _ in self._answers}:
-            self._put_answers(front)
+        self._mail.put_all_answers()
 
     def _grant_claims(self) -> None:
         """Lend what was claimed, but to nobody who may not count anyway."""
@@ -338,7 +335,7 @@ class Lender:
             return self._reset(task.reset)
         outcome = self.counters.attempt(task, now_s)
         if outcome is not None:
-            self._answers.setdefault((task.front, task.call), []).append(outcome)
+            self._mail.answer(task.front, task.call, outcome)
         return outcome is not None
 
     def _answer(self, task: Task, reason: str) -> None:
@@ -346,44 +343,11 @@ class Lender:
             task.reset.is_done, task.reset.failure = True, reason
             return
         outcome = Outcome(task.request, reason, [], [])
-        self._answers.setdefault((task.front, task.call), []).append(outcome)
-
-    # What fronts are told
-
-    def _put_answers(self, front: str) -> None:
-        for (whose, call), outcomes in list(self._answers.items()):
-            if whose == front:
-                del self._answers[whose, call]
-                self._put(front, Answer(call, outcomes))
-
-    def _send(self, front: str, item: FrontItem) -> None:
-        # What was answered before a slot is called back is done before it is given back.
-        self._put_answers(front)
-        self._put(front, item)
-
-    def _put(self, front: str, item: FrontItem) -> None:
-        lease = self._leases.by_front.get(front)
-        if lease is not None:
-            lease.stream.put(item)
-            self._touched.add(front)
+        self._mail.answer(task.front, task.call, outcome)
 
     def _envelopes(self, wall_s: float, now_s: float) -> dict[str, ToFront]:
-        envelopes = {}
-        for front in sorted(self._touched & self._leases.by_front.keys()):
-            lease = self._leases.by_front[front]
-            envelopes[front] = ToFront(
-                self._incarnation,
-                lease.number,
-                lease.heard_s,
-                wall_s,
-                self._recovery is not None,
-                lease.before,
-                lease.stream.taken,
-                lease.stream.due(now_s),
-                self.counters.table.falls - lease.own_falls,
-            )
-        self._touched.clear()
-        return envelopes
+        falls, is_recovering = self.counters.table.falls, self._recovery is not None
+        return self._mail.envelopes(wall_s, now_s, falls, is_recovering=is_recovering)
 
     # Starting again
 
