@@ -25,8 +25,10 @@ from tests.architecture.documents import (
     slugs,
     tables,
 )
-from tollgate.actors.ratelimit.statistics.tallies import RULE_STATS, RULES_PREFIX
+from tollgate.actors.ratelimit.statistics.tallies import RULE_STATS, RULES_PREFIX, Tallies
 from tollgate.serve.cli import main
+from tollgate.serve.ratelimit.backends.redis.connections import ConnectionCounts
+from tollgate.serve.ratelimit.backends.redis.store import PER_SECOND_POOL, POOL
 from tollgate.serve.ratelimit.sinks.prometheus_names import (
     RESPONSE_TIME_FAMILY,
     counter_metric,
@@ -178,6 +180,18 @@ def exported_metrics() -> frozenset[str]:
     return frozenset(families | histogram)
 
 
+@cache
+def connection_metrics() -> frozenset[str]:
+    """The families of connections to Redis, whose names are put together."""
+    tallies = Tallies("front")
+    for scope in (POOL, PER_SECOND_POOL):
+        connections = ConnectionCounts(scope, tallies)
+        connections.open()
+        connections.close()
+    drained = tallies.drain()
+    return frozenset(map(escaped, (*drained.counts, *drained.gauges)))
+
+
 def find_unknown_metrics(path: str, text: str, known: frozenset[str]) -> list[str]:
     """Metrics that are named and not exported."""
     return [
@@ -196,7 +210,7 @@ def metrics(modules: dict[str, str]) -> frozenset[str]:
     names = {n for path, text in modules.items() if path < "tests" for n in SPELLED.findall(text)}
     mapped = {counter_metric(name).family for name in names} | {escaped(name) for name in names}
     called = {counter_metric("ratelimit_server.ShouldRateLimit.total_requests").family}
-    return exported_metrics() | mapped | called
+    return exported_metrics() | mapped | called | connection_metrics()
 
 
 def find_unheld(path: str, text: str, texts: dict[str, str]) -> list[str]:

@@ -7,24 +7,28 @@ from tollgate.serve.ratelimit.codec.messages import ResponseMessage
 TOLD_MAX = 8
 
 
-class AnswerDifference(Enum):
-    """In what two answers differ, the graver one where both do; the values name statistics."""
+class ShadowOutcome(Enum):
+    """What became of a request in the other place, the graver where two are true; the values name
+    statistics."""
 
-    CODE = "code_differs"
-    REMAINING = "remaining_differs"
+    AGREES = "ratelimit.counting_shadow.agrees"
+    REMAINING_DIFFERS = "ratelimit.counting_shadow.remaining_differs"
+    CODE_DIFFERS = "ratelimit.counting_shadow.code_differs"
+    UNREACHABLE = "ratelimit.counting_shadow.unreachable"
+    DROPPED = "ratelimit.counting_shadow.dropped"
 
 
-def difference(answer: bytes, other: bytes) -> AnswerDifference | None:
-    """The difference between two serialised RateLimitResponses. Times until a reset do not count:
-    the other one was decided later."""
+def compared(answer: bytes, other: bytes) -> ShadowOutcome:
+    """How two serialised RateLimitResponses compare. Times until a reset do not count: the other
+    one was decided later."""
     if answer == other:
-        return None
+        return ShadowOutcome.AGREES
     ours, theirs = ResponseMessage.FromString(answer), ResponseMessage.FromString(other)
     codes = [[each.code for each in reply.statuses] for reply in (ours, theirs)]
     if ours.overall_code != theirs.overall_code or codes[0] != codes[1]:
-        return AnswerDifference.CODE
+        return ShadowOutcome.CODE_DIFFERS
     left = [[each.limit_remaining for each in reply.statuses] for reply in (ours, theirs)]
-    return AnswerDifference.REMAINING if left[0] != left[1] else None
+    return ShadowOutcome.AGREES if left[0] == left[1] else ShadowOutcome.REMAINING_DIFFERS
 
 
 def told(answer: bytes) -> str:

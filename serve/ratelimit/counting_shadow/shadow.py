@@ -8,7 +8,7 @@ place, and said to be dropped; a place that is out of reach fails no call.
 """
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
@@ -19,7 +19,7 @@ from tollgate.actors.ratelimit.decision.decider import DecidedAnswer, Decider
 from tollgate.actors.ratelimit.decision.plan import Refusal, RefusalReason
 from tollgate.actors.ratelimit.rules.descriptors import RateLimitRequest
 from tollgate.actors.ratelimit.rules.rule_set import RuleSet
-from tollgate.serve.ratelimit.counting_shadow.comparison import difference, told
+from tollgate.serve.ratelimit.counting_shadow.comparison import ShadowOutcome, compared, told
 
 LOG = logging.getLogger("tollgate.ratelimit")
 WAITING_CALLS_MAX = 16_384
@@ -28,7 +28,6 @@ LOOK_EVERY_S = 0.02
 LAST_WITHIN_S = 1.0  # that a drain waits for what is left to be counted
 SAID_EVERY_S = 10.0
 SHOWN_CHARS_MAX = 200
-SCOPE = "ratelimit.counting_shadow."
 
 
 class BatchDecider(Protocol):
@@ -85,6 +84,8 @@ class CountingShadow:
         self._is_stopping = Event()
         self._said_s = -SAID_EVERY_S
         self._thread = Thread(target=self._run, name="counting-shadow", daemon=True)
+        for outcome in ShadowOutcome:
+            count(outcome.value, 0)  # shown before it first happens, for an alarm to see the change
 
     def leave(self, payloads: Sequence[bytes], answers: list[DecidedAnswer]) -> None:
         """Have a batch counted in the other place as well, if there is room."""
@@ -100,7 +101,7 @@ class CountingShadow:
                 self._waiting_bytes += size
                 self._waiting.append((payloads, answers))
         if not has_room:
-            self._count(f"{SCOPE}dropped", len(payloads))
+            self._count(ShadowOutcome.DROPPED.value, len(payloads))
 
     def use_rules(self, rules: RuleSet) -> None:
         """Put a rule set in force here as well."""
@@ -146,26 +147,26 @@ class CountingShadow:
         answers: Sequence[DecidedAnswer],
         others: Sequence[DecidedAnswer],
     ) -> None:
-        totals: dict[str, int] = {}
+        totals: Counter[ShadowOutcome] = Counter()
         for payload, answer, other in zip(payloads, answers, others, strict=True):
-            what = self._judged(payload, answer, other)
-            if what:
-                totals[what] = totals.get(what, 0) + 1
-        for what, calls in totals.items():
-            self._count(f"{SCOPE}{what}", calls)
+            outcome = self._outcome(payload, answer, other)
+            if outcome is not None:
+                totals[outcome] += 1
+        for outcome, calls in totals.items():
+            self._count(outcome.value, calls)
 
-    def _judged(self, payload: bytes, answer: DecidedAnswer, other: DecidedAnswer) -> str:
-        """The statistic that a pair of answers belongs to; "" for a request that was refused."""
+    def _outcome(
+        self, payload: bytes, answer: DecidedAnswer, other: DecidedAnswer
+    ) -> ShadowOutcome | None:
+        """The outcome of a pair of answers; None for a request that was refused."""
         if isinstance(other, Refusal):
-            is_unreachable = other.kind is RefusalReason.BACKEND
-            return "unreachable" if is_unreachable else ""
+            return ShadowOutcome.UNREACHABLE if other.kind is RefusalReason.BACKEND else None
         if isinstance(answer, Refusal):
-            return ""
-        differs = difference(answer, other)
-        if differs is None:
-            return "agrees"
-        self._say(payload, answer, other)
-        return differs.value
+            return None
+        outcome = compared(answer, other)
+        if outcome is ShadowOutcome.CODE_DIFFERS:
+            self._say(payload, answer, other)
+        return outcome
 
     def _say(self, payload: bytes, answer: bytes, other: bytes) -> None:
         now_s = self._clock.monotonic_s()

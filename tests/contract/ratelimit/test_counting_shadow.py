@@ -21,8 +21,8 @@ from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.codec.answers import current_limit_bytes
 from tollgate.serve.ratelimit.codec.messages import RequestMessage, ResponseMessage
 from tollgate.serve.ratelimit.counting_shadow import shadow as shadow_module
+from tollgate.serve.ratelimit.counting_shadow.comparison import ShadowOutcome
 from tollgate.serve.ratelimit.counting_shadow.shadow import (
-    SCOPE,
     BatchDecider,
     CountingShadow,
     ShadowedDecider,
@@ -108,16 +108,17 @@ class Pair:
     def decide(self, *payloads: bytes) -> list[DecidedAnswer]:
         return self.decider.decide_batch(payloads)
 
-    def counted(self, what: str) -> int:
+    def counted(self, outcome: ShadowOutcome) -> int:
         for name, by in self.tallies.drain().counts.items():
             self.totals[name] = self.totals.get(name, 0) + by
-        return self.totals.get(SCOPE + what, 0)
+        return self.totals[outcome.value]
 
-    def stop(self) -> dict[str, int]:
-        """All statistics, once everything that waited was counted."""
+    def stop(self) -> dict[ShadowOutcome, int]:
+        """The outcomes that were met, once everything that waited was counted."""
         self.shadow.stop()
-        self.counted("")
-        return {name.removeprefix(SCOPE): by for name, by in self.totals.items()}
+        counts = {outcome: self.counted(outcome) for outcome in ShadowOutcome}
+        assert self.totals.keys() == {outcome.value for outcome in ShadowOutcome}
+        return {outcome: count for outcome, count in counts.items() if count}
 
 
 def test_two_places_that_count_the_same_agree() -> None:
@@ -125,7 +126,7 @@ def test_two_places_that_count_the_same_agree() -> None:
     pair.shadow.start()
     codes = [code(answer) for _ in range(5) for answer in pair.decide(request())]
     assert codes == ["OK"] * 3 + ["OVER_LIMIT"] * 2
-    assert pair.stop() == {"agrees": 5}
+    assert pair.stop() == {ShadowOutcome.AGREES: 5}
     assert pair.second.is_closed
     assert pair.second.counters.counts(NOW_S) == pair.first.counters.counts(NOW_S)
 
@@ -140,13 +141,13 @@ def test_a_place_that_has_counted_more_differs_first_in_what_remains_and_then_in
         answers = [pair.decide(request("ann"))[0], pair.decide(request("ann"))[0]]
         found = pair.stop()
     assert [code(answer) for answer in answers] == ["OK", "OK"], "the first place decides"
-    assert found == {"remaining_differs": 1, "code_differs": 1}
+    assert found == {ShadowOutcome.REMAINING_DIFFERS: 1, ShadowOutcome.CODE_DIFFERS: 1}
     (line,) = [each.getMessage() for each in caplog.records]
     assert "the other place" in line
     assert "shop" in line
     assert "ann" in line
-    assert "OK with 0 left" in line
-    assert "OK with 2 left" in line
+    assert "were OVER_LIMIT with 0 left" in line
+    assert "was OK with 1 left" in line
 
 
 def test_a_place_out_of_reach_is_told_apart_and_changes_no_answer() -> None:
@@ -154,7 +155,7 @@ def test_a_place_out_of_reach_is_told_apart_and_changes_no_answer() -> None:
     pair.second.counters.unreachable[0] = "gone"
     pair.shadow.start()
     assert code(pair.decide(request())[0]) == "OK"
-    assert pair.stop() == {"unreachable": 1}
+    assert pair.stop() == {ShadowOutcome.UNREACHABLE: 1}
 
 
 def test_what_is_refused_is_not_compared() -> None:
@@ -184,9 +185,9 @@ def test_a_place_that_hangs_holds_nobody_up_and_what_waits_is_bounded(
     assert is_asked.wait(PATIENCE_S)
     for number in range(15):
         assert code(pair.decide(request(f"user {number}"))[0]) == "OK"
-    assert pair.counted("dropped") == 5
+    assert pair.counted(ShadowOutcome.DROPPED) == 5
     may_go_on.set()
-    assert pair.stop() == {"agrees": 11, "dropped": 5}
+    assert pair.stop() == {ShadowOutcome.AGREES: 11, ShadowOutcome.DROPPED: 5}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -203,7 +204,10 @@ def test_a_shadow_that_fails_is_said_and_holds_nothing(
     assert code(pair.decide(request())[0]) == "OK"
     until(lambda: "any more" in caplog.text, "the end is said")
     assert code(pair.decide(request())[0]) == "OK"
-    until(lambda: pair.decide(request()) and pair.counted("dropped") > 0, "what comes is dropped")
+    until(
+        lambda: pair.decide(request()) and pair.counted(ShadowOutcome.DROPPED) > 0,
+        "what comes is dropped",
+    )
     pair.stop()
     assert pair.second.is_closed
 
@@ -214,9 +218,9 @@ def test_large_requests_fill_the_room_as_many_do(monkeypatch: pytest.MonkeyPatch
     pair.decide(request("x" * 4_000))
     pair.decide(request("y" * 4_000))
     pair.decide(request("z" * 4_000))
-    assert pair.counted("dropped") == 1
+    assert pair.counted(ShadowOutcome.DROPPED) == 1
     pair.shadow.start()
-    assert pair.stop() == {"agrees": 2, "dropped": 1}
+    assert pair.stop() == {ShadowOutcome.AGREES: 2, ShadowOutcome.DROPPED: 1}
 
 
 def test_the_shadow_goes_by_its_own_rules() -> None:
@@ -224,7 +228,7 @@ def test_the_shadow_goes_by_its_own_rules() -> None:
     pair.shadow.use_rules(rules_from("domain: other\n"))
     pair.shadow.start()
     pair.decide(request())
-    assert pair.stop() == {"remaining_differs": 1}
+    assert pair.stop() == {ShadowOutcome.REMAINING_DIFFERS: 1}
 
 
 @pytest.mark.parametrize(
@@ -271,7 +275,10 @@ def test_a_shadow_in_redis_counts_under_the_names_that_both_services_know() -> N
             decider.decide_batch([request()])
             for name, by in tallies.drain().counts.items():
                 totals[name] = totals.get(name, 0) + by
-            return bool(totals.get(SCOPE + "agrees") or totals.get(SCOPE + "code_differs"))
+            return bool(
+                totals.get(ShadowOutcome.AGREES.value)
+                or totals.get(ShadowOutcome.CODE_DIFFERS.value)
+            )
 
         # Before Redis was reached, the shadow says so; by then the first place has counted more.
         until(agrees, "Redis counts")

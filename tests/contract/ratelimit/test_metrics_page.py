@@ -11,11 +11,22 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tollgate.actors.ratelimit.statistics.tallies import RULE_STATS, Tallies
-from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
+from tollgate.actors.ratelimit.statistics.totals import LOST, Statistics, Totals
+from tollgate.actors.ratelimit.watching.subscription import (
+    ACKNOWLEDGED,
+    AWAY,
+    REFUSED,
+    STREAMS_ENDED,
+)
 from tollgate.serve.net.listener import listen
+from tollgate.serve.ratelimit.backends.memcached_node import ADD, INCREMENT, MULTIGET
+from tollgate.serve.ratelimit.backends.redis.connections import ConnectionCounts
+from tollgate.serve.ratelimit.backends.redis.store import PER_SECOND_POOL, POOL
+from tollgate.serve.ratelimit.counting_shadow.comparison import ShadowOutcome
 from tollgate.serve.ratelimit.sinks.choice import metrics_text
 from tollgate.serve.ratelimit.sinks.mapping_file import MappingFileError
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText, metrics_app
+from tollgate.serve.ratelimit.tracing.span_thread import CALLS_LOST, CALLS_SENT
 from tollgate.serve.settings import Settings
 
 DASHBOARD = Path(__file__).parents[3] / "configs/grafana/ratelimit.json"
@@ -39,8 +50,24 @@ def busy() -> Totals:
     for name in ("calls", "evicted"):
         front.count(f"ratelimit.counters.{name}")
     front.observe("ShouldRateLimit", 9, 0.00012)
+    count_outside(front)
     totals.absorb(front.drain(), 0.0)
     return totals
+
+
+def count_outside(front: Tallies) -> None:
+    """As stores outside, a second place, a control plane and a collector have it counted."""
+    for scope in (POOL, PER_SECOND_POOL):
+        connections = ConnectionCounts(scope, front)
+        connections.open()
+        connections.close()
+    for command in (MULTIGET, INCREMENT, ADD):
+        front.count(f"{command}.__code=error")
+    spans = (CALLS_SENT, CALLS_LOST)
+    rules = (ACKNOWLEDGED, REFUSED, STREAMS_ENDED)
+    for name in (*(each.value for each in ShadowOutcome), *spans, *rules, LOST):
+        front.count(name)
+    front.gauge(AWAY, 0)
 
 
 def fetch(text: MetricsText, path: str, asked: str, **headers: str) -> httpx.Response:
@@ -70,7 +97,7 @@ def test_a_scrape_is_prometheus_text_with_types_and_tags() -> None:
     assert types["ratelimit_service_rate_limit_over_limit"] == "counter"
     assert types["ratelimit_service_response_time_seconds"] == "histogram"
     assert types["ratelimit_localcache_entryCount"] == "gauge"
-    assert set(families) == set(types)
+    assert set(families) == {name.removesuffix("_total") for name in types}
     (over_limit,) = families["ratelimit_service_rate_limit_over_limit"].samples
     assert over_limit.value == 2
     assert over_limit.labels == {
@@ -158,7 +185,7 @@ def test_the_dashboard_asks_for_labels_that_the_page_has() -> None:
         for label in labels_text.split(",")
     }
     selected = set(re.findall(r"(\w+)=~?\"", queries))
-    assert {"domain", "key1", "grpc_method", "err_type", "le"} <= grouped | selected
+    assert {"domain", "key1", "grpc_method", "err_type", "code", "le"} <= grouped | selected
     assert grouped | selected <= labels
 
 

@@ -22,6 +22,8 @@ from tollgate.serve.settings.checks import redis_place
 from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
 from tollgate.serve.settings.outside.redis_urls import Layout, RedisEndpoint
 
+POOL, PER_SECOND_POOL = "ratelimit.redis_pool", "ratelimit.redis_per_second_pool"
+
 
 def redis_store(settings: Settings) -> OutsideStore:
     """The store of these settings. Nothing is opened yet."""
@@ -47,10 +49,9 @@ def check_certificates(settings: Settings) -> None:
 
 def open_counters(settings: Settings, clock: Clock, tallies: Tallies) -> RedisCounters:
     """A process's way to its counters, which begins to reach for them."""
-    servers = [_watched(settings, settings.kvstore, "ratelimit.redis_pool", tallies)]
+    servers = [_watched(settings, settings.kvstore, POOL, tallies)]
     if settings.persecond.is_on:
-        scope = "ratelimit.redis_per_second_pool"
-        servers.append(_watched(settings, settings.persecond, scope, tallies))
+        servers.append(_watched(settings, settings.persecond, PER_SECOND_POOL, tallies))
     naming = Naming(
         has_calendar_months=settings.decision.has_calendar_months,
         jitter_max_s=settings.counting.expiration_jitter_max_s,

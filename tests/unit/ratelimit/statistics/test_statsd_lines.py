@@ -6,7 +6,7 @@ import pytest
 
 from tollgate.actors.ratelimit.statistics.latencies import LatencyTally
 from tollgate.actors.ratelimit.statistics.totals import Flush
-from tollgate.serve.ratelimit.counting_shadow.shadow import SCOPE
+from tollgate.serve.ratelimit.counting_shadow.comparison import ShadowOutcome
 from tollgate.serve.ratelimit.sinks.lines import (
     DogstatsdLines,
     Lines,
@@ -129,7 +129,7 @@ def test_what_matches_is_rewritten(
 
 
 def test_what_a_second_place_would_say_is_sent_as_other_counters_are() -> None:
-    flush = Flush({f"{SCOPE}{what}": 2 for what in ("agrees", "dropped")}, {}, {})
+    flush = Flush({each.value: 2 for each in (ShadowOutcome.AGREES, ShadowOutcome.DROPPED)}, {}, {})
     expected = ["ratelimit.counting_shadow.agrees:2|c", "ratelimit.counting_shadow.dropped:2|c"]
     assert written(PLAIN, flush) == expected
     assert written(AGENT, flush) == expected
