@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tollgate.actors.ledger.book.entities import Dispute, Entity, SavedCard, Webhook
+from tollgate.actors.ledger.book.entities import (
+    Dispute,
+    Entity,
+    NetworkNotice,
+    SavedCard,
+    SettledDay,
+    Webhook,
+)
 from tollgate.actors.ledger.book.head import Head, Merchant
 from tollgate.actors.ledger.law.events import Event, SettledAmount
 from tollgate.actors.ledger.law.exponents import posted_exponent
@@ -13,7 +20,7 @@ from tollgate.actors.ledger.law.outcomes import Refusal
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import EntityId
 
-E = TypeVar("E", Transaction, SavedCard, Dispute, Webhook)
+E = TypeVar("E", Transaction, SavedCard, Dispute, Webhook, NetworkNotice, SettledDay)
 Entities = Mapping[EntityId, Entity | None]
 BookDecision = tuple[Event, ...] | Refusal
 """The events that are to happen, none when all is so already; or the reason why they must not."""

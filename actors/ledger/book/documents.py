@@ -13,9 +13,16 @@ from functools import lru_cache
 from msgspec import UNSET, Raw
 from msgspec.json import Encoder
 
-from tollgate.actors.ledger.book.entities import App, Dispute, SavedCard, Webhook
+from tollgate.actors.ledger.book.entities import (
+    App,
+    Dispute,
+    NetworkNotice,
+    SavedCard,
+    SettledDay,
+    Webhook,
+)
 from tollgate.actors.ledger.book.head import Member, Merchant, User
-from tollgate.actors.ledger.law.events import FraudReported
+from tollgate.actors.ledger.law.events import FraudReported, SettlementReported
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
 from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId, Price, ProcessingError
 
@@ -254,6 +261,39 @@ def fraud_document(book: BookId, event: FraudReported, at_ms: int) -> JsonDocume
     if event.reason is not None:
         document["reason"] = event.reason
     return document
+
+
+def settlement_document(book: BookId, event: SettlementReported, at_ms: int) -> JsonDocument:
+    """`settled` and `difference` are of the day, with all that was said of it until then."""
+    return {
+        "id": event.settlement,
+        "merchantId": book,
+        "created": moment(at_ms),
+        **_present(network=event.notice.network),
+        "reference": event.notice.reference,
+        "day": event.day,
+        "currency": event.currency,
+        "amount": event.amount,
+        "settled": event.settled,
+        "expected": event.expected,
+        "difference": event.settled - event.expected,
+    }
+
+
+def settled_day_document(day: SettledDay) -> JsonDocument:
+    """In no list: settlements show it."""
+    return {"id": day.id, "merchantId": day.book, "settled": day.settled}
+
+
+def notice_document(notice: NetworkNotice) -> JsonDocument:
+    """In no list: the network's files are compared with it."""
+    return {
+        "id": notice.id,
+        "merchantId": notice.book,
+        **_present(network=notice.network),
+        "reference": notice.reference,
+        "subject": notice.subject,
+    }
 
 
 def webhook_document(webhook: Webhook) -> JsonDocument:

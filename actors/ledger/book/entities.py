@@ -84,7 +84,28 @@ class TakenId(Struct, frozen=True):
     book: BookId
 
 
-Entity = App | Transaction | SavedCard | Dispute | Webhook | TakenId
+class NetworkNotice(Struct, frozen=True):
+    """A notice that was booked. `subject`: the dispute, fraud or settlement that came of it."""
+
+    id: EntityId
+    book: BookId
+    is_test: bool
+    network: str
+    reference: str
+    content: str
+    subject: EntityId
+
+
+class SettledDay(Struct, frozen=True):
+    """The sum of what the network says it paid for a day, in a currency."""
+
+    id: EntityId
+    book: BookId
+    is_test: bool
+    settled: int
+
+
+Entity = App | Transaction | SavedCard | Dispute | Webhook | NetworkNotice | SettledDay | TakenId
 
 KINDS: dict[type[Entity], str] = {
     App: "app",
@@ -92,6 +113,8 @@ KINDS: dict[type[Entity], str] = {
     SavedCard: "card",
     Dispute: "dispute",
     Webhook: "webhook",
+    NetworkNotice: "notice",
+    SettledDay: "settled_day",
 }
 _encode = Encoder().encode
 _decoders = {kind: Decoder(entity) for entity, kind in KINDS.items()}

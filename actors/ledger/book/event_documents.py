@@ -121,6 +121,39 @@ def _data_of(event: events.Event) -> JsonDocument:
             return {"cardId": event.card, "transactionId": event.transaction}
         case events.FraudReported():
             return {"fraudId": event.fraud, "transactionId": event.transaction}
+        case events.SettlementReported():
+            return {
+                "settlementId": event.settlement,
+                "day": event.day,
+                "currency": event.currency,
+                "amount": event.amount,
+                "settled": event.settled,
+                "expected": event.expected,
+            }
+        case _:
+            return _standing(event)
+
+
+Standing = (
+    events.OfNoMerchant
+    | events.MerchantOpened
+    | events.MerchantApproved
+    | events.MerchantRejected
+    | events.MerchantChanged
+    | events.AppAdded
+    | events.AppRevoked
+    | events.UserInvited
+    | events.UserRevoked
+    | events.WebhookAdded
+    | events.WebhookChanged
+    | events.WebhookSecretReplaced
+    | events.WebhookRemoved
+)
+
+
+def _standing(event: Standing) -> JsonDocument:
+    """Of who a merchant is, and who has access: no money moves."""
+    match event:
         case events.MerchantReserved():
             return {"merchantId": event.merchant}
         case events.MerchantOpened():

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.decisions.directory import rotated
-from tollgate.actors.ledger.book.entities import App, AppKey, SavedCard, Webhook
+from tollgate.actors.ledger.book.entities import App, AppKey, SavedCard, SettledDay, Webhook
 from tollgate.actors.ledger.book.head import Head, Member, Merchant, User
 from tollgate.actors.ledger.book.transitions import (
     Changed,
     after_authorisation,
     after_dispute,
     after_move,
+    after_notice,
 )
 from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import posted
@@ -120,8 +121,16 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
             return after_move(entities, event, at_ms)
         case events.TransactionCreated():
             return after_authorisation(head, entities, event, at_ms)
-        case events.DisputeOpened() | events.DisputeWon() | events.DisputeLost():
+        case events.DisputeOpened():
+            changed = after_dispute(head, entities, event, at_ms)
+            return changed | after_notice(head, event.notice, event.dispute)
+        case events.DisputeWon() | events.DisputeLost():
             return after_dispute(head, entities, event, at_ms)
+        case events.FraudReported():
+            return after_notice(head, event.notice, event.fraud)
+        case events.SettlementReported():
+            day = SettledDay(event.settled_day, head.book, head.is_test, event.settled)
+            return {day.id: day, **after_notice(head, event.notice, event.settlement)}
         case events.CardSaved():
             card = SavedCard(
                 id=event.card,
@@ -133,6 +142,48 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
                 notes=event.notes,
             )
             return {card.id: card}
+        case events.WebhookAdded() | events.WebhookChanged():
+            return _webhooks_after(head, entities, event, at_ms)
+        case events.WebhookSecretReplaced() | events.WebhookRemoved():
+            return _webhooks_after(head, entities, event, at_ms)
+        case events.AppCreated():
+            keys = (AppKey(event.key_digest, event.key_last4, at_ms),)
+            app = App(event.app, head.book, event.name, at_ms, keys, event.recovery_digest)
+            return {app.id: app}
+        case events.KeyRotated() | events.AppRecovered():
+            return _with_key(entities, event, at_ms)
+        case events.RecoveryCodeReplaced():
+            owner = entities[event.app]
+            assert isinstance(owner, App), "a recovery code is an app's"
+            return {owner.id: replace(owner, recovery=event.recovery_digest)}
+        case (
+            events.MerchantReserved()
+            | events.MerchantOpened()
+            | events.MerchantApproved()
+            | events.MerchantRejected()
+            | events.MerchantChanged()
+            | events.AppAdded()
+            | events.AppRevoked()
+            | events.UserInvited()
+            | events.UserRevoked()
+            | events.DuplicateSuspected()
+            | events.PaidOut()
+        ):
+            return {}
+        case _:
+            assert_never(event)
+
+
+def _webhooks_after(
+    head: Head,
+    entities: Entities,
+    event: events.WebhookAdded
+    | events.WebhookChanged
+    | events.WebhookSecretReplaced
+    | events.WebhookRemoved,
+    at_ms: int,
+) -> Changed:
+    match event:
         case events.WebhookAdded():
             webhook = Webhook(
                 event.webhook,
@@ -155,33 +206,6 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
             return {before.id: replace(before, secret=event.secret)}
         case events.WebhookRemoved():
             return {event.webhook: None}
-        case events.AppCreated():
-            keys = (AppKey(event.key_digest, event.key_last4, at_ms),)
-            app = App(event.app, head.book, event.name, at_ms, keys, event.recovery_digest)
-            return {app.id: app}
-        case events.KeyRotated() | events.AppRecovered():
-            return _with_key(entities, event, at_ms)
-        case events.RecoveryCodeReplaced():
-            owner = entities[event.app]
-            assert isinstance(owner, App), "a recovery code is an app's"
-            return {owner.id: replace(owner, recovery=event.recovery_digest)}
-        case (
-            events.MerchantReserved()
-            | events.MerchantOpened()
-            | events.MerchantApproved()
-            | events.MerchantRejected()
-            | events.MerchantChanged()
-            | events.AppAdded()
-            | events.AppRevoked()
-            | events.UserInvited()
-            | events.UserRevoked()
-            | events.DuplicateSuspected()
-            | events.FraudReported()
-            | events.PaidOut()
-        ):
-            return {}
-        case _:
-            assert_never(event)
 
 
 def _with_key(

@@ -53,15 +53,13 @@ def needs(command: commands.Command, known: Entities) -> frozenset[EntityId]:
 
 def _wanted(command: commands.Command, known: Entities) -> Sequence[EntityId]:
     match command:
-        case (
-            commands.Capture()
-            | commands.Refund()
-            | commands.Void()
-            | commands.SaveCard()
-            | commands.OpenDispute()
-            | commands.ReportFraud()
-        ):
+        case commands.Capture() | commands.Refund() | commands.Void() | commands.SaveCard():
             return (command.transaction,)
+        case commands.OpenDispute() | commands.ReportFraud():
+            noticed = () if command.notice is None else (command.notice.id,)
+            return (command.transaction, *noticed)
+        case commands.RecordSettlement():
+            return (command.notice.id, command.settled_day)
         case commands.Authorise():
             return () if command.source is None else (command.source,)
         case commands.DecideDispute():

@@ -16,6 +16,9 @@ from tollgate.actors.ledger.book.documents import (
     dispute_document,
     fraud_document,
     merchant_document,
+    notice_document,
+    settled_day_document,
+    settlement_document,
     text_of,
     transaction_document,
     user_document,
@@ -27,7 +30,9 @@ from tollgate.actors.ledger.book.entities import (
     AppKey,
     Dispute,
     Entity,
+    NetworkNotice,
     SavedCard,
+    SettledDay,
     TakenId,
     Webhook,
     state_of,
@@ -69,6 +74,10 @@ def _entity_row(entity: Entity) -> EntityRow:
             return _row(entity, dispute_document(entity), entity.transaction, entity.is_test)
         case Webhook():
             return _row(entity, webhook_document(entity), is_test=entity.is_test)
+        case NetworkNotice():
+            return _row(entity, notice_document(entity), is_test=entity.is_test)
+        case SettledDay():
+            return _row(entity, settled_day_document(entity), is_test=entity.is_test)
         case App():
             return _row(entity, app_document(entity))
         case TakenId():
@@ -118,6 +127,9 @@ def _merchant_rows(
         case events.FraudReported():
             fraud = text_of(fraud_document(book, event, entry.at_ms))
             return [EntityRow("fraud", event.fraud, book, fraud, "", event.transaction, is_test)]
+        case events.SettlementReported():
+            settlement = text_of(settlement_document(book, event, entry.at_ms))
+            return [EntityRow("settlement", event.settlement, book, settlement, is_test=is_test)]
         case events.MerchantOpened():
             return [_merchant_row(head, merchant), _membership_row(book, merchant, event.creator)]
         case events.MerchantChanged() | events.MerchantApproved() | events.MerchantRejected():

@@ -24,10 +24,13 @@ from tollgate.actors.ledger.law.commands import (
     Command,
     CreateApp,
     InviteUser,
+    OpenDispute,
+    RecordSettlement,
     RecoverApp,
     RejectMerchant,
     ReplaceRecoveryCode,
     ReplaceWebhookSecret,
+    ReportFraud,
     RotateKey,
 )
 from tollgate.actors.ledger.law.events import (
@@ -52,6 +55,7 @@ from tollgate.actors.ledger.law.events import (
     PaidOut,
     RecoveryCodeReplaced,
     Refunded,
+    SettlementReported,
     TransactionCreated,
     UserInvited,
     UserRevoked,
@@ -79,6 +83,8 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
             return _MEMBER_ALREADY
         case ApproveMerchant() | RejectMerchant() | ChangeMerchant() | ChangeWebhook():
             return _CHANGED
+        case OpenDispute() | ReportFraud() | RecordSettlement():
+            return _CHANGED  # (by a notice that was told before)
     assert isinstance(command, AddApp), "every other command changes something, or is refused"
     return _MADE
 
@@ -101,6 +107,8 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return Done(DoneKind.MADE, _document_in(rows, "dispute"))
         case FraudReported():
             return Done(DoneKind.MADE, _document_in(rows, "fraud"))
+        case SettlementReported():
+            return Done(DoneKind.MADE, _document_in(rows, "settlement"))
         case PaidOut():
             return Done(DoneKind.MADE, _document_in(rows, "line"))
         case WebhookAdded() | WebhookSecretReplaced():

@@ -1,15 +1,16 @@
 """Transactions and disputes after an event: their part of the evolution."""
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from tollgate.actors.ledger.book.case import Entities
-from tollgate.actors.ledger.book.entities import Dispute, Entity, SavedCard
+from tollgate.actors.ledger.book.entities import Dispute, Entity, NetworkNotice, SavedCard
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import balance_of
 from tollgate.actors.ledger.law.lots import Lot
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
-from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.law.values import EntityId, Notice
 
 Changed = dict[EntityId, Entity | None]
 """Entities after an event; None: it is gone."""
@@ -120,6 +121,22 @@ def after_dispute(
         else:
             after = transaction.with_dispute_lost(action)
     return {transaction.id: after, dispute.id: dispute}
+
+
+def after_notice(head: Head, notice: Notice | UnsetType, subject: EntityId) -> Changed:
+    """By the network, in a file: the notice, which is known from now on by its reference."""
+    if notice is UNSET:
+        return {}
+    known = NetworkNotice(
+        id=notice.id,
+        book=head.book,
+        is_test=head.is_test,
+        network=notice.network,
+        reference=notice.reference,
+        content=notice.content,
+        subject=subject,
+    )
+    return {known.id: known}
 
 
 _DISPUTE_ACTIONS = {

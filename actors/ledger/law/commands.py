@@ -14,6 +14,7 @@ from tollgate.actors.ledger.law.values import (
     CardSummary,
     Currency,
     EntityId,
+    Notice,
     Origin,
     Pricing,
     ProcessingError,
@@ -209,7 +210,8 @@ class SaveCard:
 
 @dataclass(frozen=True, slots=True)
 class OpenDispute:
-    """`dispute_rate`: for the dispute fee, None when it is in the funding currency."""
+    """`dispute_rate`: for the dispute fee, None when it is in the funding currency. `notice`: of
+    the network's file it comes from; told again, it changes nothing."""
 
     transaction: EntityId
     amount: int
@@ -217,6 +219,7 @@ class OpenDispute:
     reason_title: str
     due_ms: int
     dispute_rate: Rate | None
+    notice: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +230,28 @@ class DecideDispute:
 
 @dataclass(frozen=True, slots=True)
 class ReportFraud:
+    """`notice`: as of `OpenDispute`."""
+
     transaction: EntityId
     reported_ms: int | None
     reason: int | None
+    notice: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSettlement:
+    """By the operator: what the network says it paid for a day that is over, in UTC. `expected`:
+    what the books say it owes for that day. Nothing is booked by it. `until_ms`: the day's end.
+    `settled_day`: the id of its sum (notices.py)."""
+
+    notice: Notice
+    settled_day: EntityId
+    day: str
+    until_ms: int
+    currency: Currency
+    exponent: int
+    amount: int
+    expected: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +326,7 @@ MerchantCommand = (
     | OpenDispute
     | DecideDispute
     | ReportFraud
+    | RecordSettlement
     | PayOut
     | AddWebhook
     | ChangeWebhook

@@ -23,6 +23,7 @@ from tollgate.actors.ledger.law.values import (
     CardSummary,
     Currency,
     EntityId,
+    Notice,
     Pricing,
     ProcessingError,
 )
@@ -229,7 +230,8 @@ class CardSaved(Happening, frozen=True, tag="card.saved/1"):
 
 
 class DisputeOpened(Happening, frozen=True, tag="dispute.opened/1"):
-    """`fee_exchange`: how the dispute fee was converted, if it was."""
+    """`fee_exchange`: how the dispute fee was converted, if it was. `notice`: not set unless it
+    came in a file of the network."""
 
     dispute: EntityId
     transaction: EntityId
@@ -241,6 +243,7 @@ class DisputeOpened(Happening, frozen=True, tag="dispute.opened/1"):
     reason_code: int
     reason_title: str
     due_ms: int
+    notice: Notice | UnsetType = UNSET
 
 
 class DisputeWon(Happening, frozen=True, tag="dispute.won/1"):
@@ -260,10 +263,28 @@ class DisputeLost(Happening, frozen=True, tag="dispute.lost/1"):
 
 
 class FraudReported(Happening, frozen=True, tag="fraud.reported/1"):
+    """`notice`: as of a dispute."""
+
     fraud: EntityId
     transaction: EntityId
     reported_ms: int | None
     reason: int | None
+    notice: Notice | UnsetType = UNSET
+
+
+class SettlementReported(Happening, frozen=True, tag="settlement.reported/1"):
+    """The network says that it paid `amount` for the day. `settled`: with all that it said before
+    of this day and currency; `expected`: what the books say it owes for it."""
+
+    settlement: EntityId
+    notice: Notice
+    settled_day: EntityId
+    day: str
+    currency: Currency
+    amount: int
+    settled: int
+    expected: int
+    exponent: int | UnsetType = UNSET
 
 
 class PaidOut(Happening, frozen=True, tag="merchant.paid_out/1"):
@@ -303,6 +324,7 @@ Event = (
     | DuplicateSuspected
     | CardSaved
     | FraudReported
+    | SettlementReported
     | Booked
 )
 

@@ -117,6 +117,18 @@ class ProcessingError:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """A record of one of the card network's files, by the reference that it has there. `id`: the
+    same for the same reference (notices.py). `content`: a digest of what it says, by which it is
+    told from another one with its reference. `network`: whose file it was; may be empty."""
+
+    id: EntityId
+    network: str
+    reference: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """The author of a change, for the audit (part D): the app, its key's last four characters."""
 

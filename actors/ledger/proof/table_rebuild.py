@@ -24,7 +24,7 @@ from tollgate.actors.ledger.storage.reading.shard_state import StateReader
 
 ENTITIES_KEPT_MAX = 50_000
 # The kinds of rows that one entry writes, and no other.
-WRITTEN_ONCE = frozenset({"line", "fraud", "event"})
+WRITTEN_ONCE = frozenset({"line", "fraud", "settlement", "event"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 transaction, that no newer incarnation has taken the shard over (F1).
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -116,6 +116,11 @@ class ReadStore(Protocol):
 
     async def balance_at(self, book: BookId, at_ms: int | None) -> int | None:
         """The balance after the last entry at or before that time; None: no such book."""
+
+    async def balances_at(
+        self, book: BookId, at_ms: int | None
+    ) -> Mapping[tuple[str, str], int] | None:
+        """Of every (account, currency) of a book, at that moment; None: no such book."""
 
     async def trial_balance(self) -> list[tuple[str, str, int]]:
         """(account, currency, sum) over all books; per currency the sums add up to zero (M8)."""

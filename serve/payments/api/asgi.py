@@ -54,6 +54,7 @@ from tollgate.serve.payments.api.routes import (
     deliveries,
     imports,
     merchants,
+    network_files,
     operator,
     recovery,
     reports,
@@ -79,6 +80,7 @@ OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (
     *operator.ROUTES,
     *recovery.OPERATOR_ROUTES,
     *imports.ROUTES,
+    *network_files.ROUTES,
 )
 
 

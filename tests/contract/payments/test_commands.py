@@ -247,3 +247,47 @@ def test_an_app_is_recovered(api: PaymentsApi, tmp_path: Path) -> None:
     response = api.call("POST", path, json={"recoveryCode": said["recovery code"]})
     assert response.status_code == 201
     assert "404 there is no app" in one_line(ran(api, tmp_path, "recover-app", "f" * 24))
+
+
+def test_a_file_of_the_network_is_told_line_by_line(api: PaymentsApi, tmp_path: Path) -> None:
+    shop = api.new_app()
+    merchant = api.new_merchant(shop)
+    paid = api.pay(merchant, 1_000)
+    api.act(shop, paid, "captures", amount=1_000)
+    file = tmp_path / "disputes.csv"
+    header = "reference,transactionId,amount,currency\n"
+    file.write_text(f"{header}CB-1,{paid},400,DKK\nCB-2,{ABSENT},1,DKK\n")
+    arguments = ("disputes", "import", str(file), "--network", "acme")
+    for counts in ("dry run, nothing was booked: 2 records, 1 booked, 0 unchanged", "1 booked"):
+        dry = ("--dry-run",) if counts.startswith("dry") else ()
+        result = ran(api, tmp_path, *arguments, *dry)
+        assert (result.returncode, result.stderr) == (1, ""), result
+        finding, last = result.stdout.splitlines()
+        told = f"{file}:3: CB-2: unknown transaction: there is no transaction {ABSENT}"
+        assert finding == told
+        assert counts in last
+    file.write_text(f"{header}CB-1,{paid},400,DKK\n")
+    result = ran(api, tmp_path, *arguments)
+    assert (result.returncode, result.stdout) == (
+        0,
+        "1 records, 0 booked, 1 unchanged, 0 not matched\n",
+    )
+    file.write_text("reference;status\nCB-1;won\n")
+    assert f"{file}" not in one_line(ran(api, tmp_path, *arguments))
+    assert "cannot be read" in one_line(ran(api, tmp_path, "frauds", "import", "/no/such/file"))
+
+
+def test_settlements_are_shown_with_what_the_books_expect(api: PaymentsApi, tmp_path: Path) -> None:
+    merchant = api.new_merchant(api.new_app())
+    api.clock.advance(86_400)
+    file = tmp_path / "paid.jsonl"
+    file.write_text(
+        f'{{"reference":"S-1","merchantId":"{merchant["id"]}","day":"2026-01-01",'
+        '"currency":"DKK","amount":700}\n'
+    )
+    result = ran(api, tmp_path, "settlements", "import", str(file))
+    compared = "2026-01-01 DKK: settled 700, expected 0, difference 700"
+    assert result.returncode == 0, result
+    assert result.stdout.splitlines()[0] == f"{merchant['id']} {compared}"
+    result = ran(api, tmp_path, "settlements", "list", merchant["id"])
+    assert result.stdout == f"{compared}, with 700 by S-1\n"

@@ -137,6 +137,10 @@ def test_an_event_has_the_data_that_is_told(api: PaymentsApi) -> None:
     told = {
         name: set(words(data)) for types, data in rows("### Event types") for name in words(types)
     }
+    api.clock.advance(86_400)
+    settled = {"reference": "S-1", "merchantId": merchant["id"], "day": "2026-01-01"}
+    file = dumps(settled | {"currency": "DKK", "amount": 1})
+    done(api.call("POST", "/operator/settlements", OPERATOR_KEY, json={"file": file}))
     live, rejected = (api.new_merchant(app, test=False) for _ in range(2))
     api.approve(live)
     path = f"/operator/merchants/{rejected['id']}/rejection"

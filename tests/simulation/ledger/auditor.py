@@ -32,6 +32,7 @@ ALLOCATED = {
     "dispute.won": ["line"],
     "dispute.lost": ["line"],
     "fraud.reported": ["fraud"],
+    "settlement.reported": ["settlement"],
     "merchant.paid_out": ["line"],
 }
 

@@ -38,6 +38,7 @@ from tollgate.actors.ledger.law.commands import (
     InviteUser,
     OpenDispute,
     PayOut,
+    RecordSettlement,
     RecoverApp,
     Refund,
     RejectMerchant,
@@ -51,6 +52,7 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
+from tollgate.actors.ledger.law.notices import NoticeKind, notice, settled_day_id
 from tollgate.actors.ledger.law.rows import Entry, Posting
 from tollgate.actors.ledger.law.values import (
     DIRECTORY,
@@ -150,6 +152,24 @@ def _dispute(shop: Shop) -> None:
     shop.do(ReportFraud(transaction, NOW_MS, 4), OPERATOR)
     shop.do(ReportFraud(transaction, None, None), OPERATOR)
     shop.do(OpenDispute(transaction, 1, 10, "", NOW_MS, None), OPERATOR)
+    _hear_of_the_network(shop, transaction)
+
+
+def _hear_of_the_network(shop: Shop, transaction: EntityId) -> None:
+    """By its files."""
+    told = notice(NoticeKind.DISPUTE, "acme", "CB-1", transaction, 2)
+    for _ in range(2):  # (the second time it changes nothing)
+        opening = OpenDispute(transaction, 2, 10, "", NOW_MS, None, told)
+        shop.do(opening, OPERATOR)
+    told = notice(NoticeKind.FRAUD, "acme", "F-1", transaction)
+    shop.do(ReportFraud(transaction, NOW_MS, 4, told), OPERATOR)
+    day = settled_day_id(shop.book, "2025-12-31", EUR, 2)
+    for reference, amount in (("S-1", 700), ("S-2", -50)):
+        told = notice(NoticeKind.SETTLEMENT, "acme", reference, amount)
+        shop.do(
+            RecordSettlement(told, day, "2025-12-31", NOW_MS - 60_000, EUR, 2, amount, 600),
+            OPERATOR,
+        )
 
 
 def line_of(entry: Entry) -> str:

@@ -9,6 +9,7 @@ effect with the very next order (A2).
     open a merchant                           its creator
     authorise a customer's payment            whoever pays, by the merchant's public key; its apps
     approve or reject a live merchant         the operator
+    tell what is in a file of the network     the operator
     dispute, decide it, report fraud, pay out the operator; of a test merchant, its apps too
     everything else                           the merchant's apps
 
@@ -34,6 +35,10 @@ def refuse_access(
             return None
         case commands.ApproveMerchant() | commands.RejectMerchant():
             return forbidden("only the operator approves or rejects a merchant")
+        case commands.RecordSettlement():
+            return forbidden("only the operator tells of settlements")
+        case commands.OpenDispute() | commands.ReportFraud() if command.notice is not None:
+            return forbidden("only the operator tells what is in a file of the network")
         case commands.RotateKey():
             return None if app == command.app else forbidden("an app rotates its own key only")
         case commands.ReplaceRecoveryCode():

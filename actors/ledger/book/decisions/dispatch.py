@@ -29,6 +29,7 @@ from tollgate.actors.ledger.book.decisions.membership import (
     decide_webhook_removal,
     decide_webhook_secret,
 )
+from tollgate.actors.ledger.book.decisions.notices import decide_settlement
 from tollgate.actors.ledger.book.decisions.transactions import (
     decide_authorisation,
     decide_capture,
@@ -99,6 +100,8 @@ def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecisi
             return decide_dispute_end(case, command)
         case commands.ReportFraud():
             return decide_fraud_report(case, command)
+        case commands.RecordSettlement():
+            return decide_settlement(case, command)
         case commands.ApproveMerchant():
             return decide_approval(case, command)
         case commands.RejectMerchant():

@@ -5,7 +5,10 @@ first in first out, and charges the dispute fee; winning gives that very amount 
 losing books nothing more.
 """
 
+from msgspec import UNSET
+
 from tollgate.actors.ledger.book.case import BookDecision, Case
+from tollgate.actors.ledger.book.decisions.notices import decide_if_told_before
 from tollgate.actors.ledger.book.decisions.transactions import in_funding
 from tollgate.actors.ledger.book.entities import Dispute
 from tollgate.actors.ledger.law import lots
@@ -24,6 +27,9 @@ REASON_MAX = 8  # of a fraud (part B, Fraud report)
 
 
 def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
+    told = decide_if_told_before(case, command.notice)
+    if told is not None:
+        return told
     transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
@@ -48,6 +54,7 @@ def decide_dispute_opening(case: Case, command: OpenDispute) -> BookDecision:
             reason_code=command.reason_code,
             reason_title=command.reason_title,
             due_ms=command.due_ms,
+            notice=command.notice or UNSET,
         ),
     )
 
@@ -68,6 +75,9 @@ def decide_dispute_end(case: Case, command: DecideDispute) -> BookDecision:
 
 
 def decide_fraud_report(case: Case, command: ReportFraud) -> BookDecision:
+    told = decide_if_told_before(case, command.notice)
+    if told is not None:
+        return told
     transaction = case.find(Transaction, command.transaction)
     if transaction is None:
         return absent(f"this merchant has no transaction {command.transaction}")
@@ -76,4 +86,13 @@ def decide_fraud_report(case: Case, command: ReportFraud) -> BookDecision:
             f"{command.reason} is no reason: they go from 0 to {REASON_MAX}", "reason"
         )
     fraud, own = case.ids(2)
-    return (FraudReported(own, fraud, transaction.id, command.reported_ms, command.reason),)
+    return (
+        FraudReported(
+            id=own,
+            fraud=fraud,
+            transaction=transaction.id,
+            reported_ms=command.reported_ms,
+            reason=command.reason,
+            notice=command.notice or UNSET,
+        ),
+    )

@@ -1,6 +1,6 @@
 """`ReadStore` on SQL: what doors read, from tables written with the journal (F1, F2)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, func, select
@@ -123,14 +123,22 @@ class SqlReadStore:
 
         In the currency of the book's merchant account, of which there is one.
         """
+        balances = await self.balances_at(book, at_ms)
+        if balances is None:
+            return None
+        return sum(amount for (account, _), amount in balances.items() if account == MERCHANT)
+
+    async def balances_at(
+        self, book: BookId, at_ms: int | None
+    ) -> Mapping[tuple[str, str], int] | None:
+        """Of every (account, currency) of a book, at that moment; None: no such book."""
         async with self._database.snapshot() as connection:
             row = await self._head_seq.first(connection, book=book)
             if row is None:
                 return None
             if at_ms is not None:
                 row = await self._last_seq.first(connection, book=book, at_ms=at_ms)
-            balances = await self._balances.at(connection, book, row[0])
-        return sum(amount for (account, _), amount in balances.items() if account == MERCHANT)
+            return await self._balances.at(connection, book, row[0])
 
     async def trial_balance(self) -> list[tuple[str, str, int]]:
         """(account, currency, sum) over all books; per currency the sums add up to zero (M8)."""

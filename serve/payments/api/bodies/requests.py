@@ -227,3 +227,12 @@ class PayoutCreate(RequestBody):
 class ImportCreate(RequestBody):
     file: wire_types.ImportFile
     name: wire_types.Name = ""
+
+
+class NetworkFile(RequestBody):
+    """`network`: whose file it is; the same reference of two networks is two. `dryRun`: nothing is
+    booked."""
+
+    file: wire_types.NetworkFileText
+    network: wire_types.Name = ""
+    dryRun: wire_types.Flag = False

@@ -292,6 +292,9 @@ def _file(value: object, reading: Reading) -> str | FieldError:
 ImportFile = Annotated[
     str, checked(_file), schema("string", description="The text of the file, YAML or JSON.")
 ]
+NetworkFileText = Annotated[
+    str, checked(_file), schema("string", description="The text of the file, CSV or JSON lines.")
+]
 
 
 def _recovery_code(value: object, reading: Reading) -> str | FieldError:

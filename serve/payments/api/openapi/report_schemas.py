@@ -16,6 +16,7 @@ from tollgate.serve.payments.api.openapi.reply_schemas import (
     SumSchema,
     only,
 )
+from tollgate.serve.payments.network_files.outcomes import Mismatch
 
 
 class WaitingMerchantSchema(MerchantSchema):
@@ -178,6 +179,52 @@ class ImportedSchema(ReplyBody):
     cards: int
 
 
+class SettlementSchema(ReplyBody):
+    """What the network says it paid for a day. `settled`: with all that it said of this day before;
+    `expected`: what the books say; `difference`: of these two."""
+
+    id: Id
+    merchantId: Id
+    created: Moment
+    network: str | None = None
+    reference: str
+    day: Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    currency: CurrencyCode
+    amount: int
+    settled: int
+    expected: int
+    difference: int
+
+
+class FileFindingSchema(ReplyBody):
+    """A record that was not booked. `line`: where it stands."""
+
+    line: Annotated[int, Field(ge=1)]
+    reference: str
+    problem: Literal[tuple(each.value for each in Mismatch)]  # type: ignore[valid-type]
+    message: str
+
+
+class SettledDifferenceSchema(ReplyBody):
+    merchantId: Id
+    day: str
+    currency: CurrencyCode
+    settled: int
+    expected: int
+    difference: int
+
+
+class FileReportSchema(ReplyBody):
+    """`booked`, `unchanged`: how many records were new, and how many were told before."""
+
+    dryRun: bool
+    records: Annotated[int, Field(ge=1)]
+    booked: Annotated[int, Field(ge=0)]
+    unchanged: Annotated[int, Field(ge=0)]
+    findings: list[FileFindingSchema]
+    differences: list[SettledDifferenceSchema]
+
+
 class AccountSumSchema(ReplyBody):
     account: str
     currency: str
@@ -199,4 +246,5 @@ DeliveryReply = only("DeliveryReply", delivery=DeliverySchema)
 DeliveryStatusReply = only("DeliveryStatusReply", status=DeliveryStatusSchema)
 WebhookCreated = only("WebhookCreated", webhook=WebhookWithSecretSchema)
 ImportReply = only("ImportReply", imported=ImportedSchema)
+FileReportReply = only("FileReportReply", report=FileReportSchema)
 TrialBalanceReply = only("TrialBalanceReply", trialBalance=TrialBalanceSchema)
