@@ -5,8 +5,13 @@
 
 What a node redirects it has not done, so it is sent again; nothing else is. A node that does not
 answer costs its own counters their counts, and no others.
+
+A redirection is followed to members alone: whoever is dialled is sent the credentials. Members are
+the nodes of the settings, and those that the cluster's own table names, which these nodes are
+asked for first. Of a node that is none yet the table is asked again, once in a batch.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -14,12 +19,13 @@ from threading import Lock
 from redis.crc import key_slot
 from redis.exceptions import AskError, MovedError
 
+from tollgate.serve.ratelimit.backends.redis.cluster_table import SLOTS, named_nodes, slot_table
 from tollgate.serve.ratelimit.backends.redis.commands import Command, Reply, key_of
 from tollgate.serve.ratelimit.backends.redis.server import PING, NoAnswer, SingleServer
 from tollgate.serve.settings.values import Address
 
+LOG = logging.getLogger("tollgate.ratelimit")
 REDIRECTIONS_MAX = 5
-SLOTS = 16_384
 
 OpenNode = Callable[[Address], SingleServer]
 
@@ -56,6 +62,7 @@ class ClusterServer:
         self._lock = Lock()
         self._nodes: dict[Address, ClusterNode] = {}
         self._slots: list[Address | None] = [None] * SLOTS
+        self._members = frozenset(self._seeds)
         self._is_mapped = False
         self.is_whole = False
         self._threads = ThreadPoolExecutor(parallelism, "cluster") if parallelism > 1 else None
@@ -65,8 +72,12 @@ class ClusterServer:
             self._map()
         replies: list[Reply] = [None] * len(commands)
         todo: Iterable[int] = range(len(commands))
+        may_ask = True
         for _ in range(REDIRECTIONS_MAX):
             self._run_at_owners(commands, todo, replies)
+            if any(map(self._is_stray, replies)):
+                self._refuse_strays(replies, may_ask=may_ask)
+                may_ask = False
             self._follow_asks(commands, replies)
             todo = [at for at, reply in enumerate(replies) if isinstance(reply, MovedError)]
             if not todo:
@@ -83,7 +94,10 @@ class ClusterServer:
     def ping(self) -> None:
         """See that every slot has a node, and every node answers. Raises NoAnswer."""
         self._map()
-        for address, node in tuple(self._nodes.items()):
+        for address in dict.fromkeys(self._slots):
+            if address is None:
+                continue
+            node = self._node(address)
             node.is_silent = False
             (reply,) = node.run(PING)
             if isinstance(reply, Exception):
@@ -127,6 +141,22 @@ class ClusterServer:
             for at, reply in zip(groups[owner], answers, strict=True):
                 replies[at] = _with_host(reply, owner)
 
+    def _is_stray(self, reply: Reply) -> bool:
+        """Whether it redirects to somebody who is no member, as far as is known."""
+        return isinstance(reply, AskError) and Address(reply.host, reply.port) not in self._members
+
+    def _refuse_strays(self, replies: list[Reply], *, may_ask: bool) -> None:
+        if may_ask:
+            try:
+                self._map(with_idle_nodes=True)
+            except NoAnswer as error:
+                LOG.debug("nobody says who is a member of the cluster: %s", error)
+        for at, reply in enumerate(replies):
+            if self._is_stray(reply):
+                assert isinstance(reply, AskError), "only redirections are stray"
+                text = f"sent to {reply.host}:{reply.port}, which is no node of the cluster"
+                replies[at] = NoAnswer(text, is_silence=False)
+
     def _follow_asks(self, commands: Sequence[Command], replies: list[Reply]) -> None:
         for at, reply in enumerate(replies):
             if isinstance(reply, AskError):
@@ -147,30 +177,36 @@ class ClusterServer:
                 node = self._nodes[address] = ClusterNode(self._open_node(address))
             return node
 
-    def _map(self) -> None:
-        """Ask who has which slots. Raises NoAnswer when nobody says."""
+    def _map(self, *, with_idle_nodes: bool = False) -> None:
+        """Ask who has which slots; and on demand who has none. Raises NoAnswer when nobody says."""
         problem: Reply = None
-        for address in dict.fromkeys((*self._nodes, *self._seeds)):
+        asked = dict.fromkeys((*self._seeds, *self._nodes))
+        for address in sorted(asked, key=lambda each: self._node(each).is_silent):
             node = self._node(address)
             node.is_silent = False
             (reply,) = node.run([(b"CLUSTER", b"SLOTS")])
             if isinstance(reply, list) and reply:
                 try:
-                    self._use(slot_owners(reply, address.host))
+                    slots, members = slot_table(reply, address.host)
                 except ValueError as error:
                     problem = f"its table of slots is none: {error}"
                     continue
+                if with_idle_nodes:
+                    (text,) = node.run([(b"CLUSTER", b"NODES")])
+                    members |= named_nodes(text, address.host)
+                self._use(slots, members)
                 return
             problem = reply or "it is a cluster without slots"
         raise NoAnswer(
             str(problem), is_silence=isinstance(problem, NoAnswer) and problem.is_silence
         )
 
-    def _use(self, slots: list[Address | None]) -> None:
+    def _use(self, slots: list[Address | None], members: frozenset[Address]) -> None:
         with self._lock:
-            gone = self._nodes.keys() - set(slots)
+            gone = self._nodes.keys() - set(slots) - set(self._seeds)
             ended = [self._nodes.pop(address) for address in gone]
             self._slots = slots
+            self._members = members.union(self._seeds)
             self._is_mapped = True
         for node in ended:
             node.server.close()
@@ -181,19 +217,3 @@ def _with_host(reply: Reply, asked: Address) -> Reply:
     if isinstance(reply, AskError) and not reply.host:
         reply.host = asked.host
     return reply
-
-
-def slot_owners(reply: Sequence[object], host: str) -> list[Address | None]:
-    """The masters by slot, out of the reply to CLUSTER SLOTS of a node at this host. Raises
-    ValueError."""
-    slots: list[Address | None] = [None] * SLOTS
-    for row in reply:
-        match row:
-            case [int(first), int(last), [bytes() | None as name, int(port), *_], *_] if (
-                0 <= first <= last < SLOTS
-            ):
-                owner = Address((name or b"").decode() or host, port)
-                slots[first : last + 1] = [owner] * (last + 1 - first)
-            case _:
-                raise ValueError(f"{row!r:.200} is no range of slots")
-    return slots

@@ -1,6 +1,7 @@
 """Replies of Redis that are none, and hits that are more than it counts to (B10)."""
 
 import logging
+import socket
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
@@ -26,7 +27,8 @@ def server() -> Iterator[RedisProcess]:
 
 @contextmanager
 def scripted(script: Callable[[bytes], bytes]) -> Iterator[str]:
-    """The address of a server that answers each command by its first word."""
+    """The address of a server that answers each command by its first word, and by two words what
+    is about a cluster."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -35,7 +37,8 @@ def scripted(script: Callable[[bytes], bytes]) -> Iterator[str]:
                 for _ in range(int(line[1:])):
                     self.rfile.readline()
                     words.append(self.rfile.readline().strip())
-                self.wfile.write(b"+PONG\r\n" if words[0] == b"PING" else script(words[0]))
+                told = b" ".join(words[:2]) if words[0] == b"CLUSTER" else words[0]
+                self.wfile.write(b"+PONG\r\n" if told == b"PING" else script(told))
 
     class Server(socketserver.ThreadingTCPServer):
         daemon_threads = True
@@ -98,7 +101,7 @@ def test_a_move_to_nowhere_is_an_error(moved: bytes) -> None:
     table = b"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:%d\r\n"
 
     def answer(word: bytes) -> bytes:
-        return table % int(address.split(":")[1]) if word == b"CLUSTER" else moved
+        return table % int(address.split(":")[1]) if word == b"CLUSTER SLOTS" else moved
 
     with (
         scripted(answer) as address,
@@ -107,13 +110,22 @@ def test_a_move_to_nowhere_is_an_error(moved: bytes) -> None:
         assert isinstance(front.hit("k_"), Unreachable)
 
 
+def slots_of(*ports: int) -> bytes:
+    """A table of one range, whose master and replicas are here."""
+    nodes = b"".join(b"*2\r\n$0\r\n\r\n:%d\r\n" % port for port in ports)
+    return b"*1\r\n*%d\r\n:0\r\n:16383\r\n%b" % (2 + len(ports), nodes)
+
+
+def bulk(text: bytes) -> bytes:
+    return b"$%d\r\n%b\r\n" % (len(text), text)
+
+
 def test_a_move_without_a_host_is_to_the_host_that_was_asked(server: RedisProcess) -> None:
-    """The counters are where the second server is, which knows of no cluster."""
-    table = b"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:%d\r\n"
+    """The counters are where the replica was, which is a server that knows of no cluster."""
 
     def answer(word: bytes) -> bytes:
-        if word == b"CLUSTER":
-            return table % int(address.split(":")[1])
+        if word == b"CLUSTER SLOTS":
+            return slots_of(int(address.split(":")[1]), server.port)
         return b"-MOVED %d :%d\r\n" % (slot, server.port)
 
     slot = key_slot(b"moved_%d" % MINUTE)
@@ -122,6 +134,48 @@ def test_a_move_without_a_host_is_to_the_host_that_was_asked(server: RedisProces
         redis_front(REDIS_TYPE="CLUSTER", REDIS_URL=address) as front,
     ):
         assert front.hit("moved_") == 1
+
+
+@pytest.mark.parametrize("kind", [b"MOVED", b"ASK"])
+def test_no_credentials_go_to_whom_the_cluster_does_not_name(kind: bytes) -> None:
+    slot = key_slot(b"moved_%d" % MINUTE)
+
+    def answer(word: bytes) -> bytes:
+        if word == b"CLUSTER SLOTS":
+            return slots_of(int(address.split(":")[1]))
+        if word == b"CLUSTER NODES":
+            return bulk(b"id 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-16383\n")
+        return b"+OK\r\n" if word == b"AUTH" else b"-%b %d 127.0.0.1:%d\r\n" % (kind, slot, port)
+
+    with socket.create_server(("127.0.0.1", 0)) as stranger, scripted(answer) as address:
+        stranger.setblocking(False)
+        port = stranger.getsockname()[1]
+        environment = {"REDIS_TYPE": "CLUSTER", "REDIS_URL": address, "REDIS_AUTH": "s3cret"}
+        with redis_front(**environment) as front:
+            problem = f"sent to 127.0.0.1:{port}, which is no node of the cluster"
+            assert problem in str(front.hit("moved_"))
+            with pytest.raises(BlockingIOError):
+                stranger.accept()
+            front.counters.probe()
+
+
+def test_a_node_that_has_no_slots_yet_is_asked(server: RedisProcess) -> None:
+    slot = key_slot(b"new_%d" % MINUTE)
+    server.client.flushall()
+
+    def answer(word: bytes) -> bytes:
+        if word == b"CLUSTER SLOTS":
+            return slots_of(int(address.split(":")[1]))
+        if word == b"CLUSTER NODES":
+            return bulk(b"id 127.0.0.1:%d@1 master - 0 0 1 connected\n" % server.port)
+        return b"-ASK %d 127.0.0.1:%d\r\n" % (slot, server.port)
+
+    with (
+        scripted(answer) as address,
+        redis_front(REDIS_TYPE="CLUSTER", REDIS_URL=address) as front,
+    ):
+        # The one that is asked knows of no cluster, and says so to ASKING alone.
+        assert front.hits([("new_", 2)]) == [[2]]
 
 
 @pytest.mark.parametrize("addend", [2**64 - 50, INT64_MAX])

@@ -4,7 +4,7 @@ import pytest
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from tollgate.actors.ratelimit.counting.counters import LimitedHits, Unreachable
-from tollgate.serve.ratelimit.backends.redis.cluster import slot_owners
+from tollgate.serve.ratelimit.backends.redis.cluster_table import named_nodes, slot_table
 from tollgate.serve.ratelimit.backends.redis.commands import (
     INT64_MAX,
     REFUND_SHA,
@@ -114,10 +114,32 @@ def test_no_reply_is_no_counter() -> None:
 
 def test_slots_belong_to_the_masters_of_the_table() -> None:
     table = [[0, 1, [b"10.0.0.1", 7001, b"id"], [b"10.0.0.9", 7009]], [16_383, 16_383, [b"", 7002]]]
-    slots = slot_owners(table, "seed")
+    slots, members = slot_table(table, "seed")
     assert slots[:3] == [Address("10.0.0.1", 7001)] * 2 + [None]
     assert slots[-1] == Address("seed", 7002)
     assert len(slots) == 16_384
+    assert members == {
+        Address("10.0.0.1", 7001),
+        Address("10.0.0.9", 7009),
+        Address("seed", 7002),
+    }
+
+
+def test_nodes_without_slots_are_named_too() -> None:
+    lines = (
+        b"a1 10.0.0.1:7001@17001,one.example,shard-id=x myself,master - 0 0 1 connected 0-5\n"
+        b"a2 :7002@17002 master - 0 0 2 connected\n"
+        b"a3 fe80::1:7003@17003 slave a1 0 0 1 connected\n"
+        b"odd\na4 nothing,\n"
+    )
+    assert named_nodes(lines, "seed") == {
+        Address("10.0.0.1", 7001),
+        Address("one.example", 7001),
+        Address("seed", 7002),
+        Address("fe80::1", 7003),
+    }
+    for none in (None, ResponseError("NOPERM"), b"\xff \xff", b""):
+        assert not named_nodes(none, "seed")
 
 
 @pytest.mark.parametrize(
@@ -129,6 +151,7 @@ def test_slots_belong_to_the_masters_of_the_table() -> None:
         [0, 1, b"10.0.0.1"],
         [0, 1, [b"10.0.0.1"]],
         [0, 1, [b"10.0.0.1", b"x"]],
+        [0, 1, [b"10.0.0.1", 7001], 7],
         [0, 1, [b"\xff", 7001]],
         [0, 16_384, [b"10.0.0.1", 7001]],
         [-1, 1, [b"10.0.0.1", 7001]],
@@ -136,5 +159,5 @@ def test_slots_belong_to_the_masters_of_the_table() -> None:
     ],
 )
 def test_a_table_that_is_none_is_refused(row: object) -> None:
-    with pytest.raises(ValueError, match=r"is no range of slots|utf-8"):
-        slot_owners([row], "seed")
+    with pytest.raises(ValueError, match=r"is no range of slots|is no node|utf-8"):
+        slot_table([row], "seed")
