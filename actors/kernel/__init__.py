@@ -1,1 +1,2 @@
-"""Small and shared by all owners of state: clock, hashing, caches, whole files, named actors."""
+"""Small and shared by all owners of state: clock, hashing, caches, whole files, latencies,
+named actors."""

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 from fastapi import FastAPI
 from ray import get_runtime_context
@@ -20,11 +21,12 @@ from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.kernel.garbage_collection import spare_what_is_there
 from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.operations.actor import send_statistics
-from tollgate.actors.ratelimit.statistics.tallies import StatisticsReporter
+from tollgate.actors.ratelimit.statistics.tallies import StatisticsDelta, StatisticsReporter
 from tollgate.serve.net.listener import Listener, listen
 from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.node.replica_health import HEARD_WITHIN_S, REPLICA_OPTIONS, leave_at_once
 from tollgate.serve.payments.reference.exchange_rates import RATES_AGE, rates_age_s
+from tollgate.serve.payments.telemetry.shard_reports import ShardReports
 from tollgate.serve.payments.upkeep import Upkeep
 from tollgate.serve.payments.wiring import PaymentsParts, payments_parts
 from tollgate.serve.ratelimit.wiring import rate_limit_actors
@@ -35,10 +37,12 @@ LOG = logging.getLogger("tollgate.payments")
 ROUTE_PREFIX = "/payments"
 ONGOING_REQUESTS_MAX = 4_096
 HAND_ON_EVERY_S = 0.5
+ASK_SHARDS_EVERY_S = 1.0
 WRITE_USES_EVERY_S = 30.0
 SEND_LETTERS_EVERY_S = 60.0
 LOOK_FOR_RATES_EVERY_S = 5.0
 LOOK_AT_COUNTS_EVERY_S = 5.0
+LOOK_AT_BOOKS_EVERY_S = 15.0
 
 
 @ray_serve.deployment(
@@ -55,20 +59,23 @@ class Payments:
         self, settings: Settings, run: str
     ) -> None:
         configure_logs(settings)
-        self._settings = settings
+        self._settings, self._is_ending = settings, False
         self._actors = await asyncio.to_thread(rate_limit_actors, settings, run)
         self._parts: PaymentsParts = await payments_parts(settings, self._actors)
         self._reporter = self._statistics_reporter()
+        self._shard_reports = self._asked_shards()
         self._operator = await self._listen_for_the_operator()
         self._work: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
         for work in (
             self._parts.delivery_worker.run(),
             _every(HAND_ON_EVERY_S, self._hand_on),
+            _every(ASK_SHARDS_EVERY_S, self._ask_shards),
             _every(WRITE_USES_EVERY_S, self._write_uses),
             _every(SEND_LETTERS_EVERY_S, self._send_letters),
             _every(LOOK_FOR_RATES_EVERY_S, self._renew_rates),
             _every(LOOK_AT_COUNTS_EVERY_S, self._look_at_counts),
+            _every(LOOK_AT_BOOKS_EVERY_S, self._parts.books_gauges.look),
             _keep_up(self._parts.upkeep, settings.ledger.upkeep_interval_s),
         ):
             self._work.append(loop.create_task(work))
@@ -80,6 +87,13 @@ class Payments:
         me = get_runtime_context().current_actor
         send = partial(send_statistics, self._actors.operations, os.getpid(), me)
         return StatisticsReporter(self._parts.tallies, send)
+
+    def _asked_shards(self) -> ShardReports:
+        def send(shard: Any, pid: int, delta: StatisticsDelta) -> None:
+            send_statistics(self._actors.operations, pid, shard, delta)
+
+        is_off = self._settings.statistics.transport is Transport.DISABLED
+        return ShardReports(self._parts.shards, self._parts.tallies, None if is_off else send)
 
     async def _listen_for_the_operator(self) -> Listener | None:
         """Every process on the same port: whichever takes a call answers it."""
@@ -100,7 +114,8 @@ class Payments:
                 task.result()
 
     async def expect_end(self) -> None:
-        """The node stops."""
+        """The node stops: who is silent from now on does not hang."""
+        self._is_ending = True
         leave_at_once()
 
     async def __del__(self) -> None:
@@ -122,6 +137,10 @@ class Payments:
             self._parts.tallies.drain()
         else:
             self._reporter.report()
+
+    async def _ask_shards(self) -> None:
+        if not self._is_ending:
+            await self._shard_reports.ask()
 
     async def _write_uses(self) -> None:
         try:

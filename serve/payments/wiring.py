@@ -51,7 +51,11 @@ from tollgate.serve.payments.secrets.key_files import load_anchor_key, load_oper
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import open_master_secret
-from tollgate.serve.payments.upkeep import AnchorExports, Upkeep
+from tollgate.serve.payments.telemetry.books_gauges import BooksGauges
+from tollgate.serve.payments.telemetry.delivery_meter import DeliveryMeter
+from tollgate.serve.payments.telemetry.metered_network import MeteredNetwork
+from tollgate.serve.payments.telemetry.request_meter import RequestMeter
+from tollgate.serve.payments.upkeep import AnchorExports, Upkeep, UpkeepRecord
 from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
@@ -76,11 +80,13 @@ class PaymentsParts:
     app: FastAPI
     operator_app: FastAPI | None
     database: Database
+    shards: Sequence[RayShardConnection]
     delivery_worker: DeliveryWorker
     sender: WebhookSender
     post: Mailer
     key_uses: KeyUses
     upkeep: Upkeep
+    books_gauges: BooksGauges
     rates: ExchangeRates
     tallies: Tallies
     shared_counts: "SharedCounts | None"
@@ -132,7 +138,9 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         commands=CommandGateway(LedgerClient(shards), generator, reference.errors),
         limits=_limits(settings, shared_counts, clock, tallies),
         reference=reference,
-        networks=CardNetworks(SimulatedNetwork(reference.errors)),
+        networks=CardNetworks(
+            MeteredNetwork(SimulatedNetwork(reference.errors), "test", tallies, clock)
+        ),
         secrets=generator,
         digests=digests,
         key_uses=uses,
@@ -150,19 +158,22 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     )
     trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
     watch = StorageWatch(clock, tallies.count)
-    door = Dispatcher(context, trust=trust, adds_request_id=False, watch=watch)
+    meter, upkeep = RequestMeter(tallies), _upkeep(settings, clock)
+    door = Dispatcher(context, trust=trust, adds_request_id=False, watch=watch, meter=meter)
     bounds = DeliveryBounds(
         calls_max=settings.webhooks.calls_max, timeout_s=settings.webhooks.timeout_s
     )
     return PaymentsParts(
         app=payments_application(door, tollgate, _health(store, shards, clock)),
-        operator_app=_operator_app(settings, context, tollgate),
+        operator_app=_operator_app(settings, context, tollgate, meter),
         database=database,
-        delivery_worker=DeliveryWorker(deliveries, caller, clock, bounds, tallies.count),
+        shards=shards,
+        delivery_worker=DeliveryWorker(deliveries, caller, clock, bounds, DeliveryMeter(tallies)),
         sender=sender,
         post=post,
         key_uses=uses,
-        upkeep=_upkeep(settings, clock),
+        upkeep=upkeep,
+        books_gauges=BooksGauges(tallies, deliveries, upkeep.record, clock),
         rates=reference.rates,
         tallies=tallies,
         shared_counts=shared_counts,
@@ -178,11 +189,14 @@ def webhook_targets(settings: Settings) -> WebhookTargets:
     return WebhookTargets(live, replace(live, allows_loopback=is_ours))
 
 
-def _operator_app(settings: Settings, context: ApiContext, tollgate: str) -> FastAPI | None:
+def _operator_app(
+    settings: Settings, context: ApiContext, tollgate: str, meter: RequestMeter
+) -> FastAPI | None:
     if not settings.payments.operator_key_file:
         return None
     key = context.digests.stored(load_operator_key(Path(settings.payments.operator_key_file)))
-    return payments_application(Dispatcher(context, OperatorKey(key.digest, key.last4)), tollgate)
+    door = Dispatcher(context, OperatorKey(key.digest, key.last4), meter=meter)
+    return payments_application(door, tollgate)
 
 
 def _upkeep(settings: Settings, clock: Clock) -> Upkeep:
@@ -191,12 +205,14 @@ def _upkeep(settings: Settings, clock: Clock) -> Upkeep:
     if ledger.anchors:
         key = load_anchor_key(Path(ledger.anchor_key_file))
         exports = AnchorExports(Path(ledger.anchors), key)
+    anchors, backup = data / "payments" / "anchors", Path(ledger.backup) if ledger.backup else None
     return Upkeep(
         url=ledger.storage_url(settings.process.data),
-        anchors=data / "payments" / "anchors",
-        backup=Path(ledger.backup) if ledger.backup else None,
+        anchors=anchors,
+        backup=backup,
         clock=clock,
         exports=exports,
+        record=UpkeepRecord.found(anchors, backup, clock.now_s()),
     )
 
 

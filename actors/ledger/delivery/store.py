@@ -49,6 +49,17 @@ class DeliveryStatus:
     next_attempt_ms: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class DeliveryOverview:
+    """How all webhooks together fare. `dead`: events that were given up and are not to be sent
+    again; `waiting`: that wait for another try. `oldest_new`: the oldest event that was not tried
+    yet, of a webhook that takes new ones; None when there is none."""
+
+    dead: int
+    waiting: int
+    oldest_new: EntityId | None
+
+
 # Of webhooks that are due, in the order in which they should be served, at most so many.
 ChooseDue = Callable[[Sequence[DueDelivery], int], Sequence[DueDelivery]]
 

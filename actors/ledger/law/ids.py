@@ -47,6 +47,11 @@ def _ids(last: str, at_ms: int, operation: str) -> Iterator[EntityId]:
         yield EntityId(f"{second:08x}{number:016x}")
 
 
+def second_of(made: EntityId) -> int:
+    """The second from which an id is; one of a busy second may be of the next ones."""
+    return int(made[:8], 16)
+
+
 def is_id(text: str) -> bool:
     """Tells whether a text has the form of an id."""
     return _ID.fullmatch(text) is not None

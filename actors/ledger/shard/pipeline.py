@@ -53,6 +53,7 @@ from tollgate.actors.ledger.law.outcomes import (
 from tollgate.actors.ledger.shard.batch import SpeculativeState
 from tollgate.actors.ledger.shard.book_cache import BookCache
 from tollgate.actors.ledger.shard.fair_queue import FairQueue
+from tollgate.actors.ledger.shard.figures import REPEATED, ShardFigures, ShardTally, became
 from tollgate.actors.ledger.storage.store import (
     BrokenCommit,
     Fenced,
@@ -83,20 +84,6 @@ class ShardBounds:
     recent_outcomes_max: int = 16_384
 
 
-@dataclass(slots=True)
-class ShardFigures:
-    """The counts of what a shard has done since it began."""
-
-    orders: int = 0
-    batches: int = 0
-    effects: int = 0
-    refused: int = 0
-    replayed: int = 0
-    expired: int = 0
-    turned_away: int = 0
-    broken: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class _Waiter:
     """`until_s`: of monotonic time."""
@@ -109,12 +96,14 @@ class _Waiter:
 @dataclass(slots=True)
 class _Batch:
     """`answers`: of the waiters that were decided, in their order. `decided`: operations whose
-    outcome is remembered, and forgotten when the commit is refused."""
+    outcome is remembered, and forgotten when the commit is refused. `repeated`: those that were
+    asked again."""
 
     state: SpeculativeState
     waiters: list[_Waiter] = field(default_factory=list)
     answers: list[OrderOutcome] = field(default_factory=list)
     decided: list[str] = field(default_factory=list)
+    repeated: set[str] = field(default_factory=set)
 
 
 class Shard:
@@ -146,6 +135,7 @@ class Shard:
         )
         self._recent_outcomes: LruCache[str, OrderOutcome] = LruCache(bounds.recent_outcomes_max)
         self.figures = ShardFigures()
+        self.tally = ShardTally()
 
     @property
     def depth(self) -> int:
@@ -195,6 +185,7 @@ class Shard:
         if told is None:
             told = TurnedAway(RETRY_AFTER_S)
             self._recent_outcomes.put(order.operation, told)
+            self.tally.count(order, became(told))
         return told
 
     async def _write(self) -> None:
@@ -273,6 +264,7 @@ class Shard:
         self._start(self._commit(batch))
 
     async def _commit(self, batch: _Batch) -> None:
+        begun_s = self._clock.monotonic_s()
         try:
             if batch.state.has_effects:
                 await self._store.append(batch.state.commit)
@@ -283,10 +275,18 @@ class Shard:
             self._wake.set()
             return
         self._book_cache.apply(batch.state)
-        self.figures.batches += 1
+        self._count(batch, self._clock.monotonic_s() - begun_s)
         self._committing = None
         self._wake.set()
         _deliver(batch.waiters, batch.answers)
+
+    def _count(self, batch: _Batch, seconds: float) -> None:
+        self.figures.batches += 1
+        told = (
+            (waiter.order, REPEATED if waiter.order.operation in batch.repeated else became(answer))
+            for waiter, answer in zip(batch.waiters, batch.answers, strict=True)
+        )
+        self.tally.committed(told, len(batch.waiters), seconds)
 
     async def _answer(
         self, order: Order, batch: _Batch, now_ms: int, unread: _Unread
@@ -295,8 +295,11 @@ class Shard:
         state = batch.state
         if (earlier := state.earlier(order)) is not None:
             self.figures.replayed += 1
+            if isinstance(earlier, Done) and not earlier.is_replay:
+                batch.repeated.add(order.operation)
             return earlier
         if (told := self._recent_outcomes.get(order.operation)) is not None:
+            batch.repeated.add(order.operation)
             return told
         try:
             if (error := unread.get(order.operation)) is not None:

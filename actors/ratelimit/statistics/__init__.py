@@ -1,1 +1,1 @@
-"""Statistics: tallies where something happens, totals over all processes, latencies."""
+"""Statistics: tallies where something happens, totals over all processes."""

@@ -23,13 +23,16 @@ from operator import sub
 from threading import Lock
 from weakref import WeakValueDictionary
 
-from tollgate.actors.ratelimit.statistics.latencies import Latency, LatencyTally
+from tollgate.actors.kernel.latencies import Latency, LatencyTally
 
 RULES_PREFIX = "ratelimit.service.rate_limit."
 AGE = ".age_seconds"
 """The end of the name of a gauge that is an age, and so does not add up."""
 OFFSET = ".offset_ms"
 """The same of one that is a difference of clocks."""
+COMMON = "payments.books."
+"""The beginning of names of gauges that all processes read off the same place, and so do not add
+up, either."""
 OVERFLOW_RULE = "_overflow.dynamic_series"
 """The rule series that takes hits for which a series of their own would be one too many."""
 OVERFLOW_DOMAIN = "_overflow"
@@ -193,16 +196,17 @@ class Tallies:
     def gauge(self, name: str, value: float) -> None:
         """Set a gauge. It is shown as the sum over all processes, so it must be something that
         adds up: entries, connections, bytes. One whose name ends in AGE is an age: the oldest is
-        shown."""
+        shown; of one that begins with COMMON the largest."""
         with self._lock:
             self._gauges[name] = value
 
-    def observe(self, method: str, calls: int, seconds: float) -> None:
-        """Note that `calls` calls of a gRPC method took `seconds` each."""
+    def observe(self, name: str, calls: int, seconds: float) -> None:
+        """Note that `calls` calls took `seconds` each. `name`: of a gRPC method, or the full dotted
+        name of what took the time. What is no time, but a number of things, is in thousandths."""
         with self._lock:
-            tally = self._latencies.get(method)
+            tally = self._latencies.get(name)
             if tally is None:
-                tally = self._latencies[method] = LatencyTally()
+                tally = self._latencies[name] = LatencyTally()
             tally.observe(calls, seconds)
 
     def drain(self) -> StatisticsDelta:

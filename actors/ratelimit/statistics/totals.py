@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from itertools import chain
 from operator import sub
 
-from tollgate.actors.ratelimit.statistics.latencies import Latency, LatencyTally, add_in_place
+from tollgate.actors.kernel.latencies import Latency, LatencyTally, add_in_place
 from tollgate.actors.ratelimit.statistics.tallies import (
     AGE,
+    COMMON,
     OFFSET,
     OVERFLOW_DOMAIN,
     OVERFLOW_RULE,
@@ -51,7 +52,8 @@ _SHOWN_ONCE_COUNTED = frozenset({"over_limit_with_local_cache", "total_negative_
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """All totals at one moment. Names are dotted, latencies are by gRPC method."""
+    """All totals at one moment. Names are dotted, those of latencies as `Tallies.observe` has
+    them: `times_name` is how they are shown."""
 
     counters: Mapping[str, int]
     gauges: Mapping[str, float]
@@ -66,6 +68,11 @@ class Flush:
     counters: Mapping[str, int]
     gauges: Mapping[str, float]
     latencies: Mapping[str, Latency]
+
+
+def times_name(name: str) -> str:
+    """The full dotted name of latencies, which for a gRPC method are called after it alone."""
+    return name if "." in name else f"ratelimit_server.{name}.response_time"
 
 
 class _Series:
@@ -186,16 +193,18 @@ class Totals:
         return found
 
     def gauges(self) -> dict[str, float]:
-        """Every gauge, summed over the processes that are heard from; of ages the oldest."""
+        """Every gauge, summed over the processes that are heard from; of ages the oldest, and of
+        what all of them read off the same place the largest."""
         found: dict[str, float] = {}
         for gauges in self._gauges.values():
             for name, value in gauges.items():
                 before = found.get(name, 0)
-                found[name] = max(before, value) if name.endswith((AGE, OFFSET)) else before + value
+                adds_up = not name.endswith((AGE, OFFSET)) and not name.startswith(COMMON)
+                found[name] = before + value if adds_up else max(before, value)
         return found
 
     def latencies(self) -> dict[str, Latency]:
-        """Latencies by gRPC method."""
+        """Latencies by name."""
         return {method: tally.value() for method, tally in self._latencies.items()}
 
     def statistics(self) -> Statistics:

@@ -8,6 +8,7 @@ Only what nobody foresaw leaves as an exception; the application around it answe
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
 
@@ -22,6 +23,7 @@ from tollgate.serve.payments.api.call import (
     Call,
     Caller,
     CallerGone,
+    CallRecord,
     Headers,
     caller_address,
     read_headers,
@@ -89,6 +91,10 @@ NEWER_KEY_HEADER = b"tollgate-newer-key"
 # What is smaller takes less time to read than others may have to wait.
 LARGE_BODY_BYTES = 16 * 1024 + 1
 REQUEST_ID = "tollgate.request_id"
+MERCHANT_PATH = "/merchants/{"
+# In the place of a status: of what nobody foresaw, which is answered around this, and of callers
+# who have hung up.
+INTERNAL_STATUS, GONE_STATUS = 500, 499
 STORAGE_AWAY = (StorageDown, DeliveriesDown, StorageError)
 NOBODY_ELSE = AddressTrust()
 
@@ -105,10 +111,18 @@ def _busy() -> Unavailable:
     return Unavailable("as many large bodies as are allowed wait to be read", RETRY_AFTER_S)
 
 
+class RequestListener(Protocol):
+    """Hears of every request."""
+
+    def note(self, record: CallRecord, status: int, seconds: float) -> None:
+        """One that was answered, in that time."""
+
+
 class Dispatcher:
     """Answers the calls of the API; with the `operator`'s key, the operator's calls and no others.
     `trust`: who says where calls come from. `adds_request_id`: False where the server around it
-    does so, as Serve's does. `watch`: hears of storage that does not answer."""
+    does so, as Serve's does. `watch`: hears of storage that does not answer. `meter`: hears of
+    every request."""
 
     def __init__(
         self,
@@ -118,9 +132,11 @@ class Dispatcher:
         trust: AddressTrust = NOBODY_ELSE,
         adds_request_id: bool = True,
         watch: StorageWatch | None = None,
+        meter: RequestListener | None = None,
     ) -> None:
         self._context = context
         self._watch = watch or StorageWatch(context.clock)
+        self._meter = meter
         self._operator = operator
         self._trust = trust
         self._adds_request_id = adds_request_id
@@ -137,11 +153,27 @@ class Dispatcher:
         assert scope["type"] == "http", "the API has no websockets"
         headers = read_headers(scope)
         request_id = scope[REQUEST_ID] = request_id_of(headers, self._context.secrets)
+        record = CallRecord(request_id)
+        if self._meter is None:
+            await self._call(scope, receive, send, headers, record)
+            return
+        clock, status = self._context.clock, INTERNAL_STATUS
+        begun_s = clock.monotonic_s()
+        try:
+            status = await self._call(scope, receive, send, headers, record)
+        finally:
+            self._meter.note(record, status, clock.monotonic_s() - begun_s)
+
+    async def _call(
+        self, scope: Scope, receive: Receive, send: Send, headers: Headers, record: CallRecord
+    ) -> int:
+        """Its status; GONE_STATUS when there was nobody to answer any more."""
+        request_id = record.request_id
         reply: Reply | Stream
         try:
-            reply = await self._answer(scope, receive, headers, request_id)
+            reply = await self._answer(scope, receive, headers, record)
         except CallerGone:
-            return
+            return GONE_STATUS
         except Rejection as rejection:
             reply = self._rejected(rejection, headers, request_id)
         except STORAGE_AWAY as error:
@@ -153,6 +185,7 @@ class Dispatcher:
             )
             reply = self._rejected(away, headers, request_id)
         await send_reply(send, reply, self.added(request_id))
+        return reply.status if isinstance(reply, Reply) else 200
 
     def _rejected(self, rejection: Rejection, headers: Headers, request_id: str) -> Reply:
         return rejected(rejection, accepts_json=accepts_json(headers.accept), request_id=request_id)
@@ -167,10 +200,13 @@ class Dispatcher:
         return request_id if self._adds_request_id else ""
 
     async def _answer(
-        self, scope: Scope, receive: Receive, headers: Headers, request_id: str
+        self, scope: Scope, receive: Receive, headers: Headers, record: CallRecord
     ) -> Reply | Stream:
         path = route_path(scope)
         route, ids = self._table.find(scope["method"], path)
+        record.method, record.route = route.method, route.path
+        if ids and route.path.startswith(MERCHANT_PATH):
+            record.merchant = ids[0]
         call = Call(
             caller=await self._caller(route, headers),
             method=scope["method"],
@@ -178,12 +214,14 @@ class Dispatcher:
             ids=ids,
             query=scope["query_string"],
             headers=headers,
-            request_id=request_id,
+            request_id=record.request_id,
             address=caller_address(scope, headers, self._trust),
             receive=receive,
             threads=self._threads,
             body_bytes_max=route.body_bytes_max,
+            record=record,
         )
+        record.app = call.caller.app
         await self._require_known_parameters(route, call)
         try:
             reply = await route.answer(self._context, call)

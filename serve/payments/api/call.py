@@ -1,7 +1,7 @@
 """A request as handlers see it, read from its ASGI scope once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 
@@ -92,12 +92,36 @@ class Caller:
 ANYBODY = Caller(NOBODY, "")
 
 
+@dataclass(slots=True)
+class CallRecord:
+    """What becomes known of a call on its way, for operators: never a secret, nor what its body
+    says. `route`: the path as the API's document has it, with the method that it goes by."""
+
+    request_id: str
+    method: str = "other"
+    route: str = "none"
+    app: str = ""
+    merchant: str = ""
+    operation: str = ""
+
+    def fields(self, status: int, seconds: float) -> dict[str, object]:
+        """Of its line in the request log."""
+        known = {
+            "requestId": self.request_id,
+            "app": self.app,
+            "merchant": self.merchant,
+            "operation": self.operation,
+        }
+        told = {name: value for name, value in known.items() if value}
+        return {**told, "status": status, "duration_us": round(seconds * 1e6)}
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request. `path` without the prefix and a trailing slash; `ids`: those in it, in order.
     `threads` read large bodies.
 
-    `address`: where it came from, for the audit and for limits.
+    `address`: where it came from, for the audit and for limits. `record`: for operators.
     """
 
     caller: Caller
@@ -112,6 +136,7 @@ class Call:
     receive: Receive
     threads: WorkThreads
     body_bytes_max: int = BODY_BYTES_MAX
+    record: CallRecord = field(default_factory=lambda: CallRecord(""))
 
     @property
     def is_write(self) -> bool:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from tollgate.actors.kernel.clock import Clock
-from tollgate.actors.ledger.shard.client import Unanswered
+from tollgate.actors.ledger.shard.client import NotSent, Unanswered
 from tollgate.actors.ledger.storage.store import StorageDown
 from tollgate.serve.payments.api.orders import RETRY_AFTER_S
 
@@ -47,8 +47,9 @@ class StorageWatch:
 class BooksHealth:
     """Checks by what cannot be done when they fail: "read", "written".
 
-    A check fails when it raises StorageDown or Unanswered, or takes longer than CHECK_WITHIN_S;
-    what was found holds for REMEMBERED_S, so that nobody wears the storage out by asking.
+    A check fails when it raises StorageDown, Unanswered or NotSent, or takes longer than
+    CHECK_WITHIN_S; what was found holds for REMEMBERED_S, so that nobody wears the storage out by
+    asking.
     """
 
     def __init__(self, checks: Mapping[str, Check], clock: Clock) -> None:
@@ -83,7 +84,7 @@ async def _fails(check: Check) -> bool:
     try:
         async with asyncio.timeout(CHECK_WITHIN_S):
             await check()
-    except (StorageDown, Unanswered, TimeoutError) as error:
+    except (StorageDown, Unanswered, NotSent, TimeoutError) as error:
         LOG.debug("a check of the books failed: %r", error)
         return True
     return False

@@ -84,6 +84,7 @@ class CommandGateway:
             is_checked=is_checked,
             is_test=is_test,
         )
+        call.record.merchant, call.record.operation = book, order.operation
         (answer,) = await self.ledger.execute([order])
         if isinstance(answer, Done):
             return answer

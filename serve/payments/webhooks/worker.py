@@ -9,8 +9,9 @@ out and another worker goes on.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.delivery.batches import (
@@ -27,8 +28,6 @@ from tollgate.serve.payments.webhooks.fair_choice import OVERLAP, FairChoice
 
 LOG = logging.getLogger("tollgate.payments.delivery")
 TIDY_EVERY_S = 3_600.0
-# Failures of the storage, each time that it was asked for deliveries, or told what became of one.
-STORAGE_ERRORS = "payments.webhooks.storage_errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +51,25 @@ class DeliveryBounds:
         return int((self.events_max + 1) * self.timeout_s * 1000)
 
 
-def _uncounted(_: str) -> None:
-    """Nobody counts."""
+class DeliveryListener(Protocol):
+    """Hears of what becomes of deliveries."""
+
+    def storage_failed(self) -> None:
+        """The storage was asked for deliveries, or told what became of one, and did not answer."""
+
+    def attempted(self, attempts: Sequence[DeliveryAttempt]) -> None:
+        """Events that were sent."""
+
+
+class _Nobody:
+    """Counts nothing."""
+
+    def storage_failed(self) -> None: ...
+    def attempted(self, attempts: Sequence[DeliveryAttempt]) -> None: ...
 
 
 class DeliveryWorker:
-    """Delivers until it is stopped. `count`: adds one to the statistic of that name."""
+    """Delivers until it is stopped."""
 
     def __init__(
         self,
@@ -65,13 +77,13 @@ class DeliveryWorker:
         caller: WebhookCaller,
         clock: Clock,
         bounds: DeliveryBounds | None = None,
-        count: Callable[[str], None] = _uncounted,
+        meter: DeliveryListener | None = None,
     ) -> None:
         self._store = store
         self._caller = caller
         self._clock = clock
         self._bounds = bounds or DeliveryBounds()
-        self._count = count
+        self._meter = meter or _Nobody()
         self._choice = FairChoice(self._bounds.calls_max)
         self._wake = asyncio.Event()
         self._is_stopping = False
@@ -115,7 +127,7 @@ class DeliveryWorker:
             )
         except DeliveriesDown as error:
             self._unanswered += 1
-            self._count(STORAGE_ERRORS)
+            self._meter.storage_failed()
             LOG.warning("deliveries wait, because the storage does not answer: %s", error)
             return False
         finally:
@@ -146,6 +158,7 @@ class DeliveryWorker:
         try:
             attempts = await self._call(batch)
             calls = len(attempts)
+            self._meter.attempted(attempts)
         finally:
             self._choice.ended(batch.webhook, self._now_ms(), calls)
         for attempt in attempts:
@@ -154,7 +167,7 @@ class DeliveryWorker:
         try:
             is_ours = await self._store.settle(batch, attempts, self._now_ms())
         except DeliveriesDown as error:
-            self._count(STORAGE_ERRORS)
+            self._meter.storage_failed()
             LOG.warning("a delivery is not written down and will be repeated: %s", error)
             return
         if not is_ours:

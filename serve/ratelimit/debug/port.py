@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.actors.ratelimit.statistics.totals import Statistics, times_name
 from tollgate.serve.ratelimit.debug.access import require_key
 from tollgate.serve.ratelimit.debug.counter_pages import CounterPages
 from tollgate.serve.ratelimit.debug.profiler import (
@@ -217,7 +217,7 @@ def _statistics_lines(statistics: Statistics) -> Iterator[str]:
     for name, value in statistics.gauges.items():
         yield f"{name}: {value:.15g}\n"
     for method, latency in statistics.latencies.items():
-        name = f"ratelimit_server.{method}.response_time"
+        name = times_name(method)
         yield f"{name}.count: {latency.count}\n"
         yield f"{name}.sum_us: {round(latency.sum_s * 1_000_000)}\n"
         for quantile, share in _QUANTILES.items():

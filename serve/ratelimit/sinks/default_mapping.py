@@ -1,7 +1,8 @@
 """The default mapping (B19), for pages without a mapping of the operator's own."""
 
-from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S
+from tollgate.actors.kernel.latencies import LATENCY_BOUNDS_S
 from tollgate.serve.ratelimit.sinks.mapping import Histogram, MappedMetric, MetricKind
+from tollgate.serve.ratelimit.sinks.named_tags import Tags, parted
 from tollgate.serve.ratelimit.sinks.prometheus_names import (
     OWN_LABELS,
     RESPONSE_TIME_FAMILY,
@@ -23,6 +24,11 @@ _HELP = {
     "ratelimit_actors_ended": "Actors that hung and were ended, to be started anew.",
     "ratelimit_service_global_shadow_mode": "Answers that global shadow mode turned into OK.",
 }
+_TIMES_SUFFIX = ".duration"
+_SERVER_PREFIX, _RESPONSE_TIME_SUFFIX = "ratelimit_server.", ".response_time"
+_SECONDS = Histogram(LATENCY_BOUNDS_S)
+# (numbers of things are in thousandths where they are counted)
+_PIECES = Histogram(tuple(1_000 * bound for bound in LATENCY_BOUNDS_S if bound >= 0.001))
 _RESPONSE_TIME_HELP = "How long gRPC calls took to answer."
 
 
@@ -40,12 +46,22 @@ class DefaultMapper:
     def metric(self, name: str, kind: MetricKind) -> MappedMetric:
         """Where a statistic is shown."""
         if kind is MetricKind.GAUGE:
-            return MappedMetric(escaped(name))
+            head, tags = parted(name)
+            return MappedMetric(escaped(head), tags)
         if kind is MetricKind.COUNTER:
             found = counter_metric(name)
             return MappedMetric(found.family, found.labels, _HELP.get(found.family, ""))
-        method = name.removeprefix("ratelimit_server.").removesuffix(".response_time")
+        if not name.startswith(_SERVER_PREFIX):
+            return _times(*parted(name))
+        method = name.removeprefix(_SERVER_PREFIX).removesuffix(_RESPONSE_TIME_SUFFIX)
         labels = (("grpc_method", method),)
         return MappedMetric(
             RESPONSE_TIME_FAMILY, labels, _RESPONSE_TIME_HELP, self._scale, self._times
         )
+
+
+def _times(head: str, tags: Tags) -> MappedMetric:
+    """A histogram of another service: of seconds, or of things."""
+    if head.endswith(_TIMES_SUFFIX):
+        return MappedMetric(f"{escaped(head)}_seconds", tags, scale=0.001, observer=_SECONDS)
+    return MappedMetric(escaped(head), tags, observer=_PIECES)

@@ -8,7 +8,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from tollgate.actors.ratelimit.statistics.totals import Flush
+from tollgate.actors.ratelimit.statistics.totals import Flush, times_name
 
 
 def json_lines(flush: Flush, tags: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -21,7 +21,7 @@ def json_lines(flush: Flush, tags: Mapping[str, str] | None = None) -> Iterator[
     for method, latency in sorted(flush.latencies.items()):
         yield _line(
             {
-                "name": f"ratelimit_server.{method}.response_time",
+                "name": times_name(method),
                 "type": "timer",
                 "count": latency.count,
                 "mean_us": round(latency.sum_s / latency.count * 1e6),

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 
-from tollgate.actors.ratelimit.statistics.totals import Flush
+from tollgate.actors.ratelimit.statistics.totals import Flush, times_name
 from tollgate.serve.ratelimit.sinks.mogrification import Mogrification
 from tollgate.serve.ratelimit.sinks.named_tags import parted
 
@@ -86,7 +86,7 @@ def _values(flush: Flush, *, resets_before_negative: bool) -> Iterator[tuple[str
             yield name, "0|g"  # a sign means "so much more or less": below 0 it gets from 0 only
         yield name, f"{_plain(value)}|g"
     for method, latency in flush.latencies.items():
-        name = f"ratelimit_server.{method}.response_time"
+        name = times_name(method)
         for calls, seconds in latency.samples():
             for rate in sample_rates(calls):
                 yield name, f"{_plain(round(seconds * 1_000, 6))}|ms{rate}"

@@ -1,8 +1,9 @@
 """Maps names of statistics to Prometheus families by an operator's own rules.
 
 Globs are tried before regular expressions, each in their order; the first that matches wins, and a
-name that none matches stays as it is. In families and labels `$1` and `${1}` are what the first `*`
-or group matched, `$name` a named group, `$$` a dollar; what is not there is empty.
+name that none matches stays as it is, with its tags (`named_tags.py`) as labels. In families and
+labels `$1` and `${1}` are what the first `*` or group matched, `$name` a named group, `$$` a
+dollar; what is not there is empty.
 """
 
 import re
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tollgate.actors.kernel.bounded_cache import LruCache
+from tollgate.serve.ratelimit.sinks.named_tags import parted
 from tollgate.serve.ratelimit.sinks.prometheus_names import Labels, escaped
 from tollgate.serve.settings.outside.expressions import Expression, ExpressionMatch
 
@@ -107,7 +109,8 @@ class MetricMapper:
             labels = tuple((label, filled(value, found)) for label, value in each.labels)
             family = escaped(filled(each.family, found)) or escaped(name)
             return MappedMetric(family, labels, each.help, each.scale, each.observer)
-        return MappedMetric(escaped(name), observer=self._unmapped)
+        head, tags = parted(name)
+        return MappedMetric(escaped(head), tags, observer=self._unmapped)
 
 
 def filled(template: str, found: ExpressionMatch) -> str:

@@ -3,7 +3,7 @@
 Only the names below have any: others may hold request text, where what looks like a tag is text.
 """
 
-TAGGED = ("ratelimit.memcache.",)
+TAGGED = ("ratelimit.memcache.", "payments.", "catalog.")
 """The beginnings of names that the code gives tags."""
 MARK = ".__"
 

@@ -26,8 +26,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tollgate.actors.kernel.clock import Clock, SystemClock
-from tollgate.actors.ratelimit.statistics.latencies import Latency
-from tollgate.actors.ratelimit.statistics.totals import Statistics
+from tollgate.actors.kernel.latencies import Latency
+from tollgate.actors.ratelimit.statistics.totals import Statistics, times_name
 from tollgate.serve.ratelimit.sinks.default_mapping import DefaultMapper
 from tollgate.serve.ratelimit.sinks.mapping import MappedMetric, MetricKind, Summary
 from tollgate.serve.ratelimit.sinks.prometheus_names import Labels, tag_labels
@@ -125,9 +125,7 @@ class MetricsText:
     def _add_times(
         self, families: dict[str, _Family], method: str, latency: Latency, now: Statistics
     ) -> None:
-        metric = self._mapper.metric(
-            f"ratelimit_server.{method}.response_time", MetricKind.OBSERVER
-        )
+        metric = self._mapper.metric(times_name(method), MetricKind.OBSERVER)
         if metric is None or metric.observer is None:
             return
         shown, labels = metric.observer, dict(self._tags + metric.labels)

@@ -8,6 +8,7 @@
                                -> ratelimit_service_total_requests              {grpc_method}
     ratelimit_server.<method>.response_time
                                -> ratelimit_service_response_time_seconds       {grpc_method}
+    <other>.duration           -> <other>_duration_seconds                        {its tags}
 
 A name that fits none of these is exported as itself, with every character that Prometheus does not
 allow replaced by `_`; so are all gauges. Segments beyond key2 are dropped, and the series that then

@@ -1,7 +1,7 @@
 """Response times as Prometheus shows them: as histograms, and as quantiles of late.
 
-What is known of a call is the bucket that it fell into, of those in `latencies.py`. Buckets with
-other bounds get their shares of it, and quantiles lie straight between its bounds.
+What is known of a call is the bucket that it fell into, of those in `actors/kernel/latencies.py`.
+Buckets with other bounds get their shares of it, and quantiles lie straight between its bounds.
 """
 
 from collections import deque
@@ -10,7 +10,7 @@ from math import inf, nan
 
 from prometheus_client.core import Sample
 
-from tollgate.actors.ratelimit.statistics.latencies import Latency
+from tollgate.actors.kernel.latencies import Latency
 from tollgate.serve.ratelimit.sinks.mapping import Histogram, Summary
 
 READINGS_MAX = 60

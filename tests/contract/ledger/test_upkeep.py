@@ -46,6 +46,11 @@ def test_it_forgets_anchors_and_backs_up(ledger_url: str, tmp_path: Path) -> Non
     assert file.name == f"{made['day']}.json"
     segments = sorted(each.name for each in (tmp_path / "backup").glob("*.ndjson"))
     assert segments == ["segment-000001.ndjson"]
+    told_of = upkeep(ledger_url, tmp_path, later_ms)
+    asyncio.run(told_of.run())
+    assert told_of.record.backed_up_s == later_ms / 1000
+    assert str(told_of.record.anchored) == made["day"]
+    assert set(told_of.record.imbalance.values()) == {0}
 
 
 def test_without_a_folder_there_is_no_backup(ledger_url: str, tmp_path: Path) -> None:

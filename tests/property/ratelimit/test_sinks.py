@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.manual_clock import ManualClock
-from tollgate.actors.ratelimit.statistics.latencies import (
+from tollgate.actors.kernel.latencies import (
     LATENCY_BOUNDS_S,
     Latency,
     LatencyTally,

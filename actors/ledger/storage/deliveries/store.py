@@ -18,6 +18,7 @@ from tollgate.actors.ledger.delivery.store import (
     ChooseDue,
     DeadLetter,
     DeliveriesDown,
+    DeliveryOverview,
     DeliveryStatus,
     LoggedAttempt,
     first_due,
@@ -25,6 +26,7 @@ from tollgate.actors.ledger.delivery.store import (
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.deliveries.batch_query import batch_of
+from tollgate.actors.ledger.storage.deliveries.overview import counted, oldest_new
 from tollgate.actors.ledger.storage.deliveries.settling import Writing
 from tollgate.actors.ledger.storage.deliveries.tables import (
     DueWebhook,
@@ -114,6 +116,13 @@ class SqlDeliveryStore:
             count, since_ms, next_ms = (await connection.execute(waiting)).one()
             letters = (await connection.execute(buried)).scalar_one()
         return DeliveryStatus(count, letters, since_ms, next_ms)
+
+    async def overview(self) -> DeliveryOverview:
+        """How all of them fare now, for operators. Raises DeliveriesDown."""
+        async with self._reading() as connection:
+            letters, waiting = (await connection.execute(counted())).one()
+            oldest = (await connection.execute(oldest_new())).scalar_one()
+        return DeliveryOverview(letters, waiting, None if oldest is None else EntityId(oldest))
 
     async def dead_letters(
         self, webhook: EntityId, limit: int, before: EntityId | None = None

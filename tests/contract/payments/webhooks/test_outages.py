@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
@@ -14,11 +15,12 @@ from tests.support.virtual_loop import VirtualLoop
 from tollgate.actors.ledger.delivery.batches import CallResult, DeliveryBatch
 from tollgate.actors.ledger.delivery.store import DeliveriesDown, DeliveryStore
 from tollgate.actors.ledger.storage.connections import engine
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.telemetry.delivery_meter import STORAGE_ERRORS, DeliveryMeter
 from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 from tollgate.serve.payments.webhooks.worker import (
-    STORAGE_ERRORS,
     DeliveryBounds,
     DeliveryWorker,
 )
@@ -70,7 +72,7 @@ class AwayStore:
 
 
 def test_a_worker_looks_less_often_while_storage_is_away() -> None:
-    loop, counted = VirtualLoop(), list[str]()
+    loop, tallies = VirtualLoop(), Tallies("worker")
     store = AwayStore(loop, looks_away=6)
     bounds = DeliveryBounds(poll_s=1.0, outage_poll_max_s=20.0)
 
@@ -80,7 +82,7 @@ def test_a_worker_looks_less_often_while_storage_is_away() -> None:
             WebhookCaller(Receiver(), BOX, ManualClock(1.8e9)),
             ManualClock(1.8e9),
             bounds=bounds,
-            count=counted.append,
+            meter=DeliveryMeter(tallies),
         )
         delivering = asyncio.create_task(worker.run())
         await loop.rest(100.0)
@@ -90,7 +92,20 @@ def test_a_worker_looks_less_often_while_storage_is_away() -> None:
     loop.run(run())
     pauses_s = [after - before for before, after in pairwise(store.looks_s)]
     assert pauses_s[:8] == [2, 4, 8, 16, 20, 20, 1, 1]
-    assert counted == [STORAGE_ERRORS] * 6
+    assert tallies.drain().counts == {STORAGE_ERRORS: 6}
+
+
+@dataclass
+class Failures:
+    """Hears of the storage's."""
+
+    failed: asyncio.Event
+
+    def storage_failed(self) -> None:
+        self.failed.set()
+
+    def attempted(self, attempts: object) -> None:
+        """Is of no interest."""
 
 
 def test_a_worker_outlives_a_pool_that_is_exhausted(
@@ -106,7 +121,7 @@ def test_a_worker_outlives_a_pool_that_is_exhausted(
             WebhookCaller(receiver, api.context.secret_sealer, api.clock),
             api.clock,
             bounds=DeliveryBounds(poll_s=0.01),
-            count=lambda _: failed.set(),
+            meter=Failures(failed),
         )
         async with AsyncExitStack() as taken:
             for _ in range(engine.WRITERS_MAX):

@@ -2,7 +2,7 @@
 
 import json
 
-from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S, Latency
+from tollgate.actors.kernel.latencies import LATENCY_BOUNDS_S, Latency
 from tollgate.actors.ratelimit.statistics.totals import Flush
 from tollgate.serve.ratelimit.sinks.json_lines import json_lines
 

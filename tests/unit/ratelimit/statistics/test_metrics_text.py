@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.manual_clock import ManualClock
-from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S, Latency, LatencyTally
+from tollgate.actors.kernel.latencies import LATENCY_BOUNDS_S, Latency, LatencyTally
 from tollgate.actors.ratelimit.statistics.totals import Statistics, Totals
 from tollgate.serve.ratelimit.sinks.mapping_file import read_mapper
 from tollgate.serve.ratelimit.sinks.prometheus import MetricsText

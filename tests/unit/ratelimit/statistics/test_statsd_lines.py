@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tollgate.actors.ratelimit.statistics.latencies import LatencyTally
+from tollgate.actors.kernel.latencies import LatencyTally
 from tollgate.actors.ratelimit.statistics.totals import Flush
 from tollgate.serve.ratelimit.counting_shadow.comparison import ShadowOutcome
 from tollgate.serve.ratelimit.sinks.lines import (

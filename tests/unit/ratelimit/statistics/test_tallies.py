@@ -5,8 +5,8 @@ import pickle
 
 import pytest
 
+from tollgate.actors.kernel.latencies import LATENCY_BOUNDS_S
 from tollgate.actors.ratelimit.statistics import tallies as module
-from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S
 from tollgate.actors.ratelimit.statistics.tallies import (
     DYNAMIC_KEY_CHARS_MAX,
     OVERFLOW_DOMAIN,

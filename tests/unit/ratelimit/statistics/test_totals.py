@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tollgate.actors.ratelimit.statistics.latencies import LatencyTally
+from tollgate.actors.kernel.latencies import LatencyTally
 from tollgate.actors.ratelimit.statistics.tallies import RULE_STATS, StatisticsDelta, Tallies
 from tollgate.actors.ratelimit.statistics.totals import (
     DYNAMIC_SERIES_IDLE_S,

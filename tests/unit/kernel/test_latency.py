@@ -2,7 +2,7 @@
 
 import pytest
 
-from tollgate.actors.ratelimit.statistics.latencies import LATENCY_BOUNDS_S, Latency, LatencyTally
+from tollgate.actors.kernel.latencies import LATENCY_BOUNDS_S, Latency, LatencyTally
 
 
 def observed(*observations: tuple[int, float]) -> Latency:
