@@ -20,6 +20,8 @@ def compiled_once() -> Iterator[None]:
     compile_anew = statements._compiled
 
     def compile_once(dialect: Dialect, statement: ClauseElement) -> Any:
+        # Not public, and nothing public takes its place: to make it costs 40 µs a statement, to
+        # `compare` with a known one 210, and to compile 260.
         key = statement._generate_cache_key()
         if key is None:
             return compile_anew(dialect, statement)
