@@ -13,11 +13,11 @@ import psutil
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tests.e2e.callers import CALL_TIMEOUT_S, Code, own_connection, question
+from tests.e2e.callers import CALL_TIMEOUT_S, own_connection, question
 from tests.e2e.conftest import StartTollgate
 from tests.support.processes.killing import processes
 from tests.support.processes.tollgate import TollgateProcess
-from tests.support.ratelimit.service_stub import RateLimitServiceStub
+from tests.support.ratelimit.service_stub import Code, RateLimitServiceStub
 from tests.support.waiting import until
 
 FRONT = "ray::ServeReplica:ratelimit:RateLimit"
