@@ -31,6 +31,9 @@ CONNECTED_WITHIN_MS = 250
 # Bulk calls stream their documents for as long as they like, as do crawls their answers.
 STREAMED = "/catalog-auth/validate/"
 
+# The payment page is the payments application's, and people read its address: the short one is it.
+PAGE, PAGE_WITHIN = "/pay", "/payments"
+
 # A script of sed, which the tests run on a configuration that the installed Serve has written.
 PATCH = rf"""
 # While no application is there, 404 would tell a caller who repeats a payment after a crash that
@@ -61,7 +64,8 @@ s|^( *)option httplog$|&\n\1option forwardfor header X-Tollgate-Peer|
 \n\1stick-table type ipv6 size 100k expire @SILENCE@s store conn_cur\
 \n\1tcp-request connection track-sc0 src,ipmask(32,64)\
 \n\1tcp-request connection reject if {{ sc0_conn_cur gt @CONNECTIONS@ }}\
-\n\1http-request wait-for-body time @REQUEST@s unless {{ path_beg {STREAMED} }}|
+\n\1http-request wait-for-body time @REQUEST@s unless {{ path_beg {STREAMED} }}\
+\n\1http-request set-path {PAGE_WITHIN}%[path] if {{ path {PAGE} }} or {{ path_beg {PAGE}/ }}|
 
 # Whoever writes to the admin socket directs all traffic.
 s|mode 666 level admin|mode 600 level admin|

@@ -15,6 +15,7 @@ from tollgate.serve.settings import Settings, process_environment
 
 ANSWER_WITHIN_S = 120.0
 PREFIX = "/payments"
+PAGE = "/pay"
 
 api_url = click.option(
     "--url",
@@ -52,8 +53,15 @@ def operator_base(url: str, settings: Settings) -> str:
 
 def api_base(url: str, settings: Settings) -> str:
     """The address of the API, without a slash at the end; with none the command ends."""
-    if url:
-        return url.rstrip("/")
+    return url.rstrip("/") if url else f"{_running_here(settings)}{PREFIX}"
+
+
+def page_base(url: str, settings: Settings) -> str:
+    """The address of the payment page, without a slash at the end; with none the command ends."""
+    return url.rstrip("/") if url else f"{_running_here(settings)}{PAGE}"
+
+
+def _running_here(settings: Settings) -> str:
     record = running(settings.process.data)
     if record is None or "HTTP" not in record.addresses:
         fail(
@@ -61,7 +69,7 @@ def api_base(url: str, settings: Settings) -> str:
             "`tollgate up`, or say where it is with --url"
         )
     port = record.addresses["HTTP"].rpartition(":")[2]
-    return f"http://127.0.0.1:{port}{PREFIX}"
+    return f"http://127.0.0.1:{port}"
 
 
 def answer(base: str, method: str, path: str, key: str, body: dict[str, Any] | None = None) -> Any:

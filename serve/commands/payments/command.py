@@ -16,6 +16,7 @@ from tollgate.serve.commands.payments.api_calls import (
     read_settings,
 )
 from tollgate.serve.commands.payments.demo import Demo, DemoFailed
+from tollgate.serve.commands.payments.link import link
 from tollgate.serve.commands.payments.network_files import disputes, frauds, settlements
 from tollgate.serve.commands.payments.webhooks import webhooks
 from tollgate.serve.payments.reference.data_file import DataFileError, read_data_file
@@ -35,9 +36,10 @@ _operator_url = click.option(
 
 @click.group()
 def payments() -> None:
-    """Payments: a demo, test data, approvals, files of the network, recovery, webhooks."""
+    """Payments: a demo, links, test data, approvals, files of the network, recovery, webhooks."""
 
 
+payments.add_command(link)
 payments.add_command(webhooks)
 payments.add_command(disputes)
 payments.add_command(frauds)

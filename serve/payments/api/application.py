@@ -21,6 +21,7 @@ from tollgate.serve.payments.api.health import BooksHealth
 from tollgate.serve.payments.api.openapi.document import document
 from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
 from tollgate.serve.payments.api.replies import Reply, accepts_json, encode_json, rejected
+from tollgate.serve.payments.api.routes.payment_page import PaymentPages
 
 DOCUMENT_PATH = "/openapi.json"
 DOCS_PATH = "/docs"
@@ -31,8 +32,8 @@ TITLE = "Tollgate payments"
 def payments_application(
     dispatcher: Dispatcher, version: str, health: BooksHealth | None = None
 ) -> FastAPI:
-    """The API at the root of its prefix; `/docs` to browse it, `/openapi.json` to read it, and
-    `/healthcheck` for whoever watches it."""
+    """The API at the root of its prefix; `/docs` to browse it, `/openapi.json` to read it, `/pay/`
+    for customers, and `/healthcheck` for whoever watches it."""
     app = FastAPI(
         title=TITLE,
         version=version,
@@ -51,6 +52,8 @@ def payments_application(
         (f"{DOCS_PATH}/{{name}}", pages.asset),
     ):
         app.router.routes.append(Route(path, answer, methods=["GET"]))
+    if dispatcher.is_for_customers:
+        app.router.routes.extend(PaymentPages(dispatcher).routes)
     if health is not None:
         app.router.routes.append(Route(HEALTH_PATH, health.answer, methods=["GET"]))
     app.router.default = partial(_through, dispatcher)

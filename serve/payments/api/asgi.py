@@ -145,6 +145,20 @@ class Dispatcher:
         self._table: RouteTable[ApiContext] = RouteTable(self.routes)
 
     @property
+    def context(self) -> ApiContext:
+        """The parts that calls are answered with."""
+        return self._context
+
+    @property
+    def watch(self) -> StorageWatch:
+        return self._watch
+
+    @property
+    def is_for_customers(self) -> bool:
+        """True if these are not the operator's calls."""
+        return self._operator is None
+
+    @property
     def fundable(self) -> Sequence[str]:
         """The currencies that a merchant's account can be kept in."""
         return self._context.reference.currencies.fundable
@@ -194,6 +208,10 @@ class Dispatcher:
         """The id of a request, also of one that is answered beside the dispatcher."""
         known = scope.get(REQUEST_ID)
         return str(known) if known else request_id_of(read_headers(scope), self._context.secrets)
+
+    def address(self, scope: Scope) -> str:
+        """Where a request comes from, also one that is answered beside the dispatcher."""
+        return caller_address(scope, read_headers(scope), self._trust)
 
     def added(self, request_id: str) -> str:
         """The request id as it is added to replies: empty when it is not."""

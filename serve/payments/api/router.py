@@ -20,7 +20,7 @@ from tollgate.serve.payments.api.replies import Reply, Stream
 
 SEGMENTS_MAX = 8
 # Where clients look for what is not built yet (docs/payments.md, Not built yet).
-_PAGES = frozenset({"pay", "vault"})
+_PAGES = frozenset({"vault"})
 _NOT_BUILT = frozenset({"/payments", "/transactions"})
 D = TypeVar("D")
 Handler = Callable[[D, Call], Awaitable[Reply | Stream]]

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -45,6 +46,7 @@ class Echo(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Peer", self.headers.get_all("X-Tollgate-Peer", ["none"])[-1])
+        self.send_header("Asked", self.path)
         self.end_headers()
         self.wfile.write(body)
 
@@ -63,6 +65,15 @@ def replica() -> Iterator[int]:
     """The port of a replica."""
     with echoing() as port:
         yield port
+
+
+@pytest.fixture(scope="module")
+def shared_haproxy(tmp_path_factory: pytest.TempPathFactory, replica: int) -> Iterator[str]:
+    """The address of one before payments and the rest."""
+    payments = replace(app(replica), name="http-payments", path_prefix="/payments")
+    folder = tmp_path_factory.mktemp("h")
+    with haproxy(folder, [payments, app(replica)], PATIENT) as address:
+        yield address
 
 
 @contextmanager
@@ -143,6 +154,21 @@ def test_calls_pass_with_the_address_of_the_peer(tmp_path: Path, replica: int) -
         answer = httpx.post(address, content=body, headers=forged)
     assert (answer.status_code, answer.content) == (200, body)
     assert answer.headers["peer"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/pay/?key=k&value=1", "/payments/pay/?key=k&value=1"),
+        ("/pay?key=k", "/payments/pay?key=k"),
+        ("/pay/page.css", "/payments/pay/page.css"),
+        ("/payments/pay/", "/payments/pay/"),
+        ("/payments/me", "/payments/me"),
+        ("/payroll", "/payroll"),
+    ],
+)
+def test_the_payment_page_has_a_short_address(shared_haproxy: str, path: str, asked: str) -> None:
+    assert httpx.get(f"{shared_haproxy}{path}").headers["asked"] == asked
 
 
 def test_before_there_is_an_application_a_caller_asks_again(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ LimitedCall = Literal[
     "payments",
     "invitations",
     "webhook_tests",
+    "pages",
 ]
 _POLICY = Policy(failure_mode=FailureMode.ALLOW, plan_memo_entries_max=16_384)
 

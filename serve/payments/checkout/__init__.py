@@ -1,0 +1,1 @@
+"""A customer's way to pay: the vault, hints, challenges, 3-D Secure, the page. No books here."""
