@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.e2e.callers import own_connection
-from tests.support.processes.envoy import EnvoyProcess
+from tests.support.processes.envoy import Change, EnvoyProcess, as_it_is
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tests.support.servers.file_server import Seen, file_server
@@ -43,8 +43,23 @@ descriptors:
     rate_limit: {unit: year, requests_per_unit: 1}
 """
 
-StartTollgate = Callable[[Mapping[str, str]], AbstractContextManager[TollgateProcess]]
-StartEnvoy = Callable[[TollgateProcess], AbstractContextManager[EnvoyProcess]]
+Start = Callable[[TollgateProcess], None]
+
+
+class StartTollgate(Protocol):
+    """Starts a Tollgate with these settings; `start`: otherwise than by its own `up`."""
+
+    def __call__(
+        self, settings: Mapping[str, str], start: Start = TollgateProcess.up
+    ) -> AbstractContextManager[TollgateProcess]: ...
+
+
+class StartEnvoy(Protocol):
+    """Starts an Envoy in front of a Tollgate; `change` as in EnvoyProcess."""
+
+    def __call__(
+        self, tollgate: TollgateProcess, change: Change = as_it_is
+    ) -> AbstractContextManager[EnvoyProcess]: ...
 
 
 class HasOutput(Protocol):
@@ -79,18 +94,20 @@ def start_tollgate(request: pytest.FixtureRequest) -> StartTollgate:
     """Starts a Tollgate in a context; at its end nothing of it is left."""
 
     @contextmanager
-    def start(settings: Mapping[str, str]) -> Iterator[TollgateProcess]:
+    def started(
+        settings: Mapping[str, str], start: Start = TollgateProcess.up
+    ) -> Iterator[TollgateProcess]:
         with tempfile.TemporaryDirectory(prefix="tollgate-") as folder:
             tollgate = TollgateProcess(Path(folder), settings)
             running(request.session).append(tollgate)
             try:
-                tollgate.up()
+                start(tollgate)
                 yield tollgate
             finally:
                 running(request.session).remove(tollgate)
                 tollgate.end()
 
-    return start
+    return started
 
 
 @pytest.fixture(scope="session")
@@ -140,9 +157,9 @@ def start_envoy(
     """Starts an Envoy in front of a Tollgate, in a context."""
 
     @contextmanager
-    def start(tollgate: TollgateProcess) -> Iterator[EnvoyProcess]:
+    def start(tollgate: TollgateProcess, change: Change = as_it_is) -> Iterator[EnvoyProcess]:
         folder = tmp_path_factory.mktemp("envoy") / "run"
-        envoy = EnvoyProcess(envoy_binary, folder, tollgate.ports["GRPC_PORT"])
+        envoy = EnvoyProcess(envoy_binary, folder, tollgate.ports["GRPC_PORT"], change)
         running(request.session).append(envoy)
         try:
             envoy.start()

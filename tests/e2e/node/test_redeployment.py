@@ -11,14 +11,12 @@ import pytest
 
 from tests.e2e.callers import CALL_TIMEOUT_S, own_connection, question
 from tests.e2e.conftest import StartTollgate
-from tests.support.processes.killing import processes
-from tests.support.processes.redeployment import redeploy
+from tests.support.processes.redeployment import redeploy, replicas
 from tests.support.processes.service_load import Heard, ServiceLoad, status_of
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.ratelimit.service_stub import RateLimitServiceStub
 from tests.support.waiting import until
 
-REPLICA = "ray::ServeReplica:"
 WITHIN_S = 200.0
 JSON_QUESTION = {
     "domain": "edge",
@@ -48,7 +46,6 @@ def redeployment(start_tollgate: StartTollgate) -> Iterator[Redeployment]:
         }
         with load.flowing(new_callers):
             redeploy(tollgate, {"GRPC_FRONTS": "1"})
-            until(lambda: before.keys().isdisjoint(replicas(tollgate)), "the old ones go", WITHIN_S)
             everybody = {service: len(calls) for service, calls in load.calls.items()}
             until(
                 lambda: all(len(load.calls[each]) > seen + 5 for each, seen in everybody.items()),
@@ -57,10 +54,6 @@ def redeployment(start_tollgate: StartTollgate) -> Iterator[Redeployment]:
             )
             after = replicas(tollgate)
         yield Redeployment(before, after, load.calls, load)
-
-
-def replicas(tollgate: TollgateProcess) -> dict[int, str]:
-    return {process.pid: name for name, process in processes(tollgate) if name.startswith(REPLICA)}
 
 
 def decided_anew(tollgate: TollgateProcess) -> tuple[str, bool]:

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -14,14 +15,33 @@ CONFIGURATION = Path(__file__).parents[3] / "configs/envoy/envoy.yaml"
 # What the sample says, and what it is called here.
 LISTENER, SERVICE, ADMIN, TOLLGATE = 10_000, 10_001, 9_901, 8_081
 END_WITHIN_S = 10.0
+WAITING = "timeout: 0.02s"  # for a decision
+
+Change = Callable[[str], str]
+"""Another text of the configuration, made out of the sample's."""
+
+
+def as_it_is(configuration: str) -> str:
+    """The configuration without a change."""
+    return configuration
+
+
+def patient(configuration: str) -> str:
+    """The configuration of an Envoy that waits for every decision."""
+    assert configuration.count(WAITING) == 1
+    return configuration.replace(WAITING, "timeout: 20s")
 
 
 class EnvoyProcess:
-    """An Envoy in front of the Tollgate that listens for gRPC on `grpc_port`."""
+    """An Envoy in front of the Tollgate that listens for gRPC on `grpc_port`. `change`: of the
+    sample, once its ports are moved."""
 
-    def __init__(self, binary: Path, folder: Path, grpc_port: int) -> None:
+    def __init__(
+        self, binary: Path, folder: Path, grpc_port: int, change: Change = as_it_is
+    ) -> None:
         self._binary = binary
         self._folder = folder
+        self._change = change
         first = free_ports(3)
         self._ports = {
             LISTENER: first,
@@ -36,7 +56,7 @@ class EnvoyProcess:
         """Returns when it listens and has found Tollgate healthy."""
         self._folder.mkdir(parents=True)
         configuration = self._folder / "envoy.yaml"
-        configuration.write_text(self._moved(CONFIGURATION.read_text()))
+        configuration.write_text(self._change(self._moved(CONFIGURATION.read_text())))
         with (self._folder / "envoy.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [

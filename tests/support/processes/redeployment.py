@@ -14,7 +14,9 @@ import psutil
 import ray
 from ray import serve as ray_serve
 
+from tests.support.processes.killing import processes
 from tests.support.processes.tollgate import COMMAND_WITHIN_S, TollgateProcess
+from tests.support.waiting import until
 from tollgate.serve.node.environment import node_environment
 from tollgate.serve.settings import Settings, process_environment
 from tollgate.serve.wiring import applications, new_run
@@ -23,8 +25,18 @@ ROOT = Path(__file__).resolve().parents[3]
 CONTROL_STORE = "--gcs-address="
 
 
+REPLICA = "ray::ServeReplica:"
+GONE_WITHIN_S = 200.0
+
+
+def replicas(tollgate: TollgateProcess) -> dict[int, str]:
+    """The replicas that run, by their pids."""
+    return {process.pid: name for name, process in processes(tollgate) if name.startswith(REPLICA)}
+
+
 def redeploy(tollgate: TollgateProcess, changed: Mapping[str, str]) -> None:
-    """Brings a version with these settings in; every replica is another one afterwards."""
+    """Brings a version with these settings in; once it serves, and the old replicas have gone."""
+    before = replicas(tollgate)
     environment = {**tollgate.environment, **changed}
     done = subprocess.run(
         [sys.executable, "-m", __name__, control_store(tollgate)],
@@ -37,6 +49,7 @@ def redeploy(tollgate: TollgateProcess, changed: Mapping[str, str]) -> None:
     )
     tollgate.remember_processes()
     assert done.returncode == 0, f"the new version does not serve:\n{done.stdout}{done.stderr}"
+    until(lambda: before.keys().isdisjoint(replicas(tollgate)), "the old ones go", GONE_WITHIN_S)
 
 
 def control_store(tollgate: TollgateProcess) -> str:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, urlsplit
 
 CONTENT = b"a tile"
@@ -33,12 +33,22 @@ class FileServer:
     seen: list[Seen] = field(default_factory=list)
 
 
+def chunks(stream: BinaryIO) -> Iterator[bytes]:
+    """The chunks of a body that does not say how long it is."""
+    while size := int(stream.readline(), 16):
+        yield stream.read(size)
+        stream.readline()
+    stream.readline()
+
+
 @contextmanager
 def file_server(gate: Gate, host: str = "127.0.0.1") -> Iterator[FileServer]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def answer(self) -> None:
             url = urlsplit(self.path)
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            is_chunked = self.headers.get("transfer-encoding") == "chunked"
+            length = int(self.headers.get("content-length") or 0)
+            body = b"".join(chunks(self.rfile)) if is_chunked else self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}
             seen = Seen(self.command, url.path, parse_qs(url.query), headers, body)
             files.seen.append(seen)
