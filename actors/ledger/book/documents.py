@@ -53,11 +53,18 @@ def app_document(app: App | Member) -> JsonDocument:
         "id": app.id if isinstance(app, App) else app.app,
         **_present(name=app.name),
         "created": moment(app.created_ms),
+        **({} if isinstance(app, App) else _role(app)),
     }
 
 
 def user_document(user: User) -> JsonDocument:
-    return {"id": user.id, "email": user.email, "created": moment(user.created_ms)}
+    told = {"id": user.id, "email": user.email, "created": moment(user.created_ms)}
+    return {**told, **_role(user)}
+
+
+def _role(member: Member | User) -> JsonDocument:
+    """Of an owner there is nothing to say."""
+    return {} if member.role is UNSET else {"role": member.role.value}
 
 
 def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDocument:

@@ -5,7 +5,7 @@ A line is never changed: when a dispute is decided, it gets another line that sa
 
 from typing import assert_never
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from tollgate.actors.ledger.book.chain import event_kind
 from tollgate.actors.ledger.book.documents import JsonDocument, error_document, moment
@@ -13,7 +13,7 @@ from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import balance_of
 from tollgate.actors.ledger.law.money import Exchange
 from tollgate.actors.ledger.law.rows import Entry
-from tollgate.actors.ledger.law.values import BookId
+from tollgate.actors.ledger.law.values import BookId, Role
 
 
 def line_document(book: BookId, is_test: bool, event: events.Booked, at_ms: int) -> JsonDocument:
@@ -142,7 +142,9 @@ Standing = (
     | events.MerchantChanged
     | events.AppAdded
     | events.AppRevoked
+    | events.AppRoleChanged
     | events.UserInvited
+    | events.UserRoleChanged
     | events.UserRevoked
     | events.WebhookAdded
     | events.WebhookChanged
@@ -165,14 +167,18 @@ def _standing(event: Standing) -> JsonDocument:
         case events.MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}
-        case events.AppCreated() | events.AppAdded() | events.AppRevoked():
+        case events.AppCreated() | events.AppRevoked():
             return {"appId": event.app}
+        case events.AppAdded() | events.AppRoleChanged():
+            return {"appId": event.app, **_role(event.role)}
         case events.RecoveryCodeReplaced():
             return {"appId": event.app}
         case events.KeyRotated() | events.AppRecovered():
             return {"appId": event.app, "keyLast4": event.key_last4}
         case events.UserInvited():
-            return {"userId": event.user, "email": event.email}
+            return {"userId": event.user, "email": event.email, **_role(event.role)}
+        case events.UserRoleChanged():
+            return {"userId": event.user, **_role(event.role)}
         case events.UserRevoked():
             return {"userId": event.user}
         case events.WebhookAdded():
@@ -183,6 +189,10 @@ def _standing(event: Standing) -> JsonDocument:
             return {"webhookId": event.webhook}
         case _:
             assert_never(event)
+
+
+def _role(role: Role | UnsetType) -> JsonDocument:
+    return {} if role is UNSET else {"role": role.value}
 
 
 def _booked(

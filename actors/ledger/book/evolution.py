@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.decisions.directory import rotated
 from tollgate.actors.ledger.book.entities import App, AppKey, SavedCard, SettledDay, Webhook
-from tollgate.actors.ledger.book.head import Head, Member, Merchant, User
+from tollgate.actors.ledger.book.head import Head, Member, Merchant, User, kept_role
 from tollgate.actors.ledger.book.transitions import (
     Changed,
     after_authorisation,
@@ -62,13 +62,23 @@ def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -
                 descriptor=_or(event.descriptor, merchant.descriptor),
             )
         case events.AppAdded():
-            app = Member(event.app, event.name, event.created_ms)
+            app = Member(event.app, event.name, event.created_ms, event.role)
             return replace(merchant, apps=(*merchant.apps, app))
         case events.AppRevoked():
             apps = tuple(member for member in merchant.apps if member.app != event.app)
             return replace(merchant, apps=apps)
+        case events.AppRoleChanged():
+            role = kept_role(event.role)
+            apps = tuple(replace(m, role=role) if m.app == event.app else m for m in merchant.apps)
+            return replace(merchant, apps=apps)
+        case events.UserRoleChanged():
+            role = kept_role(event.role)
+            users = tuple(
+                replace(u, role=role) if u.id == event.user else u for u in merchant.users
+            )
+            return replace(merchant, users=users)
         case events.UserInvited():
-            user = User(event.user, event.email, at_ms)
+            user = User(event.user, event.email, at_ms, event.role)
             return replace(merchant, users=(*merchant.users, user))
         case events.UserRevoked():
             users = tuple(user for user in merchant.users if user.id != event.user)
@@ -164,7 +174,9 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
             | events.MerchantChanged()
             | events.AppAdded()
             | events.AppRevoked()
+            | events.AppRoleChanged()
             | events.UserInvited()
+            | events.UserRoleChanged()
             | events.UserRevoked()
             | events.DuplicateSuspected()
             | events.PaidOut()

@@ -12,7 +12,7 @@ from msgspec.json import Decoder, Encoder
 
 from tollgate.actors.ledger.law.exponents import stamped_exponent
 from tollgate.actors.ledger.law.rows import HeadRow
-from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId, Pricing
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId, Pricing, Role
 
 GENESIS_HASH = "0" * 64
 # Heads are written with every commit, so what they list has an end.
@@ -22,11 +22,13 @@ WEBHOOKS_MAX = 20
 
 
 class Member(Struct, frozen=True):
-    """An app with access to a merchant, as the directory knew it when it was added."""
+    """An app with access to a merchant, as the directory knew it when it was added. `role`: not set
+    of an owner, here and of users."""
 
     app: EntityId
     name: str
     created_ms: int
+    role: Role | UnsetType = UNSET
 
 
 class User(Struct, frozen=True):
@@ -35,6 +37,17 @@ class User(Struct, frozen=True):
     id: EntityId
     email: str
     created_ms: int
+    role: Role | UnsetType = UNSET
+
+
+def given_role(member: Member | User) -> Role:
+    """The role of a member."""
+    return Role.OWNER if member.role is UNSET else member.role
+
+
+def kept_role(role: Role | None) -> Role | UnsetType:
+    """A role as it is kept; None: an owner's."""
+    return UNSET if role in (None, Role.OWNER) else role
 
 
 class Merchant(Struct, frozen=True):
@@ -72,6 +85,15 @@ class Merchant(Struct, frozen=True):
 
     def has_app(self, app: EntityId) -> bool:
         return any(member.app == app for member in self.apps)
+
+    def role_of(self, app: EntityId) -> Role | None:
+        """Of an app; None without access."""
+        roles = (given_role(member) for member in self.apps if member.app == app)
+        return next(roles, None)
+
+    def has_owner_beside(self, app: EntityId) -> bool:
+        """True if an app other than this one is an owner."""
+        return any(each.app != app and given_role(each) is Role.OWNER for each in self.apps)
 
 
 class Head(Struct, frozen=True):

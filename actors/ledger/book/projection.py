@@ -134,11 +134,11 @@ def _merchant_rows(
             return [_merchant_row(head, merchant), _membership_row(book, merchant, event.creator)]
         case events.MerchantChanged() | events.MerchantApproved() | events.MerchantRejected():
             return [_merchant_row(head, merchant)]
-        case events.AppAdded():
+        case events.AppAdded() | events.AppRoleChanged():
             return [_membership_row(book, merchant, event.app)]
         case events.AppRevoked():
             return [EntityRow(MEMBERSHIP, event.app, book, "", is_deleted=True)]
-        case events.UserInvited():
+        case events.UserInvited() | events.UserRoleChanged():
             user = next(user for user in merchant.users if user.id == event.user)
             return [EntityRow("user", user.id, book, text_of(user_document(user)))]
         case events.UserRevoked():

@@ -20,6 +20,7 @@ from tollgate.actors.ledger.law.commands import (
     AddWebhook,
     ApproveMerchant,
     ChangeMerchant,
+    ChangeRole,
     ChangeWebhook,
     Command,
     CreateApp,
@@ -38,6 +39,7 @@ from tollgate.actors.ledger.law.events import (
     AppCreated,
     AppRecovered,
     AppRevoked,
+    AppRoleChanged,
     Captured,
     CardSaved,
     DisputeLost,
@@ -59,6 +61,7 @@ from tollgate.actors.ledger.law.events import (
     TransactionCreated,
     UserInvited,
     UserRevoked,
+    UserRoleChanged,
     Voided,
     WebhookAdded,
     WebhookChanged,
@@ -81,7 +84,9 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
     match command:
         case InviteUser():
             return _MEMBER_ALREADY
-        case ApproveMerchant() | RejectMerchant() | ChangeMerchant() | ChangeWebhook():
+        case (
+            ApproveMerchant() | RejectMerchant() | ChangeMerchant() | ChangeRole() | ChangeWebhook()
+        ):
             return _CHANGED
         case OpenDispute() | ReportFraud() | RecordSettlement():
             return _CHANGED  # (by a notice that was told before)
@@ -126,7 +131,9 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             | MerchantRejected()
             | MerchantChanged()
             | AppRevoked()
+            | AppRoleChanged()
             | UserRevoked()
+            | UserRoleChanged()
             | WebhookChanged()
             | WebhookRemoved()
         ):

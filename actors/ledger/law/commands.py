@@ -20,6 +20,7 @@ from tollgate.actors.ledger.law.values import (
     ProcessingError,
     Rate,
     RateTable,
+    Role,
 )
 
 
@@ -131,11 +132,13 @@ class ChangeMerchant:
 
 @dataclass(frozen=True, slots=True)
 class AddApp:
-    """Adding one that is there already succeeds and changes nothing."""
+    """Adding one that is there already succeeds and changes nothing, unless another role is asked
+    for, which is refused. `role` None: an owner's, or that which it has."""
 
     app: EntityId
     name: str
     created_ms: int
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,19 @@ class RevokeApp:
 
 @dataclass(frozen=True, slots=True)
 class InviteUser:
+    """`role`: as of `AddApp`."""
+
     email: str
+    role: Role | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRole:
+    """Of a member: an app, or a user."""
+
+    member: EntityId
+    role: Role
+    is_app: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +333,7 @@ MerchantCommand = (
     | RevokeApp
     | InviteUser
     | RevokeUser
+    | ChangeRole
     | Authorise
     | Capture
     | Refund

@@ -26,6 +26,7 @@ from tollgate.actors.ledger.law.values import (
     Notice,
     Pricing,
     ProcessingError,
+    Role,
 )
 
 
@@ -125,18 +126,32 @@ class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):
 
 
 class AppAdded(Happening, frozen=True, tag="app.added/1"):
+    """`role`: not set of an owner, here and of users."""
+
     app: EntityId
     name: str
     created_ms: int
+    role: Role | UnsetType = UNSET
 
 
 class AppRevoked(Happening, frozen=True, tag="app.revoked/1"):
     app: EntityId
 
 
+class AppRoleChanged(Happening, frozen=True, tag="app.role_changed/1"):
+    app: EntityId
+    role: Role
+
+
 class UserInvited(Happening, frozen=True, tag="user.invited/1"):
     user: EntityId
     email: str
+    role: Role | UnsetType = UNSET
+
+
+class UserRoleChanged(Happening, frozen=True, tag="user.role_changed/1"):
+    user: EntityId
+    role: Role
 
 
 class UserRevoked(Happening, frozen=True, tag="user.revoked/1"):
@@ -313,7 +328,9 @@ Event = (
     | MerchantChanged
     | AppAdded
     | AppRevoked
+    | AppRoleChanged
     | UserInvited
+    | UserRoleChanged
     | UserRevoked
     | WebhookAdded
     | WebhookChanged

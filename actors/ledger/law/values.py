@@ -32,6 +32,14 @@ class CardBrand(Enum):
     MASTERCARD = "mastercard"
 
 
+class Role(Enum):
+    """What a member of a merchant may do (roles.py)."""
+
+    OWNER = "owner"
+    REFUNDS = "refunds"
+    READ_ONLY = "read-only"
+
+
 @dataclass(frozen=True, slots=True)
 class CardSummary:
     """The part of a card that may be kept (part G, PCI): never its number, never its security code.

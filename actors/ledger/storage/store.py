@@ -93,7 +93,8 @@ class ReadStore(Protocol):
 
     async def key_owner(self, digest: str) -> KeyOwner | None: ...
 
-    async def is_member(self, book: BookId, app: EntityId) -> bool: ...
+    async def membership(self, book: BookId, app: EntityId) -> str | None:
+        """The document of an app in a book's list; None: it has no access."""
 
     async def entity(self, kind: str, entity_id: EntityId) -> EntityRow | None: ...
 

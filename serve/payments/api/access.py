@@ -10,11 +10,15 @@ nor for any change, because books ask their own members again.
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+from msgspec.json import decode
+
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.book.entities import App, entity_of_row
-from tollgate.actors.ledger.law.values import BookId, EntityId
+from tollgate.actors.ledger.law.roles import Act, forbidden_words, may
+from tollgate.actors.ledger.law.values import BookId, EntityId, Role
 from tollgate.actors.ledger.storage.store import KeyOwner, ReadStore
 from tollgate.serve.payments.api.call import Caller
 from tollgate.serve.payments.api.rejections import Forbidden, Unauthorised
@@ -26,6 +30,12 @@ REMEMBERED_MAX = 10_000
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+class _Membership(Struct):
+    """An app in a merchant's list: an owner has no role."""
+
+    role: Role = Role.OWNER
 
 
 class ExpiringCache(Generic[K, V]):
@@ -60,7 +70,7 @@ class Authentication:
         self._callers: ExpiringCache[str, Caller] = ExpiringCache(
             clock, REMEMBERED_S, REMEMBERED_MAX
         )
-        self._members: ExpiringCache[tuple[BookId, EntityId], bool] = ExpiringCache(
+        self._members: ExpiringCache[tuple[BookId, EntityId], Role] = ExpiringCache(
             clock, REMEMBERED_S, REMEMBERED_MAX
         )
 
@@ -91,13 +101,17 @@ class Authentication:
             return ""
         return f"{newest.last4}; created={moment(newest.created_ms)}"
 
-    async def require_member(self, book: BookId, app: EntityId) -> None:
-        """Checks that the app has access to the merchant. Raises Forbidden."""
-        if self._members.get((book, app)):
-            return
-        if not await self._store.is_member(book, app):
-            raise Forbidden("your app has no access to this merchant")
-        self._members.put((book, app), True)
+    async def require_member(self, book: BookId, app: EntityId, act: Act) -> None:
+        """Checks that the app has access to the merchant, and a role for this. Raises Forbidden."""
+        role = self._members.get((book, app))
+        if role is None:
+            document = await self._store.membership(book, app)
+            if document is None:
+                raise Forbidden("your app has no access to this merchant")
+            role = decode(document, type=_Membership).role
+            self._members.put((book, app), role)
+        if not may(role, act):
+            raise Forbidden(forbidden_words(role))
 
     def forget(self) -> None:
         """After a key or a membership was taken away."""

@@ -14,6 +14,7 @@ from tollgate.actors.ledger.book.decisions.approval import REJECTED, WAITS
 from tollgate.actors.ledger.delivery.store import DeliveryStore
 from tollgate.actors.ledger.law.commands import Command
 from tollgate.actors.ledger.law.outcomes import Done, ErrorCode
+from tollgate.actors.ledger.law.roles import Act
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import DIRECTORY, BookId, Currency, EntityId, Rate, RateTable
@@ -114,24 +115,35 @@ class ApiContext:
         return read_model(model, body, Reading(self.reference, targets, body.is_form))
 
     async def access_merchant(
-        self, call: Call, merchant: str, *, is_for_the_book: bool = False
+        self,
+        call: Call,
+        merchant: str,
+        *,
+        is_for_the_book: bool = False,
+        act: Act | None = None,
     ) -> CachedMerchant:
-        """Into a merchant's book. `is_for_the_book`: it will ask who is a member, not we. Raises
+        """Into a merchant's book. `is_for_the_book`: it will ask who is a member, not we. `act`:
+        what the caller's role must allow; None: to read it, or with a write to manage it. Raises
         NotFound, Forbidden, TooMany."""
         facts = await self.entities.merchant(merchant)
         app, is_test, is_write = call.caller.app, facts.is_test, call.is_write
         if not is_for_the_book:
-            await self.authentication.require_member(facts.id, app)
+            act = act or (Act.MANAGE if is_write else Act.READ)
+            await self.authentication.require_member(facts.id, app, act)
         await self.limits.admit(
             per_app(app, is_test=is_test, is_write=is_write),
             per_merchant(facts.id, is_test=is_test, is_write=is_write),
         )
         return facts
 
-    async def access_transaction(self, call: Call, transaction: str) -> TransactionAccess:
-        """Into the book of a transaction. Raises NotFound, Forbidden, TooMany."""
+    async def access_transaction(
+        self, call: Call, transaction: str, act: Act | None = None
+    ) -> TransactionAccess:
+        """Into the book of a transaction; `act` as of a merchant. Raises NotFound, Forbidden,
+        TooMany."""
         facts, state = await self.entities.transaction(transaction)
-        return TransactionAccess(facts, state, await self.access_merchant(call, facts.merchant))
+        merchant = await self.access_merchant(call, facts.merchant, act=act)
+        return TransactionAccess(facts, state, merchant)
 
     async def access_entity(self, call: Call, kind: str, entity: str) -> EntityRow:
         """Into the book of an entity, which is read. Raises NotFound, Forbidden, TooMany."""

@@ -25,6 +25,7 @@ import aiosmtplib
 from email_validator import validate_email
 
 from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.law.values import Role
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.rejections import FieldError
 from tollgate.serve.payments.mail.outbox import MailError, Outbox, outbox_folder
@@ -62,6 +63,14 @@ class Invitation:
     merchant: str
     invited_by: str
     is_test: bool = False
+    role: Role = Role.OWNER
+
+
+_MAY = {
+    Role.OWNER: "see and manage its payments",
+    Role.REFUNDS: "see its payments and refund them",
+    Role.READ_ONLY: "see its payments",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +230,7 @@ def invitation_letter(invitation: Invitation, sender: str, now_s: float) -> Lett
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(
         f"Hello,\n\n{_named(invitation.invited_by) or 'Somebody'} has given you access to "
-        f"{_named(invitation.merchant) or 'a merchant'}: you can see and manage its payments.\n\n"
+        f"{_named(invitation.merchant) or 'a merchant'}: you can {_MAY[invitation.role]}.\n\n"
         "If you did not expect this, you can ignore this message.\n",
         cte="quoted-printable",
     )

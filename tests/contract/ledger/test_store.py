@@ -93,7 +93,7 @@ def test_rows_change_and_go(run: Run) -> None:
         member = EntityRow("membership", APP, BOOK, '{"app":1}')
         key = KeyRow("digest", APP, "1234", 5)
         await store.append(Commit(entities=[member], keys=[key]))
-        assert await reads.is_member(BOOK, APP)
+        assert await reads.membership(BOOK, APP) is not None
         assert await reads.page("membership", BOOK, PageBounds(9), ANY) == ['{"app":1}']
         assert await reads.key_owner("digest") == KeyOwner(APP, "1234", "digest")
         # A membership has its app's id, and is no entity by it.
@@ -105,7 +105,7 @@ def test_rows_change_and_go(run: Run) -> None:
         await store.append(
             Commit(entities=[*gone, changed], keys=[KeyRow("digest", APP, "1234", 5, True)])
         )
-        assert not await reads.is_member(BOOK, APP)
+        assert await reads.membership(BOOK, APP) is None
         assert await reads.key_owner("digest") is None
         assert await store.entities([user.id, webhook.id]) == {webhook.id: changed}
         assert await reads.page("user", BOOK, PageBounds(9), ANY) == []

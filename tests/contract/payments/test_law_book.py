@@ -113,10 +113,12 @@ def test_an_event_has_the_data_that_is_told(api: PaymentsApi) -> None:
         return done(api.call("POST", path, app, json=body))
 
     done(api.call("PUT", here, app, json={"name": "Tea"}))
-    post(f"{here}/apps", appId=other.id)
+    post(f"{here}/apps", appId=other.id, role="read-only")
+    done(api.call("PUT", f"{here}/apps/{other.id}", app, json={"role": "refunds"}))
     done(api.call("DELETE", f"{here}/apps/{other.id}", app))
-    post(f"{here}/users", email="anna@example.com")
+    post(f"{here}/users", email="anna@example.com", role="read-only")
     (user,) = api.listed(f"{here}/users", app)
+    done(api.call("PUT", f"{here}/users/{user['id']}", app, json={"role": "owner"}))
     done(api.call("DELETE", f"{here}/users/{user['id']}", app))
     transaction = api.pay(merchant, 1_000)
     for what, amount in (("captures", 400), ("captures", 400), ("refunds", 100), ("voids", 200)):

@@ -33,6 +33,7 @@ from tollgate.actors.ledger.law.commands import (
     Authorise,
     Capture,
     ChangeMerchant,
+    ChangeRole,
     ChangeWebhook,
     DecideDispute,
     InviteUser,
@@ -65,6 +66,7 @@ from tollgate.actors.ledger.law.values import (
     Price,
     Pricing,
     ProcessingError,
+    Role,
 )
 
 LATER = ProcessingError(7, "Insufficient funds", True, False, "Try later.", Advice(24, 5, "Wait."))
@@ -118,7 +120,13 @@ def _administer(shop: Shop) -> None:
     shop.do(AddApp(shop.app, "Till", NOW_MS), second)
     (user,) = shop.do(InviteUser("ann@example.com")).events
     shop.do(InviteUser("bob@example.com"))
+    (eve,) = shop.do(InviteUser("eve@example.com", Role.READ_ONLY)).events
+    shop.do(ChangeRole(EntityId(_field(eve, "user")), Role.REFUNDS, is_app=False))
     shop.do(RevokeUser(EntityId(_field(user, "user"))))
+    third = EntityId("b" * 24)
+    shop.do(AddApp(third, "Third", NOW_MS, Role.REFUNDS))
+    for role in (Role.READ_ONLY, Role.OWNER):
+        shop.do(ChangeRole(third, role, is_app=True))
     (webhook,) = shop.do(AddWebhook("https://hooks.example/1", "sealed")).entities
     shop.do(AddWebhook("https://hooks.example/2", "sealed"))
     shop.do(RemoveWebhook(webhook))

@@ -11,7 +11,9 @@ effect with the very next order (A2).
     approve or reject a live merchant         the operator
     tell what is in a file of the network     the operator
     dispute, decide it, report fraud, pay out the operator; of a test merchant, its apps too
-    everything else                           the merchant's apps
+    refund                                    the merchant's apps that are owners, or refund
+    take one's own access away                the merchant's apps
+    everything else                           the merchant's apps that are owners
 
 The operator may give every order: the card network, the sandbox and imports work for him. Test and
 live never meet here: a book is one or the other, and so is everything in it.
@@ -20,6 +22,7 @@ live never meet here: a book is one or the other, and so is everything in it.
 from tollgate.actors.ledger.book.head import Merchant
 from tollgate.actors.ledger.law import commands
 from tollgate.actors.ledger.law.outcomes import Refusal, forbidden
+from tollgate.actors.ledger.law.roles import Act, forbidden_words, may
 from tollgate.actors.ledger.law.values import NOBODY, OPERATOR, EntityId
 
 
@@ -50,8 +53,11 @@ def refuse_access(
             return None if is_creator else forbidden("a merchant is opened by its creator")
         case commands.Authorise(source=None) if app == NOBODY:
             return None
-    if merchant is None or not merchant.has_app(app):
+    role = None if merchant is None else merchant.role_of(app)
+    if merchant is None or role is None:
         return forbidden("the app has no access to this merchant")
+    if not may(role, _act(command, app)):
+        return forbidden(forbidden_words(role))
     if isinstance(
         command,
         commands.OpenDispute | commands.DecideDispute | commands.ReportFraud | commands.PayOut,
@@ -62,3 +68,13 @@ def refuse_access(
             else forbidden("only the operator may do this to a live merchant")
         )
     return None
+
+
+def _act(command: commands.Command, app: EntityId) -> Act:
+    match command:
+        case commands.Refund():
+            return Act.REFUND
+        case commands.RevokeApp() if command.app == app:
+            return Act.READ
+        case _:
+            return Act.MANAGE

@@ -23,6 +23,7 @@ from tollgate.actors.ledger.book.decisions.membership import (
     decide_invitation,
     decide_merchant_change,
     decide_merchant_opening,
+    decide_role_change,
     decide_user_revocation,
     decide_webhook_addition,
     decide_webhook_change,
@@ -116,6 +117,8 @@ def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecisi
             return decide_invitation(case, command)
         case commands.RevokeUser():
             return decide_user_revocation(case, command)
+        case commands.ChangeRole():
+            return decide_role_change(case, command)
         case commands.AddWebhook():
             return decide_webhook_addition(case, command)
         case commands.ChangeWebhook():

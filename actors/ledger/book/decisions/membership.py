@@ -7,11 +7,22 @@ from msgspec import UNSET
 
 from tollgate.actors.ledger.book.case import BookDecision, Case
 from tollgate.actors.ledger.book.entities import Webhook
-from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, Head
+from tollgate.actors.ledger.book.head import (
+    APPS_MAX,
+    USERS_MAX,
+    WEBHOOKS_MAX,
+    Head,
+    Member,
+    User,
+    given_role,
+    kept_role,
+)
 from tollgate.actors.ledger.law import commands, events
 from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_ids
-from tollgate.actors.ledger.law.outcomes import absent, constraint
+from tollgate.actors.ledger.law.outcomes import Refusal, absent, constraint
+from tollgate.actors.ledger.law.values import EntityId, Role
 
+LAST_OWNER = "it is the last owner among the merchant's apps: make another app one first"
 APPROVED = "was approved with the merchant, and only the operator changes it now: ask them"
 
 
@@ -69,32 +80,68 @@ def _changed(before: str, wanted: str | None) -> str | None:
 
 
 def decide_app_addition(case: Case, command: commands.AddApp) -> BookDecision:
-    if case.merchant.has_app(command.app):
-        return ()
+    for member in case.merchant.apps:
+        if member.app == command.app:
+            return _refuse_other_role(member, command.role) or ()
     if not is_id(command.app):
         return constraint("an app's id has 24 lowercase hexadecimal digits", "appId")
     if len(case.merchant.apps) >= APPS_MAX:
         return constraint(f"a merchant has at most {APPS_MAX} apps: revoke one first", "appId")
     (own,) = case.ids(1)
-    return (events.AppAdded(own, command.app, command.name, command.created_ms),)
+    role = kept_role(command.role)
+    return (events.AppAdded(own, command.app, command.name, command.created_ms, role),)
 
 
 def decide_app_revocation(case: Case, command: commands.RevokeApp) -> BookDecision:
     """An app may revoke itself, and the last one too."""
     if not case.merchant.has_app(command.app):
         return absent(f"the app {command.app} has no access to this merchant")
+    if len(case.merchant.apps) > 1 and not case.merchant.has_owner_beside(command.app):
+        return constraint(LAST_OWNER)
     (own,) = case.ids(1)
     return (events.AppRevoked(own, command.app),)
 
 
 def decide_invitation(case: Case, command: commands.InviteUser) -> BookDecision:
     email = command.email.casefold()
-    if any(user.email.casefold() == email for user in case.merchant.users):
-        return ()
+    for known in case.merchant.users:
+        if known.email.casefold() == email:
+            return _refuse_other_role(known, command.role) or ()
     if len(case.merchant.users) >= USERS_MAX:
         return constraint(f"a merchant has at most {USERS_MAX} users: revoke one first", "email")
     user, own = case.ids(2)
-    return (events.UserInvited(own, user, command.email),)
+    return (events.UserInvited(own, user, command.email, kept_role(command.role)),)
+
+
+def _refuse_other_role(member: Member | User, wanted: Role | None) -> Refusal | None:
+    role = given_role(member)
+    if wanted is None or wanted is role:
+        return None
+    return constraint(f"it has access already, with the role {role.value}: PUT changes it", "role")
+
+
+def decide_role_change(case: Case, command: commands.ChangeRole) -> BookDecision:
+    """A merchant's apps have an owner among them."""
+    merchant, wanted = case.merchant, command.member
+    if command.is_app:
+        role = merchant.role_of(wanted)
+    else:
+        roles = (given_role(user) for user in merchant.users if user.id == wanted)
+        role = next(roles, None)
+    if role is None:
+        what = "app" if command.is_app else "user"
+        return absent(f"this merchant has no {what} {wanted}")
+    if role is command.role:
+        return ()
+    if command.is_app and role is Role.OWNER and not merchant.has_owner_beside(wanted):
+        return constraint(LAST_OWNER, "role")
+    (own,) = case.ids(1)
+    return (_role_change(own, command),)
+
+
+def _role_change(own: EntityId, command: commands.ChangeRole) -> events.Event:
+    changed = events.AppRoleChanged if command.is_app else events.UserRoleChanged
+    return changed(own, command.member, command.role)
 
 
 def decide_user_revocation(case: Case, command: commands.RevokeUser) -> BookDecision:

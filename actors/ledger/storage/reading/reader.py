@@ -51,7 +51,7 @@ class SqlReadStore:
         )
         self._membership = query(
             dialect,
-            select(memberships.c.app).where(
+            select(memberships.c.document).where(
                 memberships.c.app == bindparam("app"), memberships.c.book == bindparam("book")
             ),
         )
@@ -74,11 +74,12 @@ class SqlReadStore:
         row = await self._first(self._key, digest=digest)
         return None if row is None else KeyOwner(*row)
 
-    async def is_member(self, book: BookId, app: EntityId) -> bool:
-        return await self._first(self._membership, book=book, app=app) is not None
+    async def membership(self, book: BookId, app: EntityId) -> str | None:
+        row = await self._first(self._membership, book=book, app=app)
+        return None if row is None else str(row[0])
 
     async def entity(self, kind: str, entity_id: EntityId) -> EntityRow | None:
-        assert kind != MEMBERSHIP, "an app has many: ask is_member, or for a page"
+        assert kind != MEMBERSHIP, "an app has many: ask for its membership, or for a page"
         row = await self._first(self._entity, kind=kind, id=entity_id)
         return None if row is None else entity_row(row)
 

@@ -70,11 +70,21 @@ class MerchantApprove(RequestBody):
 
 
 class UserInvite(RequestBody):
+    """`role`: of somebody new; without one, an owner's."""
+
     email: wire_types.Email
+    role: wire_types.RoleWord | None = None
 
 
 class AppAdd(RequestBody):
+    """`role`: as of a user."""
+
     appId: wire_types.Id
+    role: wire_types.RoleWord | None = None
+
+
+class RoleChange(RequestBody):
+    role: wire_types.RoleWord
 
 
 class TransactionCreate(RequestBody):

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from tollgate.actors.ledger.book.decisions.approval import VERSION_LENGTH
 from tollgate.actors.ledger.law.events import MERCHANT_EVENT_TYPES
 from tollgate.actors.ledger.law.ids import is_id
-from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId, Role
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.rejections import FieldError
@@ -268,6 +268,7 @@ FraudReason = Annotated[
     checked(_whole(FRAUD_REASON_MAX)),
     schema("integer", minimum=0, maximum=FRAUD_REASON_MAX),
 ]
+RoleWord = Annotated[Role, *_one_of(Role)]
 CardSchemeWord = Annotated[CardScheme, *_one_of(CardScheme)]
 SecurityCodeWord = Annotated[SecurityCode, *_one_of(SecurityCode)]
 CardStatusWord = Annotated[CardStatus, *_one_of(CardStatus)]

@@ -81,6 +81,12 @@ class AppSchema(ReplyBody):
     created: Moment
 
 
+class MemberAppSchema(AppSchema):
+    """`role`: absent of an owner."""
+
+    role: Literal["refunds", "read-only"] | None = None
+
+
 class AppWithKeySchema(AppSchema):
     key: str
     recoveryCode: str | None = None
@@ -157,10 +163,13 @@ class UserInvitedSchema(ReplyBody):
 
 
 class UserSchema(ReplyBody):
+    """`role`: absent of an owner."""
+
     id: Id
     email: str
     created: Moment
     name: str | None = None
+    role: Literal["refunds", "read-only"] | None = None
 
 
 class CodePresenceSchema(ReplyBody):

@@ -8,13 +8,15 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.entities import App, entity_of_row
 from tollgate.actors.ledger.law import commands
 from tollgate.actors.ledger.law.ids import is_id
-from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId
+from tollgate.actors.ledger.law.roles import Act
+from tollgate.actors.ledger.law.values import DIRECTORY, BookId, EntityId, Role
 from tollgate.serve.payments.api.bodies.constraints import flag
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.bodies.requests import (
     AppAdd,
     MerchantChange,
     MerchantCreate,
+    RoleChange,
     UserInvite,
 )
 from tollgate.serve.payments.api.call import Call
@@ -116,17 +118,19 @@ async def invite_user(context: ApiContext, call: Call) -> Reply:
     """Anybody can open a live merchant: strangers hear of it when the operator has approved it."""
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    email = context.read(body, UserInvite).email
+    wanted = context.read(body, UserInvite)
+    email = wanted.email
     await context.limits.admit(
         per_call("invitations", merchant=merchant.id),
         per_call("invitations", address=call.address),
     )
-    done = await context.execute(call, merchant.id, commands.InviteUser(email), body)
+    done = await context.execute(call, merchant.id, commands.InviteUser(email, wanted.role), body)
     is_member = decode(done.body, type=dict[str, bool])["isMember"]
     if not is_member and not done.is_replay and await context.is_approved(merchant):
         by = await _name(context, "app", call.caller.app)
         to = await _name(context, "merchant", merchant.id)
-        context.invitations.send(Invitation(email, to, by, merchant.is_test))
+        role = wanted.role or Role.OWNER
+        context.invitations.send(Invitation(email, to, by, merchant.is_test, role))
     return done_reply(done)
 
 
@@ -144,19 +148,41 @@ async def delete_user(context: ApiContext, call: Call) -> Reply:
 async def add_merchant_app(context: ApiContext, call: Call) -> Reply:
     merchant = await context.access_merchant(call, call.ids[0])
     body = await call.body()
-    wanted = context.read(body, AppAdd).appId
+    wanted = context.read(body, AppAdd)
     try:
-        app = await _app(context, wanted)
+        app = await _app(context, wanted.appId)
     except NotFound:
-        raise BadRequest(FieldError("appId", f"there is no app {wanted}")) from None
-    command = commands.AddApp(app.id, app.name, app.created_ms)
+        raise BadRequest(FieldError("appId", f"there is no app {wanted.appId}")) from None
+    command = commands.AddApp(app.id, app.name, app.created_ms, wanted.role)
     return done_reply(await context.execute(call, merchant.id, command, body))
+
+
+async def change_app_role(context: ApiContext, call: Call) -> Reply:
+    return await _change_role(context, call, is_app=True)
+
+
+async def change_user_role(context: ApiContext, call: Call) -> Reply:
+    return await _change_role(context, call, is_app=False)
+
+
+async def _change_role(context: ApiContext, call: Call, *, is_app: bool) -> Reply:
+    merchant = await context.access_merchant(call, call.ids[0])
+    member = _existing(call.ids[1], "app" if is_app else "user")
+    body = await call.body()
+    role = context.read(body, RoleChange).role
+    command = commands.ChangeRole(member, role, is_app=is_app)
+    done = await context.execute(call, merchant.id, command, body)
+    context.authentication.forget()
+    return done_reply(done)
 
 
 async def delete_merchant_app(context: ApiContext, call: Call) -> Reply:
     """An app that has revoked itself and asks again with the same key is told the same again."""
     merchant = await context.access_merchant(
-        call, call.ids[0], is_for_the_book=bool(call.idempotency_key)
+        call,
+        call.ids[0],
+        is_for_the_book=bool(call.idempotency_key),
+        act=Act.READ if call.ids[1] == call.caller.app else None,
     )
     app = _existing(call.ids[1], "app")
     done = await context.execute(call, merchant.id, commands.RevokeApp(app))
@@ -232,6 +258,16 @@ ROUTES = (
         statuses=CHANGES,
     ),
     Route(
+        "PUT",
+        "/merchants/{merchantId}/users/{userId}",
+        change_user_role,
+        "members",
+        "Change a user's role",
+        request="RoleChange",
+        status=204,
+        statuses=CHANGES,
+    ),
+    Route(
         "DELETE",
         "/merchants/{merchantId}/users/{userId}",
         delete_user,
@@ -249,7 +285,8 @@ ROUTES = (
         request="AppAdd",
         status=201,
         statuses=CHANGES,
-        description="Adding one that has access already succeeds.",
+        description="Adding one that has access already succeeds. `role`: `owner`, which is the "
+        "default, `refunds` or `read-only`.",
     ),
     Route(
         "GET",
@@ -257,10 +294,21 @@ ROUTES = (
         list_of("membership"),
         "members",
         "Apps of a merchant",
-        reply="App[]",
+        reply="MemberApp[]",
         is_paged=True,
         filters=BY_MERCHANT,
         statuses=CHANGES,
+    ),
+    Route(
+        "PUT",
+        "/merchants/{merchantId}/apps/{appId}",
+        change_app_role,
+        "members",
+        "Change an app's role",
+        request="RoleChange",
+        status=204,
+        statuses=CHANGES,
+        description="The last owner among the apps stays one.",
     ),
     Route(
         "DELETE",

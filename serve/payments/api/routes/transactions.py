@@ -5,6 +5,7 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.entities import SavedCard, entity_of_row
 from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund, SaveCard, Void
 from tollgate.actors.ledger.law.outcomes import DoneKind
+from tollgate.actors.ledger.law.roles import Act
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import CardSummary, Currency, EntityId
 from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
@@ -117,7 +118,7 @@ async def create_capture(context: ApiContext, call: Call) -> Reply:
 
 
 async def create_refund(context: ApiContext, call: Call) -> Reply:
-    entered = await context.access_transaction(call, call.ids[0])
+    entered = await context.access_transaction(call, call.ids[0], Act.REFUND)
     body = await call.body()
     wanted = context.read(body, RefundCreate)
     _require_currency(entered.transaction, wanted.currency)

@@ -21,6 +21,7 @@ from tollgate.actors.ledger.law.commands import (
     AddWebhook,
     Capture,
     ChangeMerchant,
+    ChangeRole,
     Command,
     CreateApp,
     DecideDispute,
@@ -39,7 +40,7 @@ from tollgate.actors.ledger.law.commands import (
     Void,
 )
 from tollgate.actors.ledger.law.outcomes import DoneKind, RefusalReason
-from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
+from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId, Role
 
 STRANGER = EntityId("a" * 24)
 MEMBERS: list[Command] = [
@@ -55,6 +56,7 @@ MEMBERS: list[Command] = [
     AddWebhook("https://hooks.example", "sealed"),
     ReplaceWebhookSecret(ABSENT, "sealed", ""),
     RemoveWebhook(ABSENT),
+    ChangeRole(ABSENT, Role.READ_ONLY, is_app=True),
     authorise(1, source=ABSENT),
 ]
 OPERATORS: list[Command] = [
@@ -135,6 +137,55 @@ def test_a_revoked_app_is_refused_at_once() -> None:
     assert shop.refusal(ChangeMerchant(name="x")).kind is RefusalReason.FORBIDDEN
     shop.do(RevokeApp(STRANGER), STRANGER)  # an app may revoke itself, the last one too
     assert shop.refusal(ChangeMerchant(name="x"), STRANGER).kind is RefusalReason.FORBIDDEN
+
+
+@pytest.mark.parametrize("command", ALL, ids=lambda command: type(command).__name__)
+@pytest.mark.parametrize("role", Role)
+def test_a_role_does_what_it_may_and_nothing_else(command: Command, role: Role) -> None:
+    shop = open_shop()
+    app = EntityId("d" * 24)
+    shop.do(AddApp(app, "Desk", NOW_MS, role))
+    before = len(shop.books.log)
+    allowed = role is Role.OWNER or (role is Role.REFUNDS and isinstance(command, Refund))
+    assert may(shop, command, app) is allowed
+    if not allowed:
+        assert len(shop.books.log) == before
+        assert role.value in shop.refusal(command, app).message
+        shop.do(RevokeApp(app), app)  # (its own access any role may take away)
+
+
+def test_a_merchant_with_apps_has_an_owner_among_them() -> None:
+    shop = open_shop()
+    shop.do(AddApp(STRANGER, "Desk", NOW_MS, Role.READ_ONLY))
+    for command in (RevokeApp(shop.app), ChangeRole(shop.app, Role.REFUNDS, is_app=True)):
+        for app in (shop.app, OPERATOR):
+            refused = shop.refusal(command, app)
+            assert refused.kind is RefusalReason.CONSTRAINT
+            assert "the last owner" in refused.message
+    shop.do(ChangeRole(STRANGER, Role.OWNER, is_app=True))
+    shop.do(ChangeRole(shop.app, Role.READ_ONLY, is_app=True), STRANGER)
+    shop.do(RevokeApp(shop.app), shop.app)
+    assert shop.refusal(ChangeRole(STRANGER, Role.REFUNDS, is_app=True), STRANGER).field == "role"
+
+
+def test_a_role_is_asked_for_again_or_changed_by_name() -> None:
+    shop = open_shop()
+    for role in (Role.REFUNDS, None, Role.REFUNDS):
+        shop.do(AddApp(STRANGER, "Desk", NOW_MS, role))
+        shop.do(InviteUser("ann@example.com", role))
+        (user,) = shop.books.documents("user", shop.book)
+        members = {each["id"]: each for each in shop.books.documents("membership", shop.book)}
+        assert members[STRANGER]["role"] == user["role"] == "refunds"
+        assert "role" not in members[shop.app]
+    assert shop.refusal(AddApp(STRANGER, "Desk", NOW_MS, Role.OWNER)).field == "role"
+    assert shop.refusal(InviteUser("ANN@example.com", Role.OWNER)).field == "role"
+    changed = ChangeRole(EntityId(user["id"]), Role.OWNER, is_app=False)
+    assert len(shop.do(changed).events) == 1
+    assert not shop.do(changed).events
+    assert "role" not in shop.books.documents("user", shop.book)[0]
+    for is_app in (True, False):
+        missing = ChangeRole(ABSENT, Role.OWNER, is_app=is_app)
+        assert shop.refusal(missing).kind is RefusalReason.NOT_FOUND
 
 
 @pytest.mark.parametrize("command", ALL, ids=lambda command: type(command).__name__)
