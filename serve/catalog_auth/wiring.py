@@ -1,10 +1,12 @@
 """Puts together a process of the service: settings in, the context of its routes out."""
 
+import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.catalog_auth.api.context import CatalogContext, Slots
 from tollgate.serve.catalog_auth.api.envelopes import severities_named
 from tollgate.serve.catalog_auth.api.problems import Unprocessable
@@ -46,6 +48,7 @@ def catalog_context(settings: Settings) -> CatalogContext:
         version=version("tollgate"),
         signing=_signing(settings),
         crawling=_crawling(settings) if settings.crawl.is_on else None,
+        tallies=Tallies(f"catalog-{os.getpid()}"),
     )
 
 

@@ -80,6 +80,7 @@ LOG = logging.getLogger("tollgate.ratelimit")
 NAMESPACE = "tollgate"
 # Detached actors outlive whoever made them: a new kind of state takes a new name.
 STATE_VERSION = "v1"
+OPERATIONS = f"operations-{STATE_VERSION}"
 INTERNAL_ERROR = "ratelimit.service.call.should_rate_limit.internal_error"
 
 
@@ -103,7 +104,7 @@ def rate_limit_actors(settings: Settings, run: str) -> RateLimitActors:
         settings.rules.poll_interval_s,
     )
     operations = start_operations(
-        f"operations-{STATE_VERSION}",
+        OPERATIONS,
         NAMESPACE,
         partial(open_ports, settings),
         partitions,

@@ -10,8 +10,10 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.api_page import files as api_page
 from tollgate.serve.catalog_auth.api.bulk import encode_json
 from tollgate.serve.catalog_auth.api.call_descriptions import JSON, with_components
@@ -82,8 +84,52 @@ def catalog_application(context: CatalogContext) -> ASGIApp:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _unforeseen)
-    entered = CrossOrigin(app, context.origins, context.trusted_origins)
+    metered = CallMeter(app, context.tallies, context.clock)
+    entered = CrossOrigin(metered, context.origins, context.trusted_origins)
     return Entrance(entered, context.held)
+
+
+# (docs/operations.md, Metrics)
+REQUESTS = "catalog.requests"
+TIMES = "catalog.request.duration"
+# Of a call that nothing was answered to: its caller has hung up.
+GONE_STATUS = 499
+
+
+class CallMeter:
+    """Counts calls by the route that answered and their status, never by what a caller sent. Stands
+    directly around the routes, which leave in the scope which of them it was."""
+
+    def __init__(self, app: ASGIApp, tallies: Tallies, clock: Clock) -> None:
+        self._app = app
+        self._tallies = tallies
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun_s, status = self._clock.monotonic_s(), GONE_STATUS
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            self._note(scope, status, self._clock.monotonic_s() - begun_s)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        method = "other" if route == "none" else scope["method"]
+        if status == 405:
+            method = "other"
+        of_route = f".__method={method}.__route={route}"
+        self._tallies.count(f"{REQUESTS}{of_route}.__status={status}")
+        self._tallies.observe(f"{TIMES}{of_route}", 1, seconds)
 
 
 class Entrance:

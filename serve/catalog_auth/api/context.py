@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tollgate.actors.kernel.clock import Clock, SystemClock
+from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.catalog_auth.api.bodies import LARGE_BYTES
 from tollgate.serve.catalog_auth.api.held_bytes import HeldBytes
 from tollgate.serve.catalog_auth.api.problems import BusyProblem
@@ -48,7 +50,8 @@ def work_threads() -> WorkThreads:
 class CatalogContext:
     """`public_url`: the service's address for callers, empty when nobody has told it. Pages of
     `origins` may make the calls that only read, those of `trusted_origins` all. `version`:
-    Tollgate's own. `signing` and `crawling` are None where they are switched off."""
+    Tollgate's own. `signing` and `crawling` are None where they are switched off. `tallies`: of its
+    calls."""
 
     options: Options
     document_bytes_max: int
@@ -62,3 +65,5 @@ class CatalogContext:
     patience_s: float = PATIENCE_S
     threads: WorkThreads = field(default_factory=work_threads)
     held: HeldBytes = field(default_factory=HeldBytes)
+    tallies: Tallies = field(default_factory=lambda: Tallies("catalog"))
+    clock: Clock = field(default_factory=SystemClock)
