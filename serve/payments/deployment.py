@@ -153,7 +153,8 @@ class Payments:
             await self._parts.shared_counts.look()
 
     async def _renew_rates(self) -> None:
-        """And tells their age."""
+        """And tells their age. The vault's keys are looked at with them."""
+        self._parts.vault_keys.reload()
         rates, now_ms = self._parts.rates, int(SystemClock().now_s() * 1000)
         rates.reload()
         self._parts.tallies.gauge(RATES_AGE, rates_age_s(rates, now_ms))

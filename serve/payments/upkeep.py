@@ -1,6 +1,6 @@
 """Maintenance of the books, from time to time (F5, F7, F9).
 
-    forget      operations and idempotency keys that nobody may ask about any more
+    forget      operations and idempotency keys that nobody may ask about any more; used tokens
     anchor      the hash over all heads of the last day, kept, and written to a file of its own
     export      the days that have none yet, as signed files in the operator's folder
     back up     what came since, as another segment of the journal in the operator's folder
@@ -33,6 +33,7 @@ from tollgate.actors.ledger.storage.errors import StorageError
 from tollgate.actors.ledger.storage.migration import open_database
 from tollgate.actors.ledger.storage.operation_expiry import forget_operations
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.single_uses import forget_single_uses
 from tollgate.actors.ledger.storage.store import StorageDown
 
 LOG = logging.getLogger("tollgate.ledger")
@@ -114,6 +115,7 @@ class Upkeep:
 
     async def _forget(self, database: Database) -> None:
         await forget_operations(database, self._now_ms())
+        await forget_single_uses(database, self._now_ms())
 
     async def _anchor(self, database: Database) -> None:
         day = last_settled_day(self._now_ms())

@@ -24,6 +24,7 @@ from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.key_uses import SqlInstallation, SqlKeyUses
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.single_uses import SqlSingleUses
 from tollgate.actors.ledger.storage.store import JournalStore
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 from tollgate.actors.ratelimit.counting.counters import LocalCounters
@@ -41,6 +42,7 @@ from tollgate.serve.payments.api.health import BooksHealth, StorageWatch
 from tollgate.serve.payments.api.limits.calls import EngineLimits, engine_limits, load_limits
 from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import DEADLINE_S, CommandGateway
+from tollgate.serve.payments.checkout.parts import checkout_parts
 from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
@@ -51,6 +53,7 @@ from tollgate.serve.payments.secrets.key_files import load_anchor_key, load_oper
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import open_master_secret
+from tollgate.serve.payments.secrets.vault_keys import VaultKeys, open_vault_keys
 from tollgate.serve.payments.telemetry.books_gauges import BooksGauges
 from tollgate.serve.payments.telemetry.delivery_meter import DeliveryMeter
 from tollgate.serve.payments.telemetry.metered_network import MeteredNetwork
@@ -88,6 +91,7 @@ class PaymentsParts:
     upkeep: Upkeep
     books_gauges: BooksGauges
     rates: ExchangeRates
+    vault_keys: VaultKeys
     tallies: Tallies
     shared_counts: "SharedCounts | None"
 
@@ -122,6 +126,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     )
     path = settings.payments.secret_path(settings.process.data)
     secret = await open_master_secret(path, SqlInstallation(database))
+    vault_keys = open_vault_keys(settings.payments.vault_path(settings.process.data))
     store, digests, generator = SqlReadStore(database), KeyDigests(secret), SecretGenerator(secret)
     uses = KeyUses(SqlKeyUses(database), clock)
     deliveries, box = SqlDeliveryStore(database), WebhookSecretSealer(secret)
@@ -141,6 +146,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         networks=CardNetworks(
             MeteredNetwork(SimulatedNetwork(reference.errors), "test", tallies, clock)
         ),
+        checkout=checkout_parts(secret, vault_keys, SqlSingleUses(database), clock),
         secrets=generator,
         digests=digests,
         key_uses=uses,
@@ -175,6 +181,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         upkeep=upkeep,
         books_gauges=BooksGauges(tallies, deliveries, upkeep.record, clock),
         rates=reference.rates,
+        vault_keys=vault_keys,
         tallies=tallies,
         shared_counts=shared_counts,
     )

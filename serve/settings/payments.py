@@ -30,6 +30,12 @@ class PaymentsSettings:
         "",
         "file of the secret behind keys, the same on every node; empty: in TOLLGATE_DATA",
     )
+    vault_key_file: str = setting(
+        "PAYMENTS_VAULT_KEY_FILE",
+        text,
+        "",
+        "file of the keys that seal cards, the same on every node; empty: in TOLLGATE_DATA",
+    )
     config: str = setting(
         "PAYMENTS_CONFIG", text, "", "folder of currencies, rates and fees; empty: the shipped one"
     )
@@ -73,6 +79,11 @@ class PaymentsSettings:
     def secret_path(self, data: str) -> Path:
         """The file of the secret; `data` is the value of TOLLGATE_DATA."""
         return Path(self.secret_file) if self.secret_file else Path(data) / "payments" / "secret"
+
+    def vault_path(self, data: str) -> Path:
+        """The file of the vault's keys; `data` is the value of TOLLGATE_DATA."""
+        own = self.vault_key_file
+        return Path(own) if own else Path(data) / "payments" / "vault-keys"
 
     @property
     def rates_age_max_ms(self) -> int:

@@ -149,6 +149,17 @@ key_uses = Table(
     Column("used_ms", Integer64, nullable=False),
 )
 
+# Names that may be used once, such as tokens of cards. Written beside the journal, worth nothing
+# after some minutes, and so in no backup.
+single_uses = Table(
+    "single_uses",
+    metadata,
+    Column("name", ByteOrderedText, primary_key=True),
+    Column("use", Text, nullable=False),
+    Column("until_ms", Integer64, nullable=False),
+    Index("single_uses_expired", "until_ms"),
+)
+
 # What belongs to these books and is kept elsewhere, by a mark that gives nothing of it away.
 installation = Table(
     "installation",

@@ -23,6 +23,7 @@ from tollgate.serve.payments.reference.data_file import DataFileError, read_data
 from tollgate.serve.payments.reference.tables import load_reference
 from tollgate.serve.payments.secrets.key_files import make_operator_key
 from tollgate.serve.payments.secrets.master_secret import SecretFileError
+from tollgate.serve.payments.secrets.vault_keys import rotate_vault_key
 
 PAGE = 1_000
 
@@ -191,6 +192,22 @@ def recover_app(app: str, url: str) -> None:
     made = answer(base, "POST", f"/operator/apps/{quote(app, safe='')}/keys", key)["app"]
     click.echo(f"key            {made['key']}")
     click.echo(f"recovery code  {made['recoveryCode']}")
+
+
+@payments.command("rotate-vault-key")
+def rotate_key() -> None:
+    """Put a new key in the file that PAYMENTS_VAULT_KEY_FILE names, or the data folder has.
+
+    Cards are sealed with it from now on; tokens of the older two keys still open. Running processes
+    take it up within seconds. Every node needs the same file.
+    """
+    settings = read_settings()
+    file = settings.payments.vault_path(settings.process.data)
+    try:
+        count = rotate_vault_key(file)
+    except SecretFileError as error:
+        fail(str(error))
+    click.echo(f"{file}: holds {count} keys, the newest of now")
 
 
 @payments.command("make-operator-key")

@@ -29,6 +29,7 @@ from tollgate.serve.payments.api.call import (
     read_headers,
     request_id_of,
 )
+from tollgate.serve.payments.api.checkout.browsers import READABLE, browser_error, preflights
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.health import StorageWatch
 from tollgate.serve.payments.api.orders import RETRY_AFTER_S
@@ -49,11 +50,13 @@ from tollgate.serve.payments.api.replies import (
     rejected,
     send_reply,
 )
-from tollgate.serve.payments.api.router import Access, Route, RouteTable
+from tollgate.serve.payments.api.router import Access, Route, RouteTable, Voice
 from tollgate.serve.payments.api.routes import (
     apps,
     books,
+    checkout,
     deliveries,
+    frames,
     imports,
     merchants,
     network_files,
@@ -75,8 +78,11 @@ ROUTES: Sequence[Route[ApiContext]] = (
     *books.ROUTES,
     *webhook_routes.ROUTES,
     *deliveries.ROUTES,
+    *checkout.ROUTES,
     *sandbox.ROUTES,
 )
+# Of browsers alone, and in no document: what they ask before they call, and pages in frames.
+BROWSER_ROUTES: Sequence[Route[ApiContext]] = (*preflights(ROUTES), *frames.ROUTES)
 # These have a port and a credential of their own (part G, Operations).
 OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (
     *operator.ROUTES,
@@ -95,6 +101,7 @@ MERCHANT_PATH = "/merchants/{"
 # In the place of a status: of what nobody foresaw, which is answered around this, and of callers
 # who have hung up.
 INTERNAL_STATUS, GONE_STATUS = 500, 499
+VOICE = "tollgate.voice"
 STORAGE_AWAY = (StorageDown, DeliveriesDown, StorageError)
 NOBODY_ELSE = AddressTrust()
 
@@ -142,7 +149,8 @@ class Dispatcher:
         self._adds_request_id = adds_request_id
         self._threads = WorkThreads("payments-body", LARGE_BODY_BYTES, _busy)
         self.routes = ROUTES if operator is None else OPERATOR_ROUTES
-        self._table: RouteTable[ApiContext] = RouteTable(self.routes)
+        beside = BROWSER_ROUTES if operator is None else ()
+        self._table: RouteTable[ApiContext] = RouteTable((*self.routes, *beside))
 
     @property
     def context(self) -> ApiContext:
@@ -189,7 +197,7 @@ class Dispatcher:
         except CallerGone:
             return GONE_STATUS
         except Rejection as rejection:
-            reply = self._rejected(rejection, headers, request_id)
+            reply = self._rejected(rejection, headers, scope)
         except STORAGE_AWAY as error:
             self._watch.note(error)
             away = Unavailable(
@@ -197,11 +205,16 @@ class Dispatcher:
                 "Idempotency-Key if there was one",
                 RETRY_AFTER_S,
             )
-            reply = self._rejected(away, headers, request_id)
+            reply = self._rejected(away, headers, scope)
+        if is_for_browsers(scope):
+            reply = replace(reply, headers=(*reply.headers, *READABLE))
         await send_reply(send, reply, self.added(request_id))
         return reply.status if isinstance(reply, Reply) else 200
 
-    def _rejected(self, rejection: Rejection, headers: Headers, request_id: str) -> Reply:
+    def _rejected(self, rejection: Rejection, headers: Headers, scope: Scope) -> Reply:
+        if is_for_browsers(scope):
+            return browser_error(rejection)
+        request_id = str(scope[REQUEST_ID])
         return rejected(rejection, accepts_json=accepts_json(headers.accept), request_id=request_id)
 
     def request_id(self, scope: Scope) -> str:
@@ -225,6 +238,7 @@ class Dispatcher:
         record.method, record.route = route.method, route.path
         if ids and route.path.startswith(MERCHANT_PATH):
             record.merchant = ids[0]
+        scope[VOICE] = route.voice
         call = Call(
             caller=await self._caller(route, headers),
             method=scope["method"],
@@ -238,6 +252,7 @@ class Dispatcher:
             threads=self._threads,
             body_bytes_max=route.body_bytes_max,
             record=record,
+            prefix=scope.get("root_path", ""),
         )
         record.app = call.caller.app
         await self._require_known_parameters(route, call)
@@ -274,6 +289,11 @@ class Dispatcher:
         if not is_same_digest(digest, self._operator.digest):
             raise Unauthorised
         return Caller(OPERATOR, self._operator.last4)
+
+
+def is_for_browsers(scope: Scope) -> bool:
+    """True once a call is known to be one of the customers' browsers."""
+    return scope.get(VOICE) is Voice.BROWSERS
 
 
 def route_path(scope: Scope) -> str:

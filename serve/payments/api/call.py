@@ -50,6 +50,9 @@ class Headers:
     forwarded_for: str = ""
     forwarded: str = ""
     peer: str = ""
+    accept_version: str = ""
+    host: str = ""
+    forwarded_proto: str = ""
 
 
 _KNOWN = {
@@ -65,7 +68,9 @@ _KNOWN = {
     b"via": "forwarded",
     b"x-real-ip": "forwarded",
     b"x-forwarded-host": "forwarded",
-    b"x-forwarded-proto": "forwarded",
+    b"x-forwarded-proto": "forwarded_proto",
+    b"accept-version": "accept_version",
+    b"host": "host",
     # What Serve's HAProxy adds behind all that callers sent (`serve/node/environment.py`).
     b"x-tollgate-peer": "peer",
 }
@@ -137,6 +142,13 @@ class Call:
     threads: WorkThreads
     body_bytes_max: int = BODY_BYTES_MAX
     record: CallRecord = field(default_factory=lambda: CallRecord(""))
+    prefix: str = ""
+
+    @property
+    def base_url(self) -> str:
+        """The address of the API, as this caller called it: for the caller's own browser alone."""
+        scheme = "https" if self.headers.forwarded_proto == "https" else "http"
+        return f"{scheme}://{self.headers.host}{self.prefix}"
 
     @property
     def is_write(self) -> bool:
@@ -145,7 +157,8 @@ class Call:
     @property
     def is_local(self) -> bool:
         """True for a call from this machine that says nothing of a proxy it came through."""
-        if self.headers.forwarded_for or self.headers.forwarded:
+        headers = self.headers
+        if headers.forwarded_for or headers.forwarded or headers.forwarded_proto:
             return False
         return exposure_of(self.address.lower()) is Exposure.LOOPBACK
 

@@ -32,6 +32,7 @@ from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
 from tollgate.serve.payments.api.paging import list_reply, read_list_query
 from tollgate.serve.payments.api.replies import Reply, Stream, as_list, done_reply, under
 from tollgate.serve.payments.api.router import Handler
+from tollgate.serve.payments.checkout.parts import Checkout
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.reference.tables import ReferenceData
@@ -94,6 +95,7 @@ class ApiContext:
     limits: CallLimits
     reference: ReferenceData
     networks: CardNetworks
+    checkout: Checkout
     secrets: SecretGenerator
     digests: KeyDigests
     key_uses: KeyUses
@@ -192,12 +194,17 @@ class ApiContext:
     async def first_reply(self, call: Call, book: BookId, body: Body) -> Reply | None:
         """The reply to the same call, if it was made with its idempotency key before: for calls
         that are judged by tables which may have changed since. Without a key nothing is read."""
-        if not (key := call.idempotency_key):
+        done = await self.first_outcome(call, book, body, call.idempotency_key)
+        return None if done is None else done_reply(done)
+
+    async def first_outcome(self, call: Call, book: BookId, body: Body, key: str) -> Done | None:
+        """The outcome of the same call, if it was made with this idempotency key before."""
+        if not key:
             return None
         row = await self.store.operation((call.caller.app, book, key))
         if row is None or row.fingerprint != call.fingerprint(body):
             return None
-        return done_reply(Done(row.done, row.body, is_replay=True))
+        return Done(row.done, row.body, is_replay=True)
 
     async def require_approval(self, merchant: CachedMerchant) -> None:
         """Checks that the merchant may take payments, before a card network hears of one. Raises

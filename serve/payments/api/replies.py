@@ -83,7 +83,7 @@ def under(name: str, document: str) -> bytes:
 
 def rejected(rejection: rejections.Rejection, *, accepts_json: bool, request_id: str) -> Reply:
     """The reply of a rejection."""
-    headers = _headers_of(rejection)
+    headers = headers_of(rejection)
     if isinstance(rejection, rejections.BadRequest):
         fields = [{"field": each.field, "message": each.message} for each in rejection.errors]
         return Reply(400, encode_json(fields), headers=headers)
@@ -155,7 +155,8 @@ def _attempt(failed: rejections.AttemptFailed) -> dict[str, Any]:
     }
 
 
-def _headers_of(rejection: rejections.Rejection) -> tuple[Header, ...]:
+def headers_of(rejection: rejections.Rejection) -> tuple[Header, ...]:
+    """The headers that tell a caller what to do."""
     match rejection:
         case rejections.TooMany() | rejections.Unavailable():
             return ((b"retry-after", b"%d" % rejection.retry_after_s),)

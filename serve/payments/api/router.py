@@ -19,9 +19,6 @@ from tollgate.serve.payments.api.rejections import NotFound, WrongMethod
 from tollgate.serve.payments.api.replies import Reply, Stream
 
 SEGMENTS_MAX = 8
-# Where clients look for what is not built yet (docs/payments.md, Not built yet).
-_PAGES = frozenset({"vault"})
-_NOT_BUILT = frozenset({"/payments", "/transactions"})
 D = TypeVar("D")
 Handler = Callable[[D, Call], Awaitable[Reply | Stream]]
 
@@ -32,6 +29,14 @@ class Access(Enum):
     APP = "an app's key"
     NOBODY = "none"
     OPERATOR = "the operator's key"
+
+
+class Voice(Enum):
+    """Who is spoken to: it decides how errors are told, and whether scripts of other origins may
+    read the reply."""
+
+    SERVERS = "merchants' servers"
+    BROWSERS = "customers' browsers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class Route(Generic[D]):
     takes_key: bool = True
     access: Access = Access.APP
     body_bytes_max: int = BODY_BYTES_MAX
+    voice: Voice = Voice.SERVERS
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -116,10 +122,7 @@ class RouteTable(Generic[D]):
 
 
 def _no_path(path: str) -> NotFound:
-    what = f"there is no path {path[:100]}"
-    if path[1:].partition("/")[0] in _PAGES or path in _NOT_BUILT:
-        what += " yet: customers of test merchants pay with POST /sandbox/payments"
-    return NotFound(what)
+    return NotFound(f"there is no path {path[:100]}")
 
 
 def _allowed(methods: dict[str, Route[D]]) -> list[str]:

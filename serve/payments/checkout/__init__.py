@@ -1,1 +1,1 @@
-"""A customer's way to pay: the vault, hints, challenges, 3-D Secure, the page. No books here."""
+"""A customer's way to pay: the vault, hints, steps, 3-D Secure, the page. No books here."""

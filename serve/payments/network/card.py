@@ -91,15 +91,26 @@ def read_card(
         return CardProblem(19, "card.expiry.year")
     if not code_text and needs_code:
         return CardProblem(20, "card.code")
-    digits = digits.translate(_BETWEEN_DIGITS)
-    if not _NUMBER.fullmatch(digits):
+    plain = ungrouped(digits)
+    if plain is None:
         return CardProblem(3, "card.number")
     expiry_ms = _expiry_ms(year_text, month_text)
     if expiry_ms is None:
         return CardProblem(5, "card.expiry")
-    if code_text and not _CODE.fullmatch(code_text):
+    if code_text and not is_security_code(code_text):
         return CardProblem(4, "card.code")
-    return PlainCard(digits, code_text, expiry_ms)
+    return PlainCard(plain, code_text, expiry_ms)
+
+
+def ungrouped(number: str) -> str | None:
+    """The digits of a card's number, which may stand in groups; None if it cannot be one."""
+    digits = number.translate(_BETWEEN_DIGITS)
+    return digits if _NUMBER.fullmatch(digits) else None
+
+
+def is_security_code(text: str) -> bool:
+    """True if a text has the form of a security code."""
+    return _CODE.fullmatch(text) is not None
 
 
 def end_of_month_ms(year: int, month: int) -> int:

@@ -11,16 +11,19 @@ from typing import Protocol
 from tollgate.actors.ledger.law.values import CardSummary, Currency, ProcessingError
 from tollgate.serve.payments.network.card import PlainCard
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
+from tollgate.serve.payments.network.tds_result import TdsResult
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """An amount to be authorised: minor units, with the currency's exponent."""
+    """An amount to be authorised: minor units, with the currency's exponent. `authentication`: what
+    3-D Secure said of the holder; None where nobody was asked."""
 
     currency: Currency
     exponent: int
     amount: int
     at_ms: int
+    authentication: TdsResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

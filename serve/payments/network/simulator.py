@@ -5,7 +5,10 @@ good; 4200 0000 0000 0000 is an invalid number (error 3). No other number is tak
 it is stored: it could be a real card.
 
 The holder's payments obey the `test` object (simulated_behaviour.py), in this order: scheme (29),
-status (3, 6, 9, 10), expiry (6), security code (4), 3-D Secure (31), limit (25), balance (7).
+status (3, 6, 9, 10), expiry (6), security code (4), 3-D Secure (31, or 30 if it was not available
+to a bank that asks), limit (25), balance (7). Of 3-D Secure it is the charge's own result that
+counts, and the one of the object where nobody was asked. What no word gives, the amount does: one
+that ends in 6660CC fails with the error CC, for 08, 11, 12 and 27.
 
 A server's payments with a known card obey its expiry (6), the limit (25) and the balance (7) that
 were given with its first payment, and the amount: one that ends in 6660CC fails with the error CC,
@@ -27,6 +30,7 @@ from tollgate.serve.payments.network.simulated_behaviour import (
     SecurityCode,
     TdsStatus,
 )
+from tollgate.serve.payments.network.tds_result import TDS_OF, TdsVerdict
 from tollgate.serve.payments.reference.processing_errors import ProcessingErrors
 
 INVALID_NUMBER = 3
@@ -38,6 +42,7 @@ REJECTED = 10
 GENERIC = 12
 LIMIT_EXCEEDED = 25
 NOT_SUPPORTED = 29
+TDS_REQUIRED = 30
 TDS_FAILED = 31
 
 GOOD_CARDS = {
@@ -55,12 +60,13 @@ _ERROR_OF_STATUS = {
     CardStatus.DISABLED: RESTRICTED,
     CardStatus.LOST: REJECTED,
 }
-_TDS_OF_STATUS = {
-    TdsStatus.AUTHENTICATED: "full",
-    TdsStatus.ATTEMPTED: "attempt",
-    TdsStatus.UNAVAILABLE: "",
-    TdsStatus.REJECTED: "",
+_VERDICT_OF_STATUS = {
+    TdsStatus.AUTHENTICATED: TdsVerdict.AUTHENTICATED,
+    TdsStatus.ATTEMPTED: TdsVerdict.ATTEMPTED,
+    TdsStatus.UNAVAILABLE: TdsVerdict.UNAVAILABLE,
+    TdsStatus.REJECTED: TdsVerdict.REJECTED,
 }
+_BY_HOLDERS_AMOUNT = frozenset({8, 11, GENERIC, 27})
 FAILING_AMOUNTS_MODULUS = 1_000_000
 FAILING_AMOUNTS_FROM = 666_000
 _TOKEN_PREFIX = "simulated."
@@ -88,11 +94,23 @@ class SimulatedNetwork:
         summary = card.summary(scheme, _token(test))
         if code:
             return Authorisation(summary, self.errors.error(code))
-        return Authorisation(summary, None, _TDS_OF_STATUS[test.tds.status] if test.tds else "")
+        verdict = _verdict(charge, test)
+        return Authorisation(summary, None, TDS_OF[verdict] if verdict else "")
 
     async def authorise_again(self, card: CardSummary, charge: Charge) -> Authorisation:
         code = _servers_error(card, charge, self.errors)
         return Authorisation(card, self.errors.error(code) if code else None)
+
+
+def is_test_card(card: PlainCard) -> bool:
+    """True for the cards that are played, good ones and bad ones."""
+    return card.find_in(_KNOWN_CARDS) is not None
+
+
+def _verdict(charge: Charge, test: CardBehaviour) -> TdsVerdict | None:
+    if charge.authentication is not None:
+        return charge.authentication.verdict
+    return _VERDICT_OF_STATUS[test.tds.status] if test.tds else None
 
 
 def _unknown_number(card: PlainCard) -> PaymentRefused:
@@ -109,15 +127,25 @@ def _holders_error(card: PlainCard, charge: Charge, test: CardBehaviour) -> int:
         return EXPIRED
     if test.code is SecurityCode.INVALID:
         return INVALID_CODE
-    if test.tds and test.tds.status is TdsStatus.REJECTED:
+    verdict = _verdict(charge, test)
+    if verdict is TdsVerdict.REJECTED:
         return TDS_FAILED
+    if verdict is TdsVerdict.UNAVAILABLE and test.tds and test.tds.has_challenge:
+        return TDS_REQUIRED
+    code = _error_of_amount(charge)
+    if code in _BY_HOLDERS_AMOUNT:
+        return code
     return _money_error(charge, test.limit, test.balance)
+
+
+def _error_of_amount(charge: Charge) -> int:
+    return charge.amount % FAILING_AMOUNTS_MODULUS - FAILING_AMOUNTS_FROM
 
 
 def _servers_error(card: CardSummary, charge: Charge, errors: ProcessingErrors) -> int:
     if card.expiry_ms < charge.at_ms:
         return EXPIRED
-    code = charge.amount % FAILING_AMOUNTS_MODULUS - FAILING_AMOUNTS_FROM
+    code = _error_of_amount(charge)
     if code in errors.by_code and errors[code].is_usual_for_recurring:
         return code
     known = _of_token(card.network_token)

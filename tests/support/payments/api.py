@@ -22,6 +22,7 @@ from tollgate.actors.ledger.storage.connections.engine import Database
 from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.migration import open_database
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
+from tollgate.actors.ledger.storage.single_uses import SqlSingleUses
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 from tollgate.actors.ratelimit.rules.descriptors import Entries
 from tollgate.serve.payments.api.access import Authentication
@@ -32,6 +33,7 @@ from tollgate.serve.payments.api.entity_cache import EntityCache
 from tollgate.serve.payments.api.limits.calls import CallLimits
 from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import CommandGateway
+from tollgate.serve.payments.checkout.parts import checkout_parts
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
@@ -40,6 +42,7 @@ from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
+from tollgate.serve.payments.secrets.vault_keys import open_vault_keys
 from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
@@ -153,6 +156,9 @@ class PaymentsApi:
         self.address = "192.0.2.7"
         self.limits = limits or NoCallLimits()
         self.secret = MasterSecret(b"0123456789abcdef0123456789abcdef")
+        self.vault_keys = open_vault_keys(
+            Path(url.removeprefix("sqlite:///")).parent / "vault-keys"
+        )
         self.runner.run(self._open(url))
 
     async def _open(self, url: str) -> None:
@@ -197,6 +203,9 @@ class PaymentsApi:
             limits=self.limits,
             reference=reference,
             networks=CardNetworks(SimulatedNetwork(reference.errors)),
+            checkout=checkout_parts(
+                self.secret, self.vault_keys, SqlSingleUses(self.database), self.clock
+            ),
             secrets=generator,
             digests=digests,
             key_uses=uses,

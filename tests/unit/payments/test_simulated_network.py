@@ -11,10 +11,9 @@ from tollgate.actors.ledger.law.values import CardBrand, CardSummary, Currency, 
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.bodies.model_reader import read_model
 from tollgate.serve.payments.api.bodies.readers import Body
-from tollgate.serve.payments.api.bodies.requests import SandboxPayment
+from tollgate.serve.payments.api.bodies.requests import SandboxPayment, behaviour_of
 from tollgate.serve.payments.api.bodies.wire_types import Reading
 from tollgate.serve.payments.api.rejections import BadRequest
-from tollgate.serve.payments.api.routes.sandbox import behaviour_of
 from tollgate.serve.payments.network.card import PlainCard, read_card
 from tollgate.serve.payments.network.card_network import (
     Authorisation,
@@ -239,7 +238,8 @@ def test_a_misspelt_member_is_offered_the_nearest() -> None:
 def test_an_amount_fails_a_servers_payment(code: int) -> None:
     assert again(known(), 666_000 + code) == code
     assert again(known(), 77_666_000 + code) == code
-    assert verdict(charge=replace(EUR_10, amount=666_000 + code)) == 0, "a holder's payment is good"
+    holders = verdict(charge=replace(EUR_10, amount=666_000 + code))
+    assert holders == (code if code in (8, 11, 12) else 0), "what a word gives needs no amount"
 
 
 @pytest.mark.parametrize("amount", [1, 200, 300, 995, 666_000, 666_001, 666_013, 666_100, 25])

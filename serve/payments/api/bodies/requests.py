@@ -11,11 +11,14 @@ from pydantic_core import CoreSchema
 from tollgate.serve.payments.api.bodies import wire_types
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.network.simulated_behaviour import (
+    CardBehaviour,
     CardScheme,
     CardStatus,
     Fingerprint,
+    Money,
     SecurityCode,
     TdsFingerprint,
+    TdsOptions,
     TdsStatus,
 )
 
@@ -199,6 +202,26 @@ class SandboxTest(RequestBody):
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         return {"anyOf": [super().__get_pydantic_json_schema__(core_schema, handler), _TRUE]}
+
+
+def behaviour_of(test: SandboxTest | None) -> CardBehaviour:
+    """The card and bank that a `test` object asks for."""
+    if test is None:
+        return CardBehaviour()
+    card, tds = test.card or SandboxCard(), test.tds
+    return CardBehaviour(
+        scheme=card.scheme,
+        code=card.code,
+        status=card.status,
+        limit=_money_of(card.limit),
+        balance=_money_of(card.balance),
+        fingerprint=test.fingerprint,
+        tds=None if tds is None else TdsOptions(tds.fingerprint, tds.challenge, tds.status),
+    )
+
+
+def _money_of(money: SandboxMoney | None) -> Money | None:
+    return None if money is None else Money(money.currency, money.exponent, money.value)
 
 
 class SandboxPayment(RequestBody):

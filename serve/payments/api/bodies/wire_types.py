@@ -117,7 +117,9 @@ def _any_currency(value: object, reading: Reading) -> Currency | FieldError:
     return Currency(value)
 
 
-def _whole(highest: int) -> FieldCheck:
+def whole(highest: int) -> FieldCheck:
+    """The check of a whole number from 0 on."""
+
     def check(value: object, reading: Reading) -> int | FieldError:
         """In forms, digits."""
         is_digits = reading.is_form and isinstance(value, str) and _DIGITS.fullmatch(value)
@@ -261,11 +263,11 @@ WebhookUrl = Annotated[
     schema("string", "https://example.com/hook", maxLength=2_048),
 ]
 DisputeReasonCode = Annotated[
-    int, checked(_whole(DISPUTE_REASON_MAX)), schema("integer", minimum=0, maximum=9_999)
+    int, checked(whole(DISPUTE_REASON_MAX)), schema("integer", minimum=0, maximum=9_999)
 ]
 FraudReason = Annotated[
     int,
-    checked(_whole(FRAUD_REASON_MAX)),
+    checked(whole(FRAUD_REASON_MAX)),
     schema("integer", minimum=0, maximum=FRAUD_REASON_MAX),
 ]
 RoleWord = Annotated[Role, *_one_of(Role)]
@@ -276,10 +278,10 @@ FingerprintWord = Annotated[Fingerprint, *_one_of(Fingerprint)]
 TdsFingerprintWord = Annotated[TdsFingerprint, *_one_of(TdsFingerprint)]
 TdsStatusWord = Annotated[TdsStatus, *_one_of(TdsStatus)]
 Exponent = Annotated[
-    int, checked(_whole(EXPONENT_MAX)), schema("integer", minimum=0, maximum=EXPONENT_MAX)
+    int, checked(whole(EXPONENT_MAX)), schema("integer", minimum=0, maximum=EXPONENT_MAX)
 ]
 WholeAmount = Annotated[
-    int, checked(_whole(AMOUNT_MAX)), schema("integer", minimum=0, maximum=AMOUNT_MAX)
+    int, checked(whole(AMOUNT_MAX)), schema("integer", minimum=0, maximum=AMOUNT_MAX)
 ]
 
 

@@ -43,6 +43,8 @@ LimitedCall = Literal[
     "merchants",
     "live_merchants",
     "payments",
+    "challenges",
+    "vault",
     "invitations",
     "webhook_tests",
     "pages",

@@ -13,12 +13,17 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from tollgate.actors.kernel.json_value import Json
-from tollgate.serve.payments.api.bodies import requests
+from tollgate.serve.payments.api.bodies import checkout_requests, requests
 from tollgate.serve.payments.api.bodies.model_reader import RequestBody
 from tollgate.serve.payments.api.bodies.readers import FORM
 from tollgate.serve.payments.api.bodies.wire_types import ID_PATTERN
 from tollgate.serve.payments.api.call import IDEMPOTENCY_KEY_LENGTH_MAX
-from tollgate.serve.payments.api.openapi import reply_schemas, report_schemas
+from tollgate.serve.payments.api.openapi import checkout_schemas, reply_schemas, report_schemas
+from tollgate.serve.payments.api.openapi.checkout_schemas import (
+    PATH_WORDS,
+    VERSION_WORD,
+    browser_responses,
+)
 from tollgate.serve.payments.api.openapi.reply_schemas import SUFFIX, ReplyBody
 from tollgate.serve.payments.api.paging import LIMIT_MAX
 from tollgate.serve.payments.api.parameters import filter_name
@@ -32,7 +37,7 @@ from tollgate.serve.payments.api.rejections import (
     Unauthorised,
     Unavailable,
 )
-from tollgate.serve.payments.api.router import Access, Route
+from tollgate.serve.payments.api.router import Access, Route, Voice
 
 JSON = "application/json"
 REF = "#/components/schemas/{model}"
@@ -56,6 +61,7 @@ TAGS = {
     "books": "Balance and audit",
     "events": "What has happened",
     "webhooks": "Events by HTTP",
+    "checkout": "Customers' payments in their browsers, without credentials",
     "sandbox": "What the world does to test merchants",
     "operator": "Calls with the operator's key, at a port of their own",
 }
@@ -155,7 +161,8 @@ def _operation_id(route: Route[Any]) -> str:
 def _parameters(route: Route[Any]) -> Iterator[Json]:
     for step in route.path.split("/"):
         if step.startswith("{"):
-            yield _parameter("path", step[1:-1], _ID, is_required=True)
+            name = step[1:-1]
+            yield _parameter("path", name, PATH_WORDS.get(name, _ID), is_required=True)
     own = dict(route.query)
     for name in route.parameters:
         # (a call that says what a parameter means may mean something else by it)
@@ -163,6 +170,8 @@ def _parameters(route: Route[Any]) -> Iterator[Json]:
         is_required = name in route.required or (route.is_paged and name == "limit")
         meaning = own.get(name) or _BOUNDS.get(name, "")
         yield _parameter("query", name, schema, meaning, is_required=is_required)
+    if route.voice is Voice.BROWSERS:
+        yield _parameter("header", "Accept-Version", VERSION_WORD, is_required=True)
     if _is_write(route) and route.takes_key:
         key = {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"}
         yield _parameter("header", "Idempotency-Key", key, "one effect, however often it is sent")
@@ -261,6 +270,8 @@ def _responses(route: Route[Any]) -> Json:
     if _is_write(route) and route.takes_key:
         statuses.add(422)
     responses = {str(route.status): _success(route), "400": _bad_request(route)}
+    if route.voice is Voice.BROWSERS:
+        return browser_responses(responses, sorted(statuses))
     for status in sorted(statuses):
         responses[str(status)] = {"$ref": f"#/components/responses/{_problem_name(status)}"}
     return responses
@@ -325,7 +336,13 @@ def _models() -> Mapping[str, type[BaseModel]]:
     """The models of requests and replies, by their names in the document."""
     return {
         name.removesuffix(SUFFIX): each
-        for module in (requests, reply_schemas, report_schemas)
+        for module in (
+            requests,
+            checkout_requests,
+            reply_schemas,
+            report_schemas,
+            checkout_schemas,
+        )
         for name, each in vars(module).items()
         if isinstance(each, type)
         and issubclass(each, RequestBody | ReplyBody)

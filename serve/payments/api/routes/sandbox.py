@@ -6,39 +6,33 @@ of: what is ordered, logged and stored is the network's summary.
 
 from collections.abc import Mapping
 
-from msgspec.json import decode
-
 from tollgate.actors.ledger.law.commands import (
-    Authorise,
     DecideDispute,
     OpenDispute,
     PayOut,
     ReportFraud,
 )
-from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.bodies.requests import (
     PayoutCreate,
-    SandboxCard,
     SandboxDispute,
     SandboxFraud,
-    SandboxMoney,
     SandboxPayment,
-    SandboxTest,
+    behaviour_of,
 )
 from tollgate.serve.payments.api.call import Call
+from tollgate.serve.payments.api.checkout.card_payments import CardPayment, network_of, take_payment
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
+from tollgate.serve.payments.api.entity_cache import CachedMerchant
 from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.orders import attempt_failed
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, Forbidden
 from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Access, Route
 from tollgate.serve.payments.network.card import CardProblem, PlainCard, read_card
-from tollgate.serve.payments.network.card_network import CardNetwork, Charge, PaymentRefused
-from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour, Money, TdsOptions
+from tollgate.serve.payments.network.card_network import Charge
 from tollgate.serve.payments.reference.currencies import CurrencyEntry
 
 INVALID_CURRENCY, MISSING_CURRENCY = 1, 16
@@ -60,19 +54,13 @@ async def create_sandbox_payment(context: ApiContext, call: Call) -> Reply:
     shown = _without_number(body)
     if (told := await context.first_reply(call, merchant.id, shown)) is not None:
         return told
-    network = context.networks.of(is_test=True)
-    if isinstance(network, PaymentRefused):
-        raise BadRequest(FieldError(network.field, network.message))
+    network_of(context, merchant)
     currency, amount = _money(context, body)
     card = _card(context, body)
     wanted = context.read(body, SandboxPayment)
     charge = Charge(currency.code, currency.exponent, amount, context.now_ms)
-    command = await _authorised(network, card, charge, wanted)
-    done = await context.execute(call, merchant.id, command, shown)
-    if done.kind is DoneKind.MADE:
-        made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
-        context.entities.learn(made, CachedTransaction(merchant.id, currency.code))
-    return done_reply(done)
+    payment = CardPayment(merchant, card, charge, behaviour_of(wanted.test), wanted.custom)
+    return done_reply(await take_payment(context, call, payment, shown))
 
 
 async def _merchant(context: ApiContext, call: Call, key: object) -> CachedMerchant:
@@ -126,47 +114,6 @@ def _card(context: ApiContext, body: Body) -> PlainCard:
     if isinstance(found, CardProblem):
         raise attempt_failed(context.reference.errors, found.code)
     return found
-
-
-async def _authorised(
-    network: CardNetwork,
-    card: PlainCard,
-    charge: Charge,
-    wanted: SandboxPayment,
-) -> Authorise:
-    verdict = await network.authorise(card, charge, behaviour_of(wanted.test))
-    if isinstance(verdict, PaymentRefused):
-        raise BadRequest(FieldError(verdict.field, verdict.message))
-    return Authorise(
-        currency=charge.currency,
-        exponent=charge.exponent,
-        amount=charge.amount,
-        card=verdict.card,
-        descriptor="",
-        custom=wanted.custom,
-        error=verdict.error,
-        tds=verdict.tds,
-    )
-
-
-def behaviour_of(test: SandboxTest | None) -> CardBehaviour:
-    """The card and bank that a `test` object asks for."""
-    if test is None:
-        return CardBehaviour()
-    card, tds = test.card or SandboxCard(), test.tds
-    return CardBehaviour(
-        scheme=card.scheme,
-        code=card.code,
-        status=card.status,
-        limit=_money_of(card.limit),
-        balance=_money_of(card.balance),
-        fingerprint=test.fingerprint,
-        tds=None if tds is None else TdsOptions(tds.fingerprint, tds.challenge, tds.status),
-    )
-
-
-def _money_of(money: SandboxMoney | None) -> Money | None:
-    return None if money is None else Money(money.currency, money.exponent, money.value)
 
 
 async def create_sandbox_dispute(context: ApiContext, call: Call) -> Reply:

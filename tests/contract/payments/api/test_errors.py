@@ -151,13 +151,6 @@ def test_there_is_no_such_path(api: PaymentsApi, shop: App, path: str) -> None:
     problem_of(api.call("GET", path, shop), 404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("path", ["/vault", "/payments", "/transactions"])
-def test_what_is_not_built_yet_says_what_there_is(api: PaymentsApi, path: str) -> None:
-    response = api.call("POST", path)
-    problem_of(response, 404, "NOT_FOUND")
-    assert "yet: customers of test merchants pay with POST /sandbox" in response.json()["message"]
-
-
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [

@@ -30,6 +30,7 @@ from tests.support.payments.api import (
     basic,
     done,
 )
+from tests.support.payments.checkout_client import CheckoutClient
 from tollgate.actors.ledger.storage.migration import upgrade
 from tollgate.serve.payments.api.asgi import OPERATOR_ROUTES, ROUTES
 from tollgate.serve.payments.api.openapi.document import document
@@ -122,6 +123,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "merchantId": merchant["id"],
         "transactionId": paid,
         "userId": api.listed(f"{here}/users", shop)[0]["id"],
+        "step": "authorize-integration",
+        "type": "fetch",
         "lineId": api.listed(f"{here}/lines", shop)[0]["id"],
     }
     known = {
@@ -177,6 +180,8 @@ def test_the_api_keeps_to_its_document(case: Any, world: World, edges: Edges) ->
             case.query[name] = found
     if isinstance(case.body, dict):
         fit(case.body, ids | known)
+    if case.path.partition("/")[2].partition("/")[0] in ("vault", "payments"):
+        fit_checkout(case, world)
     if case.path.endswith("recovery-codes"):
         # (short ones are refused there, as with `POST /apps`)
         case.headers.pop("Idempotency-Key", None)
@@ -193,6 +198,15 @@ def fit(body: dict[str, Any], known: dict[str, object]) -> None:
     for name in ("authorizationId", "cardId"):
         if body.get(name):
             body[name] = known["transactionId" if name == "authorizationId" else "cardId"]
+
+
+def fit_checkout(case: Any, world: World) -> None:
+    """A card's number to seal; or a payment's first call, with tokens of its own."""
+    case.headers["Accept-Version"] = "1"
+    if case.path == "/vault":
+        case.body = {"type": "pcn", "value": GOOD_CARD["number"]}
+        return
+    case.body = CheckoutClient(world.api, {"key": world.known["key"]}).body
 
 
 def send(case: Any, world: World, key: str) -> None:
