@@ -52,7 +52,7 @@ from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_files import load_anchor_key, load_operator_key
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests
-from tollgate.serve.payments.secrets.master_secret import open_master_secret
+from tollgate.serve.payments.secrets.master_secret import MasterSecret, open_master_secret
 from tollgate.serve.payments.secrets.vault_keys import VaultKeys, open_vault_keys
 from tollgate.serve.payments.telemetry.books_gauges import BooksGauges
 from tollgate.serve.payments.telemetry.delivery_meter import DeliveryMeter
@@ -124,9 +124,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     database = await open_database(
         settings.ledger.storage_url(settings.process.data), STATEMENT_WITHIN_S
     )
-    path = settings.payments.secret_path(settings.process.data)
-    secret = await open_master_secret(path, SqlInstallation(database))
-    vault_keys = open_vault_keys(settings.payments.vault_path(settings.process.data))
+    secret, vault_keys = await _secrets(settings, database)
     store, digests, generator = SqlReadStore(database), KeyDigests(secret), SecretGenerator(secret)
     uses = KeyUses(SqlKeyUses(database), clock)
     deliveries, box = SqlDeliveryStore(database), WebhookSecretSealer(secret)
@@ -185,6 +183,12 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         tallies=tallies,
         shared_counts=shared_counts,
     )
+
+
+async def _secrets(settings: Settings, database: Database) -> tuple[MasterSecret, VaultKeys]:
+    own, data = settings.payments, settings.process.data
+    secret = await open_master_secret(own.secret_path(data), SqlInstallation(database))
+    return secret, open_vault_keys(own.vault_path(data))
 
 
 def webhook_targets(settings: Settings) -> WebhookTargets:

@@ -29,6 +29,7 @@ from tollgate.serve.payments.api.call import (
     read_headers,
     request_id_of,
 )
+from tollgate.serve.payments.api.checkout import frame_routes, payment_routes
 from tollgate.serve.payments.api.checkout.browsers import READABLE, browser_error, preflights
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.health import StorageWatch
@@ -54,9 +55,7 @@ from tollgate.serve.payments.api.router import Access, Route, RouteTable, Voice
 from tollgate.serve.payments.api.routes import (
     apps,
     books,
-    checkout,
     deliveries,
-    frames,
     imports,
     merchants,
     network_files,
@@ -78,11 +77,11 @@ ROUTES: Sequence[Route[ApiContext]] = (
     *books.ROUTES,
     *webhook_routes.ROUTES,
     *deliveries.ROUTES,
-    *checkout.ROUTES,
+    *payment_routes.ROUTES,
     *sandbox.ROUTES,
 )
 # Of browsers alone, and in no document: what they ask before they call, and pages in frames.
-BROWSER_ROUTES: Sequence[Route[ApiContext]] = (*preflights(ROUTES), *frames.ROUTES)
+BROWSER_ROUTES: Sequence[Route[ApiContext]] = (*preflights(ROUTES), *frame_routes.ROUTES)
 # These have a port and a credential of their own (part G, Operations).
 OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (
     *operator.ROUTES,
