@@ -10,20 +10,27 @@ from msgspec.json import Decoder, Encoder
 from tollgate.actors.ledger.law.lots import Taking
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
-from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId
+from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId, KeyMode
 
 
 class AppKey(Struct, frozen=True):
-    """A live key of an app, by its digest (part G)."""
+    """A live key of an app, by its digest (part G). `expires_ms`: not set of one that does not;
+    `mode`: not set of one for test and live merchants."""
 
     digest: str
     last4: str
     created_ms: int
+    expires_ms: int | UnsetType = UNSET
+    mode: KeyMode | UnsetType = UNSET
+
+    def is_over(self, at_ms: int) -> bool:
+        """True if the key has expired at that time."""
+        return self.expires_ms is not UNSET and self.expires_ms <= at_ms
 
 
 class App(Struct, frozen=True):
-    """Of the directory. `keys`: one or two, the older one first. `recovery`: the digest of the
-    recovery code; not set of an app without one."""
+    """Of the directory. `keys`: one or two of each mode, the older ones first.
+    `recovery`: the digest of the recovery code; not set of an app without one."""
 
     id: EntityId
     book: BookId

@@ -157,7 +157,7 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
         case events.WebhookSecretReplaced() | events.WebhookRemoved():
             return _webhooks_after(head, entities, event, at_ms)
         case events.AppCreated():
-            keys = (AppKey(event.key_digest, event.key_last4, at_ms),)
+            keys = (_new_key(event, at_ms),)
             app = App(event.app, head.book, event.name, at_ms, keys, event.recovery_digest)
             return {app.id: app}
         case events.KeyRotated() | events.AppRecovered():
@@ -225,8 +225,12 @@ def _with_key(
 ) -> Changed:
     app = entities[event.app]
     assert isinstance(app, App), "a key is an app's"
-    key = AppKey(event.key_digest, event.key_last4, at_ms)
     if isinstance(event, events.KeyRotated):
-        return {app.id: replace(app, keys=rotated(app.keys, key))}
+        return {app.id: replace(app, keys=rotated(app.keys, _new_key(event, at_ms)))}
+    key = AppKey(event.key_digest, event.key_last4, at_ms)
     recovery = app.recovery if event.recovery_digest is UNSET else event.recovery_digest
     return {app.id: replace(app, keys=(key,), recovery=recovery)}
+
+
+def _new_key(event: events.AppCreated | events.KeyRotated, at_ms: int) -> AppKey:
+    return AppKey(event.key_digest, event.key_last4, at_ms, event.expires_ms, event.mode)

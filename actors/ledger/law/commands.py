@@ -14,6 +14,7 @@ from tollgate.actors.ledger.law.values import (
     CardSummary,
     Currency,
     EntityId,
+    KeyMode,
     Notice,
     Origin,
     Pricing,
@@ -35,16 +36,21 @@ class CreateApp:
     key_last4: str
     recovery_digest: str = ""
     salt: str = ""
+    expires_ms: int | None = None
+    mode: KeyMode | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RotateKey:
-    """Into the directory: a second live key; the older one of two goes (part D, Key rotation)."""
+    """Into the directory: a second live key; the older one of two of its mode goes (part D, Key
+    rotation). `expires_ms` None: never; `mode` None: for test and live merchants."""
 
     app: EntityId
     key_digest: str
     key_last4: str
     salt: str = ""
+    expires_ms: int | None = None
+    mode: KeyMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

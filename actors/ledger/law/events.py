@@ -23,6 +23,7 @@ from tollgate.actors.ledger.law.values import (
     CardSummary,
     Currency,
     EntityId,
+    KeyMode,
     Notice,
     Pricing,
     ProcessingError,
@@ -49,19 +50,24 @@ class Happening(Struct, frozen=True, tag_field="event"):
 
 
 class AppCreated(Happening, frozen=True, tag="app.created/1"):
-    """`recovery_digest`: not set of an app without a recovery code."""
+    """`recovery_digest`: not set of an app without a recovery code. `expires_ms`, `mode`: not set
+    of a key that does not expire, and of one for test and live merchants; here and in rotations."""
 
     app: EntityId
     name: str
     key_digest: str
     key_last4: str
     recovery_digest: str | UnsetType = UNSET
+    expires_ms: int | UnsetType = UNSET
+    mode: KeyMode | UnsetType = UNSET
 
 
 class KeyRotated(Happening, frozen=True, tag="app.key_rotated/1"):
     app: EntityId
     key_digest: str
     key_last4: str
+    expires_ms: int | UnsetType = UNSET
+    mode: KeyMode | UnsetType = UNSET
 
 
 class AppRecovered(Happening, frozen=True, tag="app.recovered/1"):

@@ -32,6 +32,13 @@ class CardBrand(Enum):
     MASTERCARD = "mastercard"
 
 
+class KeyMode(Enum):
+    """The merchants that a key is for (T11)."""
+
+    TEST = "test"
+    LIVE = "live"
+
+
 class Role(Enum):
     """What a member of a merchant may do (roles.py)."""
 

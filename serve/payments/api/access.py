@@ -10,18 +10,18 @@ nor for any change, because books ask their own members again.
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.json import decode
 
 from tollgate.actors.kernel.bounded_cache import LruCache
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.book.documents import moment
-from tollgate.actors.ledger.book.entities import App, entity_of_row
+from tollgate.actors.ledger.book.entities import App, AppKey, entity_of_row
 from tollgate.actors.ledger.law.roles import Act, forbidden_words, may
 from tollgate.actors.ledger.law.values import BookId, EntityId, Role
 from tollgate.actors.ledger.storage.store import KeyOwner, ReadStore
 from tollgate.serve.payments.api.call import Caller
-from tollgate.serve.payments.api.rejections import Forbidden, Unauthorised
+from tollgate.serve.payments.api.rejections import Forbidden, KeyExpired, Unauthorised
 from tollgate.serve.payments.secrets.key_uses import KeyUses
 from tollgate.serve.payments.secrets.keys import KeyDigests, is_same_digest
 
@@ -60,6 +60,15 @@ class ExpiringCache(Generic[K, V]):
         self._entries = LruCache(self._entries_max)
 
 
+def _newer_key(app: App, key: AppKey) -> str:
+    """Of the app's newest key for the same merchants as this one, or for some of them, when this
+    one is not it: its last characters and its age."""
+    newest = [each for each in app.keys if UNSET in (key.mode, each.mode) or each.mode is key.mode]
+    if newest[-1].digest == key.digest:
+        return ""
+    return f"{newest[-1].last4}; created={moment(newest[-1].created_ms)}"
+
+
 class Authentication:
     """Finds callers and their memberships."""
 
@@ -67,6 +76,7 @@ class Authentication:
         self._store = store
         self._digests = digests
         self._uses = uses
+        self._clock = clock
         self._callers: ExpiringCache[str, Caller] = ExpiringCache(
             clock, REMEMBERED_S, REMEMBERED_MAX
         )
@@ -78,6 +88,8 @@ class Authentication:
         """The owner of the key. Raises Unauthorised, which does not tell unknown from malformed."""
         digest = self._digests.presented(authorization)
         caller = await self._caller(digest)
+        if caller.expires_ms is not None and caller.expires_ms <= self._clock.now_s() * 1000:
+            raise KeyExpired(moment(caller.expires_ms))
         self._uses.note(digest)
         return caller
 
@@ -87,19 +99,24 @@ class Authentication:
         owner = await self._store.key_owner(digest)
         if owner is None or not is_same_digest(owner.digest, digest):
             raise Unauthorised
-        caller = Caller(owner.app, owner.last4, await self._newer_key(owner))
+        caller = await self._holder(owner)
         self._callers.put(digest, caller)
         return caller
 
-    async def _newer_key(self, owner: KeyOwner) -> str:
-        """Of the app's newest key, when this one is not it: its last characters and its age."""
+    async def _holder(self, owner: KeyOwner) -> Caller:
         row = await self._store.entity("app", owner.app)
         app = None if row is None else entity_of_row(row)
         assert isinstance(app, App), "a live key is an app's"
-        newest = app.keys[-1]
-        if newest.digest == owner.digest:
-            return ""
-        return f"{newest.last4}; created={moment(newest.created_ms)}"
+        key = next((each for each in app.keys if each.digest == owner.digest), None)
+        if key is None:
+            raise Unauthorised  # (it was ended between the two reads)
+        return Caller(
+            app=owner.app,
+            key_last4=owner.last4,
+            newer_key=_newer_key(app, key),
+            expires_ms=None if key.expires_ms is UNSET else key.expires_ms,
+            mode=None if key.mode is UNSET else key.mode,
+        )
 
     async def require_member(self, book: BookId, app: EntityId, act: Act) -> None:
         """Checks that the app has access to the merchant, and a role for this. Raises Forbidden."""

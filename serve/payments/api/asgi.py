@@ -6,12 +6,13 @@ So is storage that does not answer, whoever asks it on the way: 503, and when to
 Only what nobody foresaw leaves as an exception; the application around it answers 500.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
 
+from tollgate.actors.ledger.book.documents import moment
 from tollgate.actors.ledger.delivery.store import DeliveriesDown
 from tollgate.actors.ledger.law.values import OPERATOR
 from tollgate.actors.ledger.storage.errors import StorageError
@@ -44,6 +45,7 @@ from tollgate.serve.payments.api.rejections import (
     Unavailable,
 )
 from tollgate.serve.payments.api.replies import (
+    Header,
     Reply,
     Stream,
     accepts_json,
@@ -93,6 +95,9 @@ OPERATOR_ROUTES: Sequence[Route[ApiContext]] = (
 
 # Tells whoever uses the older of two keys that there is another, whoever made that.
 NEWER_KEY_HEADER = b"tollgate-newer-key"
+# Tells whoever uses a key that it will expire soon, and from how long before.
+KEY_EXPIRES_HEADER = b"tollgate-key-expires"
+EXPIRY_TOLD_MS = 14 * 86_400_000
 # What is smaller takes less time to read than others may have to wait.
 LARGE_BODY_BYTES = 16 * 1024 + 1
 REQUEST_ID = "tollgate.request_id"
@@ -262,10 +267,17 @@ class Dispatcher:
             if route.access is Access.APP:
                 await self._context.count_call(call)
             raise
-        if call.caller.newer_key:
-            told = (NEWER_KEY_HEADER, call.caller.newer_key.encode("latin-1", "replace"))
-            reply = replace(reply, headers=(*reply.headers, told))
+        if told := list(self._key_headers(call.caller)):
+            reply = replace(reply, headers=(*reply.headers, *told))
         return reply
+
+    def _key_headers(self, caller: Caller) -> Iterator[Header]:
+        """The news of the key that was used."""
+        if caller.newer_key:
+            yield NEWER_KEY_HEADER, caller.newer_key.encode("latin-1", "replace")
+        expires_ms = caller.expires_ms
+        if expires_ms is not None and expires_ms - self._context.now_ms <= EXPIRY_TOLD_MS:
+            yield KEY_EXPIRES_HEADER, moment(expires_ms).encode()
 
     async def _require_known_parameters(self, route: Route[ApiContext], call: Call) -> None:
         """Before anything is done; a refusal counts as a call. Raises BadRequest, TooMany."""

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from starlette.types import Receive, Scope
 
-from tollgate.actors.ledger.law.values import NOBODY, EntityId
+from tollgate.actors.ledger.law.values import NOBODY, EntityId, KeyMode
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
 from tollgate.serve.net.work_threads import WorkThreads
 from tollgate.serve.payments.api.bodies.readers import (
@@ -87,11 +87,18 @@ def read_headers(scope: Scope) -> Headers:
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The app that calls, and the last characters of the key it uses. `newer_key`: what is told of
-    a key that was added after it; empty without one."""
+    a key that was added after it; empty without one. `expires_ms`: when the key does, if it does;
+    `mode`: of a key that is for test or for live merchants alone."""
 
     app: EntityId
     key_last4: str
     newer_key: str = ""
+    expires_ms: int | None = None
+    mode: KeyMode | None = None
+
+    def may_touch(self, *, is_test: bool) -> bool:
+        """True if the key is for merchants of this kind (T11)."""
+        return self.mode is None or (self.mode is KeyMode.TEST) is is_test
 
 
 ANYBODY = Caller(NOBODY, "")

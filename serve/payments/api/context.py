@@ -30,6 +30,7 @@ from tollgate.serve.payments.api.limits.calls import CallLimits, per_app, per_me
 from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
 from tollgate.serve.payments.api.paging import list_reply, read_list_query
+from tollgate.serve.payments.api.rejections import Forbidden
 from tollgate.serve.payments.api.replies import Reply, Stream, as_list, done_reply, under
 from tollgate.serve.payments.api.router import Handler
 from tollgate.serve.payments.checkout.parts import Checkout
@@ -129,6 +130,7 @@ class ApiContext:
         NotFound, Forbidden, TooMany."""
         facts = await self.entities.merchant(merchant)
         app, is_test, is_write = call.caller.app, facts.is_test, call.is_write
+        require_mode(call, is_test=is_test)
         if not is_for_the_book:
             act = act or (Act.MANAGE if is_write else Act.READ)
             await self.authentication.require_member(facts.id, app, act)
@@ -233,6 +235,13 @@ class ApiContext:
         if source == target:
             return None
         return self.reference.rates.rate(source, target, self.now_ms)
+
+
+def require_mode(call: Call, *, is_test: bool) -> None:
+    """Checks that the caller's key is for merchants of this kind (T11). Raises Forbidden."""
+    if not call.caller.may_touch(is_test=is_test):
+        mine, theirs = ("live", "test") if is_test else ("test", "live")
+        raise Forbidden(f"this is a {mine} key, and the merchant is a {theirs} one")
 
 
 def entity_of(kind: str) -> Handler[ApiContext]:

@@ -3,6 +3,7 @@
     400  BadRequest          the caller must change the request: one or more fields, and why
     400  AttemptFailed       a processing error of part C; what was tried may have been stored
     401  Unauthorised        no credentials, or unknown ones: the two look the same
+    401  KeyExpired          the key was good until it expired
     403  Forbidden           credentials without access
     404  NotFound            no such path, or nothing with this id
     405  WrongMethod         the path is there, but not for this method
@@ -72,6 +73,16 @@ class Unauthorised(Rejection):
 
     def __init__(self) -> None:
         super().__init__("give your app's key as the password of Basic authorization")
+
+
+class KeyExpired(Unauthorised):
+    """`when`: as times are written."""
+
+    code = "KEY_EXPIRED"
+
+    def __init__(self, when: str) -> None:
+        super().__init__()
+        self.message = f"this key expired at {when}: use another key of your app, or recover it"
 
 
 class Forbidden(Rejection):

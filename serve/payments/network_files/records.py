@@ -12,7 +12,7 @@ than it and a status.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from enum import Enum
 from typing import Annotated, Generic, Self, TypeVar
 
@@ -30,7 +30,6 @@ from tollgate.serve.payments.reference.tables import ReferenceData
 REFERENCE_LENGTH_MAX = 128
 # Of the lines that are wrong, so many are told.
 PROBLEMS_TOLD_MAX = 20
-_MOMENT_LENGTH_MAX = 40
 _DIGITS_MAX = 16
 FILE = "file"
 
@@ -63,20 +62,6 @@ def _day(value: object, reading: wire.Reading) -> date | FieldError:
     return day
 
 
-def _moment(value: object, reading: wire.Reading) -> int | FieldError:
-    del reading
-    error = FieldError("", "must be a time of ISO 8601, such as 2026-02-28T09:30:00Z")
-    if not isinstance(value, str) or len(value) > _MOMENT_LENGTH_MAX:
-        return error
-    try:
-        at = datetime.fromisoformat(value)
-        # A time of another zone may have no year in ours.
-        at_s = (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return error
-    return int(at_s * 1000) if at_s >= 0 else error
-
-
 def _signed(value: object, reading: wire.Reading) -> int | FieldError:
     error = FieldError("", f"must be a whole number of minor units, at most {AMOUNT_MAX}")
     if reading.is_form and isinstance(value, str):
@@ -99,7 +84,6 @@ def _status(value: object, reading: wire.Reading) -> DisputeStatus | FieldError:
 
 Reference = Annotated[str, wire.checked(_reference)]
 Day = Annotated[date, wire.checked(_day)]
-Moment = Annotated[int, wire.checked(_moment)]
 Signed = Annotated[int, wire.checked(_signed)]
 Status = Annotated[DisputeStatus, wire.checked(_status)]
 
@@ -114,7 +98,7 @@ class DisputeRecord(RequestBody):
     currency: wire.CurrencyCode | None = None
     reasonCode: wire.DisputeReasonCode | None = None
     reasonTitle: wire.Text | None = None
-    due: Moment | None = None
+    due: wire.Moment | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -135,7 +119,7 @@ class FraudRecord(RequestBody):
     amount: wire.Amount | None = None
     currency: wire.CurrencyCode | None = None
     reason: wire.FraudReason | None = None
-    reported: Moment | None = None
+    reported: wire.Moment | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

@@ -9,6 +9,7 @@ import hmac
 import secrets
 from typing import final
 
+from tollgate.actors.ledger.law.values import KeyMode
 from tollgate.serve.payments.secrets.keys import new_app_key, new_public_key, new_recovery_code
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
 from tollgate.serve.payments.webhooks.calls import WebhookSecret, new_webhook_secret
@@ -38,9 +39,9 @@ class SecretGenerator:
         """A merchant's public key."""
         return new_public_key()
 
-    def app_key(self, *scope: str) -> str:
+    def app_key(self, *scope: str, mode: KeyMode | None = None) -> str:
         """An app's key; with a scope, always the same one."""
-        return new_app_key(self._seed("app key", scope))
+        return new_app_key(self._seed("app key", scope), mode)
 
     def recovery_code(self, *scope: str) -> str:
         """An app's recovery code; with a scope, always the same one."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from tollgate.actors.ledger.law.values import KeyMode
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.webhooks.calls import WebhookSecret
 
@@ -62,11 +63,16 @@ KeyIssue = SecretIssue[KeyPair]
 WebhookSecretIssue = SecretIssue[WebhookSecret]
 
 
-def issue_keys(secrets: SecretGenerator, purpose: KeyPurpose, scope: tuple[str, ...]) -> KeyIssue:
-    """A new key and code for a request with this scope."""
+def issue_keys(
+    secrets: SecretGenerator,
+    purpose: KeyPurpose,
+    scope: tuple[str, ...],
+    mode: KeyMode | None = None,
+) -> KeyIssue:
+    """A new key of this mode, and a code, for a request with this scope."""
 
     def pair(*scope: str) -> KeyPair:
-        return KeyPair(secrets.app_key(*scope), secrets.recovery_code(*scope))
+        return KeyPair(secrets.app_key(*scope, mode=mode), secrets.recovery_code(*scope))
 
     return _issue(secrets, pair, purpose, scope)
 

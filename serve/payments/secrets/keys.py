@@ -1,8 +1,9 @@
 """Keys: how they are made, stored and presented (part G).
 
 - An app's key is `sk_`, 30 random characters (178 bits) and a checksum of 6, by which scanners for
-  leaked keys tell it from noise. It is shown once; what is stored is its HMAC-SHA-256 under a key
-  that is not in the database. Keys of imports are whatever they are.
+  leaked keys tell it from noise; one for test or live merchants alone begins with `sk_test_`
+  or `sk_live_`. It is shown once; what is stored is its HMAC-SHA-256 under a key that is not in the
+  database. Keys of imports are whatever they are.
 - A recovery code is made and stored as a key is, and begins with `rc_`. It opens nothing but the
   recovery of its app.
 - A merchant's public key is no secret; it looks like a UUID, because clients expect one.
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import final
 from zlib import crc32
 
+from tollgate.actors.ledger.law.values import KeyMode
 from tollgate.serve.payments.secrets.master_secret import MasterSecret
 
 AUTHORIZATION_LENGTH_MAX = 1_024
@@ -27,14 +29,17 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_LENGTH = 30
 _CHECKSUM_LENGTH = 6
 _PREFIX = "sk_"
+_MODE_PREFIXES = {KeyMode.TEST: "sk_test_", KeyMode.LIVE: "sk_live_"}
 _RECOVERY_PREFIX = "rc_"
+_CHECKED_LENGTH = _RANDOM_LENGTH + _CHECKSUM_LENGTH
 _KEY = re.compile(rf"[\x21-\x7e]{{1,{KEY_LENGTH_MAX}}}")
 _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+={0,2}) *")
 
 
-def new_app_key(seed: bytes | None = None) -> str:
+def new_app_key(seed: bytes | None = None, mode: KeyMode | None = None) -> str:
     """The secret key that follows from a secret seed of 32 bytes; by default a random one."""
-    return _PREFIX + _checked(_derived(seed or secrets.token_bytes(SEED_BYTES)))
+    prefix = _PREFIX if mode is None else _MODE_PREFIXES[mode]
+    return prefix + _checked(_derived(seed or secrets.token_bytes(SEED_BYTES)))
 
 
 def new_recovery_code(seed: bytes | None = None) -> str:
@@ -44,8 +49,10 @@ def new_recovery_code(seed: bytes | None = None) -> str:
 
 def has_checksum(key: str) -> bool:
     """True if a text has the form and checksum of a key of `new_app_key`."""
-    random = key[len(_PREFIX) : -_CHECKSUM_LENGTH]
-    return len(random) == _RANDOM_LENGTH and key == _PREFIX + _checked(random)
+    prefix, random = key[:-_CHECKED_LENGTH], key[-_CHECKED_LENGTH:-_CHECKSUM_LENGTH]
+    if prefix not in (_PREFIX, *_MODE_PREFIXES.values()):
+        return False
+    return len(random) == _RANDOM_LENGTH and key == prefix + _checked(random)
 
 
 def new_public_key() -> str:

@@ -35,6 +35,7 @@ from tollgate.actors.ledger.law.commands import (
     ChangeMerchant,
     ChangeRole,
     ChangeWebhook,
+    CreateApp,
     DecideDispute,
     InviteUser,
     OpenDispute,
@@ -63,6 +64,7 @@ from tollgate.actors.ledger.law.values import (
     CardBrand,
     CardSummary,
     EntityId,
+    KeyMode,
     Price,
     Pricing,
     ProcessingError,
@@ -138,6 +140,13 @@ def _administer(shop: Shop) -> None:
     shop.books.do(DIRECTORY, replaced, shop.app)
     for number in (2, 3):
         shop.books.do(DIRECTORY, RotateKey(shop.app, f"rotated-{number}", "cd34"), shop.app)
+    for mode in (KeyMode.TEST, KeyMode.LIVE, None):
+        expiring = RotateKey(shop.app, f"of {mode}", "ij90", "", shop.books.now_ms + 1_000, mode)
+        shop.books.do(DIRECTORY, expiring, shop.app)
+    shop.books.now_ms += 1_000
+    shop.books.do(DIRECTORY, RotateKey(shop.app, "after those", "kl12"), shop.app)
+    created = CreateApp("Mine", "digest-t", "mn34", "", "", NOW_MS * 2, KeyMode.TEST)
+    shop.books.do(DIRECTORY, created)
     shop.books.do(DIRECTORY, RecoverApp(shop.app, "code-2", "recovered", "ef56", salt="5a17"))
     again = RecoverApp(shop.app, "", "reissued", "gh78", "another recovery")
     shop.books.do(DIRECTORY, again, OPERATOR)

@@ -22,10 +22,10 @@ from tollgate.actors.ledger.law.events import (
     RecoveryCodeReplaced,
 )
 from tollgate.actors.ledger.law.ids import next_ids
-from tollgate.actors.ledger.law.outcomes import absent, forbidden
+from tollgate.actors.ledger.law.outcomes import absent, constraint, forbidden
 from tollgate.actors.ledger.law.values import OPERATOR, BookId, EntityId
 
-KEYS_MAX = 2  # live ones of an app: during a rotation both work (part D)
+KEYS_MAX = 2  # live ones of an app and mode: during a rotation both work (part D)
 # A code makes a key. Were that enough to replace the code, whoever finds one could lock the owner
 # out; so the owner has this long to notice that their own key has ended.
 REPLACING_KEY_AGE_MIN_MS = 24 * 3_600_000
@@ -41,18 +41,36 @@ def decide_in_directory(
 ) -> BookDecision:
     """`at_ms`: of the entry; `now_ms`: the time that it is, by which a key is a day old (F13)."""
     made, own = next_ids(head.last_id, at_ms, order.operation, 2)
+    if isinstance(command, CreateApp | RotateKey) and is_past(command.expires_ms, now_ms):
+        return constraint("a key expires in the future", "expires")
     match command:
         case CreateApp():
             recovery = command.recovery_digest or UNSET
             return (
                 AppCreated(
-                    own, made, command.name, command.key_digest, command.key_last4, recovery
+                    id=own,
+                    app=made,
+                    name=command.name,
+                    key_digest=command.key_digest,
+                    key_last4=command.key_last4,
+                    recovery_digest=recovery,
+                    expires_ms=command.expires_ms or UNSET,
+                    mode=command.mode or UNSET,
                 ),
             )
         case RotateKey():
             if not isinstance(entities.get(command.app), App):
                 return absent(f"there is no app {command.app}")
-            return (KeyRotated(own, command.app, command.key_digest, command.key_last4),)
+            return (
+                KeyRotated(
+                    id=own,
+                    app=command.app,
+                    key_digest=command.key_digest,
+                    key_last4=command.key_last4,
+                    expires_ms=command.expires_ms or UNSET,
+                    mode=command.mode or UNSET,
+                ),
+            )
         case RecoverApp():
             return _decide_recovery(
                 entities, command, own, by_operator=order.origin.app == OPERATOR
@@ -98,6 +116,15 @@ def _decide_code_replacement(
     return (RecoveryCodeReplaced(own, command.app, command.recovery_digest),)
 
 
+def is_past(expires_ms: int | None, now_ms: int) -> bool:
+    """True if a key that is to be made would have expired."""
+    return expires_ms is not None and expires_ms <= now_ms
+
+
 def rotated(keys: tuple[AppKey, ...], key: AppKey) -> tuple[AppKey, ...]:
-    """The live keys once there is a new one: the oldest goes."""
-    return (*keys, key)[-KEYS_MAX:]
+    """The live keys once there is a new one: those that have expired go, and of two others of its
+    mode the older one."""
+    live = [each for each in keys if not each.is_over(key.created_ms)]
+    alike = [each for each in live if each.mode is key.mode]
+    ended = alike[: max(0, len(alike) - KEYS_MAX + 1)]
+    return (*(each for each in live if each not in ended), key)

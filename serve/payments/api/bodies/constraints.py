@@ -5,6 +5,7 @@ kept, or a `FieldError` that names the field. They are pure; what is absent is t
 import re
 import unicodedata
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from email_validator import EmailNotValidError, validate_email
@@ -19,6 +20,7 @@ NAME_LENGTH_MAX = 256
 EMAIL_LENGTH_MAX = 254
 WEBSITE_LENGTH_MAX = 2_048
 TEXT_LENGTH_MAX = 1_024
+MOMENT_LENGTH_MAX = 40
 # A text may be so many times longer than what is left of it: each character is looked at.
 HARMFUL_SHARE = 4
 CUSTOM_BYTES_MAX = 50 * 1024
@@ -76,6 +78,20 @@ def plain_text(value: object, field: str, length_max: int = TEXT_LENGTH_MAX) -> 
     if len(cleaned) > length_max:
         return too_long
     return cleaned
+
+
+def moment_ms(value: object, field: str) -> int | FieldError:
+    """A time of ISO 8601, in milliseconds of the epoch; one without a zone is of UTC."""
+    error = FieldError(field, "must be a time such as 2026-02-28T09:30:00Z")
+    if not isinstance(value, str) or len(value) > MOMENT_LENGTH_MAX:
+        return error
+    try:
+        at = datetime.fromisoformat(value)
+        # A time of another zone may have no year in ours.
+        at_s = (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return error
+    return int(at_s * 1000) if at_s >= 0 else error
 
 
 def name(value: object, field: str = "name") -> str | FieldError:

@@ -27,7 +27,17 @@ _TRUE: JsonSchemaValue = {"const": True}
 CHANGEABLE = ("name", "email", "descriptor")
 
 
-class AppCreate(RequestBody):
+class KeyCreate(RequestBody):
+    """`expires`: when the key does; without it, never. `test`: it is for test merchants alone, or
+    for live ones; without it, for both."""
+
+    expires: wire_types.Moment | None = None
+    test: wire_types.Flag | None = None
+
+
+class AppCreate(KeyCreate):
+    """`expires`, `test`: of its first key."""
+
     name: wire_types.Name = ""
 
 

@@ -190,6 +190,11 @@ Flag = Annotated[
     checked(lambda value, reading: constraints.flag(value, "", is_form=reading.is_form)),
     schema("boolean"),
 ]
+Moment = Annotated[
+    int,
+    checked(lambda value, _: constraints.moment_ms(value, "")),
+    schema("string", "2026-02-28T09:30:00Z", format="date-time", maxLength=40),
+]
 CurrencyCode = Annotated[Currency, checked(_any_currency), _CURRENCY_SCHEMA]
 KnownCurrency = Annotated[
     CurrencyEntry,

@@ -66,7 +66,7 @@ TAGS = {
     "operator": "Calls with the operator's key, at a port of their own",
 }
 _MEANINGS: Mapping[int, tuple[type[Rejection], str]] = {
-    401: (Unauthorised, "No credentials, or unknown ones"),
+    401: (Unauthorised, "No credentials, unknown ones, or a key that has expired"),
     403: (Forbidden, "Credentials without access"),
     404: (NotFound, "Nothing has this id"),
     409: (LostRace, "Valid when it was checked; another call came first"),
@@ -80,6 +80,7 @@ _BOOLEAN: Json = {"type": "string", "enum": ["yes", "no"]}
 _REQUEST_ID = {"X-Request-ID": {"$ref": "#/components/headers/X-Request-ID"}}
 _RETRY_AFTER = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
 _NEWER_KEY = {"Tollgate-Newer-Key": {"$ref": "#/components/headers/Tollgate-Newer-Key"}}
+_KEY_EXPIRES = {"Tollgate-Key-Expires": {"$ref": "#/components/headers/Tollgate-Key-Expires"}}
 _REPLAYED = {"Idempotency-Replayed": {"$ref": "#/components/headers/Idempotency-Replayed"}}
 
 
@@ -123,6 +124,10 @@ _HEADERS: Json = {
         "description": "The app has a newer key than the one that was used: its last four "
         "characters, and when it was made. If you did not make it, recover the app",
         "schema": {"type": "string"},
+    },
+    "Tollgate-Key-Expires": {
+        "description": "The key that was used expires then, within two weeks",
+        "schema": {"type": "string", "format": "date-time"},
     },
     "Idempotency-Replayed": {
         "description": "The reply of an earlier request with the same Idempotency-Key",
@@ -280,7 +285,7 @@ def _responses(route: Route[Any]) -> Json:
 def _success(route: Route[Any]) -> Json:
     response: Json = {"description": route.summary, "headers": dict(_REQUEST_ID)}
     if route.access is Access.APP:
-        response["headers"] |= _NEWER_KEY
+        response["headers"] |= _NEWER_KEY | _KEY_EXPIRES
     if _is_write(route) and route.takes_key:
         response["headers"] |= _REPLAYED
     if route.reply:

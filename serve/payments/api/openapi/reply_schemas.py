@@ -97,8 +97,13 @@ class AppWithCodeSchema(AppSchema):
 
 
 class KeySchema(ReplyBody):
+    """`expires`: absent of a key that does not. `test`: absent of a key for test and live
+    merchants."""
+
     last4: str
     created: Moment
+    expires: Moment | None = None
+    test: bool | None = None
     lastUsed: Moment | None = None
 
 

@@ -20,7 +20,13 @@ from tollgate.serve.payments.api.bodies.requests import (
     UserInvite,
 )
 from tollgate.serve.payments.api.call import Call
-from tollgate.serve.payments.api.context import BY_MERCHANT, ApiContext, entity_of, list_of
+from tollgate.serve.payments.api.context import (
+    BY_MERCHANT,
+    ApiContext,
+    entity_of,
+    list_of,
+    require_mode,
+)
 from tollgate.serve.payments.api.limits.calls import per_call
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError, NotFound
 from tollgate.serve.payments.api.replies import Reply, done_reply
@@ -40,6 +46,7 @@ async def create_merchant(context: ApiContext, call: Call) -> Reply:
     body = await call.body()
     is_test = flag(body.fields.get("test"), "test", is_form=body.is_form) is True
     await context.count_call(call, is_test=is_test)
+    require_mode(call, is_test=is_test)
     if (told := await _first_reply(context, call, body)) is not None:
         return told
     creator = await _app(context, call.caller.app)
