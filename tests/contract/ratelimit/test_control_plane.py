@@ -15,7 +15,6 @@ from google.protobuf import any_pb2
 
 from tests.support.ratelimit.sent_rules import TYPE_URL, SentLimit, SentRule, limited, resource
 from tests.support.servers.control_plane import ControlPlaneServer, sent_in
-from tests.support.servers.gated_proxy import gated_proxy
 from tests.support.waiting import until
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.rules.builder import load_rules
@@ -23,7 +22,6 @@ from tollgate.actors.ratelimit.rules.rule_set import dump
 from tollgate.actors.ratelimit.watching.in_force import LOAD_ERROR, LOAD_SUCCESS
 from tollgate.actors.ratelimit.watching.subscription import ACKNOWLEDGED, REFUSED, Subscription
 from tollgate.serve.commands.check_config import check_config
-from tollgate.serve.ratelimit.rule_sources import control_plane
 from tollgate.serve.ratelimit.rule_sources.control_plane import ControlPlane
 from tollgate.serve.ratelimit.rule_sources.files import FileArchive
 from tollgate.serve.ratelimit.rule_sources.resource_messages import DiscoveryResponse
@@ -222,24 +220,6 @@ def test_a_silent_control_plane_holds_up_nobody(server: ControlPlaneServer, clie
     assert not client.subscription.look()
     server.publish("1", resource("a", "foo", limited("k1", 3)))
     client.wait_for("foo.k1 3")
-
-
-def test_a_connection_that_is_cut_without_a_word_is_noticed(
-    server: ControlPlaneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By pings: nothing else is sent where rules do not change."""
-    for name in ("KEEPALIVE_EVERY_S", "KEEPALIVE_ANSWER_WITHIN_S"):
-        monkeypatch.setattr(control_plane, name, 1)
-    server.publish("1", resource("a", "foo", limited("k1", 3)))
-    with (
-        gated_proxy(server.port) as proxy,
-        client_of(tmp_path / "rules.json", target=f"localhost:{proxy.port}") as client,
-    ):
-        client.wait_for("foo.k1 3")
-        with proxy.held():
-            until(lambda: proxy.accepted > 1, "a ping is not answered", within_s=30.0)
-        assert limits(client.rules) == ["foo.k1 3"]
-        server.wait_for_streams(2)
 
 
 def test_a_message_that_is_too_large_is_refused_by_its_size(

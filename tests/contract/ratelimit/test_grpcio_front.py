@@ -375,28 +375,6 @@ def test_an_old_connection_is_replaced_without_a_failed_call(fronts: Fronts) -> 
         assert_answers(peer)
 
 
-@pytest.mark.parametrize("grace_s", [0.1, 2 * PATIENCE_S])
-def test_calls_on_an_old_connection_have_its_grace(
-    grace_s: float, fronts: Fronts, world: World
-) -> None:
-    """A call that is being decided outlives the age of its connection, and the grace not."""
-    address = fronts.open(
-        ListenAddress("127.0.0.1", 0, connection_age_s=0.1, connection_age_grace_s=grace_s)
-    )
-    with caller(address) as peer:
-        states: list[grpc.ChannelConnectivity] = []
-        world.decisions.hold()
-        call = peer.decide.future(b"x", timeout=PATIENCE_S)
-        world.decisions.wait_for_a_batch()
-        peer.channel.subscribe(states.append)
-        until(lambda: grpc.ChannelConnectivity.IDLE in states[1:], "the connection is old")
-        if grace_s < PATIENCE_S:
-            assert call.exception().code() is grpc.StatusCode.UNAVAILABLE
-        world.decisions.release()
-        if grace_s > PATIENCE_S:
-            assert call.result() == b"re:x"
-
-
 def test_a_message_beyond_the_bound_is_refused(fronts: Fronts, world: World) -> None:
     address = fronts.open(ListenAddress("127.0.0.1", 0, connection_age_s=30 * 24 * 3600.0))
     with caller(address) as peer:

@@ -14,11 +14,10 @@ CHUNK_BYTES = 65_536
 
 
 class GatedProxy:
-    """Hands on bytes in both directions, to the port `target`. `accepted`: connections so far."""
+    """Hands on bytes in both directions, to the port `target`."""
 
     def __init__(self, target: int) -> None:
         self.target = target
-        self.accepted = 0
         self._is_open = threading.Event()
         self._is_open.set()
         self._connections: set[socket.socket] = set()
@@ -54,7 +53,6 @@ class GatedProxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                self.accepted += 1
                 try:
                     server = socket.create_connection(("127.0.0.1", self.target), PATIENCE_S)
                 except OSError:
