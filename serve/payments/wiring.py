@@ -32,6 +32,7 @@ from tollgate.actors.ratelimit.lent_counting.occasional_counters import Occasion
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
+from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
@@ -289,7 +290,7 @@ async def _shards(settings: Settings, clock: Clock) -> list[RayShardConnection]:
     bounds = ShardBounds(cache_bytes_max=settings.ledger.cache_bytes_max)
     release = await asyncio.to_thread(release_of, url, str(bounds))
     specs = [
-        ShardSpec(shards, number, partial(_open_journal, url), clock, bounds, release)
+        ShardSpec(shards, number, partial(_open_journal, settings, url), clock, bounds, release)
         for number in range(shards.count)
     ]
     handles = await asyncio.to_thread(start_shards, specs, NAMESPACE)
@@ -299,5 +300,7 @@ async def _shards(settings: Settings, clock: Clock) -> list[RayShardConnection]:
     ]
 
 
-async def _open_journal(url: str) -> JournalStore:
+async def _open_journal(settings: Settings, url: str) -> JournalStore:
+    """In the shard's process."""
+    configure_logs(settings)
     return SqlJournalStore(await open_database(url))
