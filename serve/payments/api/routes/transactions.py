@@ -157,6 +157,15 @@ async def create_card(context: ApiContext, call: Call) -> Reply:
     return done_reply(await context.execute(call, merchant.id, command, body))
 
 
+async def create_card_of_transaction(context: ApiContext, call: Call) -> Reply:
+    """The same, by a call that names no merchant: the transaction tells."""
+    body = await call.body()
+    wanted = context.read(body, CardCreate)
+    entered = await context.access_transaction(call, wanted.transactionId)
+    command = SaveCard(wanted.transactionId, wanted.notes)
+    return done_reply(await context.execute(call, entered.merchant.id, command, body))
+
+
 ROUTES = (
     Route(
         "POST",
@@ -231,6 +240,17 @@ ROUTES = (
         create_card,
         "cards",
         "Save the card of a transaction (deprecated)",
+        request="CardCreate",
+        reply="CardCreated",
+        status=201,
+        statuses=MEMBERS_ONLY,
+    ),
+    Route(
+        "POST",
+        "/cards",
+        create_card_of_transaction,
+        "cards",
+        "Save the card of a transaction, whose merchant it names (deprecated)",
         request="CardCreate",
         reply="CardCreated",
         status=201,
