@@ -30,7 +30,7 @@ from tollgate.serve.node.ports import free_port
 LIMIT, FEW = 1_000_000, 40
 EACH_TIME = 15  # of the few are asked for, after each of three steps
 PAUSE_S = 0.01  # of each caller, before a call
-JUST_TOLD_MAX = 4  # calls in the time that a shadow takes to count them
+JUST_TOLD_MAX = 25  # calls in the time that a shadow takes to count them, on a busy machine
 EARLIER = 7  # hits that the reference has counted, beside
 # Windows are long, so that none ends in the middle.
 RULES = f"""\
