@@ -24,7 +24,14 @@ from tollgate.actors.ledger.book.entities import (
 from tollgate.actors.ledger.book.head import Member, Merchant, User
 from tollgate.actors.ledger.law.events import FraudReported, SettlementReported
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
-from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId, Price, ProcessingError
+from tollgate.actors.ledger.law.values import (
+    BookId,
+    CardSummary,
+    EntityId,
+    Price,
+    Pricing,
+    ProcessingError,
+)
 
 JsonDocument = Mapping[str, object]
 
@@ -69,7 +76,6 @@ def _role(member: Member | User) -> JsonDocument:
 
 def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDocument:
     """`balance` in minor units of the funding currency."""
-    pricing = merchant.pricing
     rejected = {} if merchant.is_rejected is UNSET else {"rejected": True}
     return {
         "id": book,
@@ -89,12 +95,17 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
         "balance": balance,
         "claim": _claim(merchant),
         **rejected,
-        "pricing": {
-            "rate": _fraction(pricing.rate_ppm),
-            "flat": _price(pricing.flat),
-            "dispute": _price(pricing.dispute),
-        },
+        "pricing": pricing_document(merchant.pricing),
         "tds": _TDS,
+    }
+
+
+def pricing_document(pricing: Pricing) -> JsonDocument:
+    """A merchant's fees."""
+    return {
+        "rate": _fraction(pricing.rate_ppm),
+        "flat": _price(pricing.flat),
+        "dispute": _price(pricing.dispute),
     }
 
 

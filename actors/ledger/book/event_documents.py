@@ -8,7 +8,12 @@ from typing import assert_never
 from msgspec import UNSET, UnsetType
 
 from tollgate.actors.ledger.book.chain import event_kind
-from tollgate.actors.ledger.book.documents import JsonDocument, error_document, moment
+from tollgate.actors.ledger.book.documents import (
+    JsonDocument,
+    error_document,
+    moment,
+    pricing_document,
+)
 from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import balance_of
 from tollgate.actors.ledger.law.money import Exchange
@@ -139,6 +144,7 @@ Standing = (
     | events.MerchantOpened
     | events.MerchantApproved
     | events.MerchantRejected
+    | events.MerchantPriced
     | events.MerchantChanged
     | events.AppAdded
     | events.AppRevoked
@@ -164,6 +170,8 @@ def _standing(event: Standing) -> JsonDocument:
             return {} if event.version is UNSET else {"version": event.version}
         case events.MerchantRejected():
             return {}
+        case events.MerchantPriced():
+            return {"pricing": pricing_document(event.pricing)}
         case events.MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}

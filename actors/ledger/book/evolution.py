@@ -54,6 +54,8 @@ def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -
             return replace(merchant, is_pending=UNSET, is_rejected=UNSET)
         case events.MerchantRejected():
             return replace(merchant, is_rejected=True)
+        case events.MerchantPriced():
+            return replace(merchant, pricing=event.pricing)
         case events.MerchantChanged():
             return replace(
                 merchant,
@@ -171,6 +173,7 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
             | events.MerchantOpened()
             | events.MerchantApproved()
             | events.MerchantRejected()
+            | events.MerchantPriced()
             | events.MerchantChanged()
             | events.AppAdded()
             | events.AppRevoked()

@@ -134,6 +134,8 @@ def _merchant_rows(
             return [_merchant_row(head, merchant), _membership_row(book, merchant, event.creator)]
         case events.MerchantChanged() | events.MerchantApproved() | events.MerchantRejected():
             return [_merchant_row(head, merchant)]
+        case events.MerchantPriced():
+            return [_merchant_row(head, merchant)]
         case events.AppAdded() | events.AppRoleChanged():
             return [_membership_row(book, merchant, event.app)]
         case events.AppRevoked():

@@ -26,6 +26,7 @@ from tollgate.actors.ledger.law.commands import (
     CreateApp,
     InviteUser,
     OpenDispute,
+    PriceMerchant,
     RecordSettlement,
     RecoverApp,
     RejectMerchant,
@@ -52,6 +53,7 @@ from tollgate.actors.ledger.law.events import (
     MerchantApproved,
     MerchantChanged,
     MerchantOpened,
+    MerchantPriced,
     MerchantRejected,
     MerchantReserved,
     PaidOut,
@@ -84,9 +86,9 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
     match command:
         case InviteUser():
             return _MEMBER_ALREADY
-        case (
-            ApproveMerchant() | RejectMerchant() | ChangeMerchant() | ChangeRole() | ChangeWebhook()
-        ):
+        case ApproveMerchant() | RejectMerchant() | PriceMerchant():
+            return _CHANGED
+        case ChangeMerchant() | ChangeRole() | ChangeWebhook():
             return _CHANGED
         case OpenDispute() | ReportFraud() | RecordSettlement():
             return _CHANGED  # (by a notice that was told before)
@@ -129,6 +131,7 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
         case (
             MerchantApproved()
             | MerchantRejected()
+            | MerchantPriced()
             | MerchantChanged()
             | AppRevoked()
             | AppRoleChanged()

@@ -126,6 +126,15 @@ class RejectMerchant:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceMerchant:
+    """By the operator: the fees of what comes later, in the funding currency."""
+
+    rate_ppm: int
+    flat: int
+    dispute: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeMerchant:
     """None leaves a field as it is. `needs_approval`: a live merchant that was approved stays as it
     is, for this change is not the operator's."""
@@ -334,6 +343,7 @@ class Import:
 MerchantCommand = (
     ApproveMerchant
     | RejectMerchant
+    | PriceMerchant
     | ChangeMerchant
     | AddApp
     | RevokeApp

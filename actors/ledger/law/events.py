@@ -123,6 +123,12 @@ class MerchantRejected(Happening, frozen=True, tag="merchant.rejected/1"):
     """By the operator: it waits no more, and does not trade."""
 
 
+class MerchantPriced(Happening, frozen=True, tag="merchant.priced/1"):
+    """By the operator: the fees from now on."""
+
+    pricing: Pricing
+
+
 class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):
     """Only what changed is not None."""
 
@@ -331,6 +337,7 @@ Event = (
     | MerchantOpened
     | MerchantApproved
     | MerchantRejected
+    | MerchantPriced
     | MerchantChanged
     | AppAdded
     | AppRevoked

@@ -291,3 +291,24 @@ def test_settlements_are_shown_with_what_the_books_expect(api: PaymentsApi, tmp_
     assert result.stdout.splitlines()[0] == f"{merchant['id']} {compared}"
     result = ran(api, tmp_path, "settlements", "list", merchant["id"])
     assert result.stdout == f"{compared}, with 700 by S-1\n"
+
+
+def test_the_operator_prices_a_merchant(api: PaymentsApi, tmp_path: Path) -> None:
+    shop = api.new_app()
+    merchant = api.new_merchant(shop)
+    here = merchant["id"]
+    fees = ("--rate-ppm", "20000", "--flat", "7", "--dispute", "99")
+    result = ran(api, tmp_path, "price", here, *fees)
+    assert (result.returncode, result.stdout) == (0, f"{here}: priced\n")
+    paid = api.pay(merchant, 10_000)
+    assert api.act(shop, paid, "captures", amount=10_000)["trail"][0]["fee"] == {
+        "flat": 7,
+        "rate": 200,
+    }
+    (priced,) = [
+        each
+        for each in api.listed(f"/merchants/{here}/audit", shop)
+        if each["type"] == "merchant.priced"
+    ]
+    assert priced["appId"] == "operator"
+    assert f"/{ABSENT}/pricing: 404" in one_line(ran(api, tmp_path, "price", ABSENT, *fees))

@@ -145,6 +145,9 @@ def test_an_event_has_the_data_that_is_told(api: PaymentsApi) -> None:
     done(api.call("POST", "/operator/settlements", OPERATOR_KEY, json={"file": file}))
     live, rejected = (api.new_merchant(app, test=False) for _ in range(2))
     api.approve(live)
+    fees = {"ratePpm": 1, "flat": 1, "dispute": 1}
+    path = f"/operator/merchants/{live['id']}/pricing"
+    done(api.call("PUT", path, OPERATOR_KEY, json=fees))
     path = f"/operator/merchants/{rejected['id']}/rejection"
     done(api.call("PUT", path, OPERATOR_KEY))
     events = [

@@ -40,6 +40,7 @@ from tollgate.actors.ledger.law.commands import (
     InviteUser,
     OpenDispute,
     PayOut,
+    PriceMerchant,
     RecordSettlement,
     RecoverApp,
     Refund,
@@ -84,6 +85,7 @@ def tell() -> Books:
     live = open_shop(EUR, pricing, is_test=False, needs_approval=True, books=shop.books)
     live.do(RejectMerchant(), OPERATOR)
     live.do(live.approval(), OPERATOR)
+    live.do(PriceMerchant(9_000, 10, 1_500), OPERATOR)
     shop.books.now_ms -= 60_000  # the clock goes back
     _dispute(live)
     return shop.books

@@ -23,6 +23,7 @@ from tollgate.actors.ledger.book.decisions.membership import (
     decide_invitation,
     decide_merchant_change,
     decide_merchant_opening,
+    decide_pricing,
     decide_role_change,
     decide_user_revocation,
     decide_webhook_addition,
@@ -107,6 +108,8 @@ def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecisi
             return decide_approval(case, command)
         case commands.RejectMerchant():
             return decide_rejection(case)
+        case commands.PriceMerchant():
+            return decide_pricing(case, command)
         case commands.ChangeMerchant():
             return decide_merchant_change(case, command)
         case commands.AddApp():

@@ -20,8 +20,9 @@ from tollgate.actors.ledger.book.head import (
 from tollgate.actors.ledger.law import commands, events
 from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_ids
 from tollgate.actors.ledger.law.outcomes import Refusal, absent, constraint
-from tollgate.actors.ledger.law.values import EntityId, Role
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId, Price, Pricing, Role
 
+RATE_PPM_MAX = 1_000_000
 LAST_OWNER = "it is the last owner among the merchant's apps: make another app one first"
 APPROVED = "was approved with the merchant, and only the operator changes it now: ask them"
 
@@ -73,6 +74,25 @@ def decide_merchant_change(case: Case, command: commands.ChangeMerchant) -> Book
         return constraint(APPROVED, next(each for each in wanted if wanted[each] is not None))
     (own,) = case.ids(1)
     return (events.MerchantChanged(own, name, email, descriptor),)
+
+
+def decide_pricing(case: Case, command: commands.PriceMerchant) -> BookDecision:
+    """In the funding currency, so that a fee needs no exchange rate."""
+    merchant = case.merchant
+    if not 0 <= command.rate_ppm <= RATE_PPM_MAX:
+        return constraint(f"must be from 0 to {RATE_PPM_MAX}", "ratePpm")
+    for field, amount in (("flat", command.flat), ("dispute", command.dispute)):
+        if not 0 <= amount <= AMOUNT_MAX:
+            return constraint(f"must be from 0 to {AMOUNT_MAX}", field)
+    flat, dispute = (
+        Price(merchant.currency, amount, merchant.exponent)
+        for amount in (command.flat, command.dispute)
+    )
+    pricing = Pricing(command.rate_ppm, flat, dispute)
+    if pricing == merchant.pricing:
+        return ()
+    (own,) = case.ids(1)
+    return (events.MerchantPriced(own, pricing),)
 
 
 def _changed(before: str, wanted: str | None) -> str | None:
