@@ -19,6 +19,7 @@ from tollgate.actors.ledger.law.events import Event
 from tollgate.serve.commands.ledger.command import ledger
 from tollgate.serve.payments.api import rejections
 from tollgate.serve.payments.api.rejections import AttemptFailed, BadRequest, Rejection
+from tollgate.serve.payments.checkout.refusals import CheckoutCode
 from tollgate.serve.payments.webhooks.signature import signature
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "payments.md").read_text(encoding="utf-8")
@@ -170,6 +171,11 @@ def test_the_error_codes_are_those_of_the_rejections() -> None:
         del found[has_a_shape_of_its_own.code]
     told = {words(code)[0]: int(status) for code, status in rows("### Error codes")}
     assert told == found
+
+
+def test_the_words_of_browsers_refusals_are_those_of_the_code() -> None:
+    told = [word for codes, _ in rows("## Errors in words") for word in words(codes)]
+    assert told == [code.value for code in CheckoutCode]
 
 
 def test_the_processing_errors_are_those_of_the_table() -> None:

@@ -1,5 +1,6 @@
 """A customer's payment in a browser, step by step, as its client sees it (part H)."""
 
+from random import Random
 from typing import Any
 
 import httpx
@@ -7,6 +8,7 @@ import pytest
 
 from tests.support.payments.api import App, PaymentsApi, done
 from tests.support.payments.checkout_client import VERSION, CheckoutClient, hints_in
+from tollgate.serve.payments.checkout.steps import TYPES_OF, Step
 
 Merchant = dict[str, Any]
 JSON = {"Content-Type": "application/json"}
@@ -296,3 +298,66 @@ def test_a_plain_form_pays(api: PaymentsApi, shop: App, merchant: Merchant) -> N
     assert api.call("POST", "/cards", api.new_app(), json=body).status_code == 403
     live = FORM | {"key": api.new_merchant(shop, test=False)["key"]}
     assert api.call("POST", "/transactions", data=live).status_code == 400
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_client_does_with_hints_it_pays_once(
+    api: PaymentsApi, shop: App, merchant: Merchant, seed: int
+) -> None:
+    """Repeats, reorders, mixes, loses and ages them, several calls at a time."""
+    chance = Random(seed)
+    client = CheckoutClient(api, merchant)
+    paths = [f"/payments/challenges/{step}/{kind}" for step in Step for kind in TYPES_OF[step]] + [
+        "/payments"
+    ] * 4
+    known: list[str] = []
+    for _ in range(3):
+        client.hints, ended = [], client.pay()
+        known += client.hints
+        assert "authorizationId" in ended.json()
+        for _ in range(8):
+            drawn = chance.sample(known, chance.randint(0, min(14, len(known))))
+            if chance.random() < 0.6:
+                drawn = chance.sample(client.hints, len(client.hints))[chance.choice((0, 0, 1)) :]
+            body = client.body | {"hints": drawn}
+            calls = [("POST", chance.choice(paths), None, body) for _ in range(3)]
+            for response in api.together(*calls, headers=VERSION):
+                assert response.status_code in (200, 400), response.text
+        api.clock.advance(chance.choice((1, 60)))
+    (paid,) = api.listed(f"/merchants/{merchant['id']}/transactions", shop)
+    assert ended.json() == {"authorizationId": paid["id"]}
+
+
+def test_ten_authorisations_at_once_are_one(
+    api: PaymentsApi, shop: App, merchant: Merchant
+) -> None:
+    client = CheckoutClient(api, merchant, test={"tds": {}})
+    while len(client.hints) < 9:
+        client.step()
+    path = "/payments/challenges/authorize/fetch"
+    call = ("POST", path, None, client.body | {"hints": client.hints})
+    answers = api.together(*[call] * 10, headers=VERSION)
+    made = {
+        client.post(hints=[*client.hints, *answer.json()["hints"]]).json()["authorizationId"]
+        for answer in answers
+    }
+    assert [made] == [{each["id"]} for each in api.listed(_paid(merchant), shop)]
+
+
+def _paid(merchant: Merchant) -> str:
+    return f"/merchants/{merchant['id']}/transactions"
+
+
+def test_hints_expire_and_are_for_one_payment(api: PaymentsApi, merchant: Merchant) -> None:
+    client = CheckoutClient(api, merchant)
+    client.step()
+    other = CheckoutClient(api, merchant)
+    assert refused(other.post(hints=client.hints)) == "PAYMENT_CHALLENGE_UNAVAILABLE"
+    dearer = client.post(amount=money(1))
+    assert refused(dearer) == "PAYMENT_CHALLENGE_UNAVAILABLE"
+    wrong = client.post("/payments/challenges/authorize/fetch")
+    assert refused(wrong) == "PAYMENT_CHALLENGE_UNAVAILABLE"
+    assert client.post("/payments/challenges/authorize/poll").status_code == 400
+    assert client.post("/payments/challenges/tds/fetch").status_code == 404
+    api.clock.advance(15 * 60)
+    assert refused(client.post()) == "PAYMENT_CHALLENGE_UNAVAILABLE"
