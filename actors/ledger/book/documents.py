@@ -16,6 +16,7 @@ from msgspec.json import Encoder
 from tollgate.actors.ledger.book.entities import (
     App,
     Dispute,
+    Intent,
     NetworkNotice,
     SavedCard,
     SettledDay,
@@ -161,6 +162,8 @@ def transaction_document(transaction: Transaction) -> JsonDocument:
         "error": False if transaction.error is None else error_document(transaction.error),
         "trail": [_trail_entry(action) for action in transaction.trail],
     }
+    if transaction.intent is not UNSET:
+        document["intentId"] = transaction.intent
     if transaction.tds:
         document["tds"] = transaction.tds
     if transaction.custom:
@@ -324,4 +327,19 @@ def webhook_document(webhook: Webhook) -> JsonDocument:
     if webhook.types:
         document["types"] = webhook.types
     document["enabled"] = webhook.is_enabled
+    return document
+
+
+def intent_document(intent: Intent) -> JsonDocument:
+    """A move that waits for a card network's answer."""
+    document: dict[str, object] = {
+        "id": intent.id,
+        "merchantId": intent.book,
+        "test": intent.is_test,
+        "created": moment(intent.created_ms),
+        intent.action.value: True,
+        "amount": {"currency": intent.currency, "amount": intent.amount},
+    }
+    if intent.transaction is not None:
+        document["transactionId"] = intent.transaction
     return document

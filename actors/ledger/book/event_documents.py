@@ -14,7 +14,8 @@ from tollgate.actors.ledger.book.documents import (
     moment,
     pricing_document,
 )
-from tollgate.actors.ledger.law import events
+from tollgate.actors.ledger.book.entities import moved
+from tollgate.actors.ledger.law import events, webhook_law
 from tollgate.actors.ledger.law.accounts import balance_of
 from tollgate.actors.ledger.law.money import Exchange
 from tollgate.actors.ledger.law.rows import Entry
@@ -107,6 +108,8 @@ def _data_of(event: events.Event) -> JsonDocument:
                 "currency": event.currency,
                 "amount": event.amount,
             }
+        case events.Intended() | events.NetworkRefused():
+            return _at_network(event)
         case events.DuplicateSuspected():
             return {
                 "transactionId": event.transaction,
@@ -152,10 +155,10 @@ Standing = (
     | events.UserInvited
     | events.UserRoleChanged
     | events.UserRevoked
-    | events.WebhookAdded
-    | events.WebhookChanged
-    | events.WebhookSecretReplaced
-    | events.WebhookRemoved
+    | webhook_law.WebhookAdded
+    | webhook_law.WebhookChanged
+    | webhook_law.WebhookSecretReplaced
+    | webhook_law.WebhookRemoved
 )
 
 
@@ -189,11 +192,11 @@ def _standing(event: Standing) -> JsonDocument:
             return {"userId": event.user, **_role(event.role)}
         case events.UserRevoked():
             return {"userId": event.user}
-        case events.WebhookAdded():
+        case webhook_law.WebhookAdded():
             return {"webhookId": event.webhook, "url": event.url}
-        case events.WebhookChanged():
+        case webhook_law.WebhookChanged():
             return _webhook_changes(event)
-        case events.WebhookSecretReplaced() | events.WebhookRemoved():
+        case webhook_law.WebhookSecretReplaced() | webhook_law.WebhookRemoved():
             return {"webhookId": event.webhook}
         case _:
             assert_never(event)
@@ -220,7 +223,21 @@ def _booked(
     }
 
 
-def _webhook_changes(event: events.WebhookChanged) -> JsonDocument:
+def _webhook_changes(event: webhook_law.WebhookChanged) -> JsonDocument:
     edits: dict[str, object] = {"url": event.url, "types": event.types, "enabled": event.is_enabled}
     changed = {name: value for name, value in edits.items() if value is not None}
     return {"webhookId": event.webhook, **changed}
+
+
+def _at_network(event: events.Intended | events.NetworkRefused) -> JsonDocument:
+    about = {} if event.transaction is None else {"transactionId": event.transaction}
+    if isinstance(event, events.NetworkRefused):
+        return {"intentId": event.intent, **about, "error": error_document(event.error)}
+    currency, amount = moved(event.then)
+    return {
+        "intentId": event.intent,
+        "type": event_kind(event.then),
+        "currency": currency,
+        "amount": amount,
+        **about,
+    }

@@ -17,11 +17,9 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.documents import JsonDocument, processing_document, text_of
 from tollgate.actors.ledger.law.commands import (
     AddApp,
-    AddWebhook,
     ApproveMerchant,
     ChangeMerchant,
     ChangeRole,
-    ChangeWebhook,
     Command,
     CreateApp,
     InviteUser,
@@ -31,7 +29,6 @@ from tollgate.actors.ledger.law.commands import (
     RecoverApp,
     RejectMerchant,
     ReplaceRecoveryCode,
-    ReplaceWebhookSecret,
     ReportFraud,
     RotateKey,
 )
@@ -49,6 +46,7 @@ from tollgate.actors.ledger.law.events import (
     DuplicateSuspected,
     Event,
     FraudReported,
+    Intended,
     KeyRotated,
     MerchantApproved,
     MerchantChanged,
@@ -56,6 +54,7 @@ from tollgate.actors.ledger.law.events import (
     MerchantPriced,
     MerchantRejected,
     MerchantReserved,
+    NetworkRefused,
     PaidOut,
     RecoveryCodeReplaced,
     Refunded,
@@ -65,13 +64,18 @@ from tollgate.actors.ledger.law.events import (
     UserRevoked,
     UserRoleChanged,
     Voided,
+)
+from tollgate.actors.ledger.law.outcomes import Done, DoneKind
+from tollgate.actors.ledger.law.rows import EntityRow
+from tollgate.actors.ledger.law.webhook_law import (
+    AddWebhook,
+    ChangeWebhook,
+    ReplaceWebhookSecret,
     WebhookAdded,
     WebhookChanged,
     WebhookRemoved,
     WebhookSecretReplaced,
 )
-from tollgate.actors.ledger.law.outcomes import Done, DoneKind
-from tollgate.actors.ledger.law.rows import EntityRow
 
 EMPTY = b""
 Salted = (
@@ -106,6 +110,11 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return Done(DoneKind.MADE, _document_in(rows, "transaction"))
         case TransactionCreated() as event:
             return _authorised(event)
+        case Intended() as event:
+            return Done(DoneKind.INTENDED, _body({"intent": {"id": event.intent}}))
+        case NetworkRefused() as event:
+            refused = processing_document(event.transaction, event.error)
+            return Done(DoneKind.ATTEMPT_FAILED, _body(refused))
         case AppCreated() | KeyRotated() | AppRecovered() | RecoveryCodeReplaced():
             return Done(DoneKind.MADE, _document_in(rows, "app"))
         case MerchantOpened():

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from tests.support.console_blocks import Answer, Story, curl_call, examples
 from tests.support.payments.api import OPERATOR_KEY, REFERENCE, PaymentsApi, done
 from tests.support.payments.deliveries import deliver_due
+from tests.support.payments.enquiries import enquire
 from tollgate.actors.ledger.delivery.schedule import PAUSE_DIVISOR, PAUSE_MAX_MS, PAUSE_MIN_MS
 from tollgate.actors.ledger.law.events import Event
 from tollgate.serve.commands.ledger.command import ledger
@@ -124,6 +125,11 @@ def test_an_event_has_the_data_that_is_told(api: PaymentsApi) -> None:
     transaction = api.pay(merchant, 1_000)
     for what, amount in (("captures", 400), ("captures", 400), ("refunds", 100), ("voids", 200)):
         api.act(app, transaction, what, amount=amount)
+    never = 667_003
+    unknown = api.pay(merchant, 1_000_000)
+    path = f"/transactions/{unknown}/captures"
+    assert api.call("POST", path, app, json={"amount": never}).status_code == 503
+    enquire(api)
     post(f"{here}/cards", transactionId=transaction)
     for end in ("won", "lost"):
         made = post("/sandbox/disputes", transactionId=transaction, amount=50)["dispute"]

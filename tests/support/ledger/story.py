@@ -29,12 +29,10 @@ from tests.support.ledger.books import (
 from tollgate.actors.ledger.book.head import head_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
-    AddWebhook,
     Authorise,
     Capture,
     ChangeMerchant,
     ChangeRole,
-    ChangeWebhook,
     CreateApp,
     DecideDispute,
     InviteUser,
@@ -45,9 +43,7 @@ from tollgate.actors.ledger.law.commands import (
     RecoverApp,
     Refund,
     RejectMerchant,
-    RemoveWebhook,
     ReplaceRecoveryCode,
-    ReplaceWebhookSecret,
     ReportFraud,
     RevokeApp,
     RevokeUser,
@@ -70,6 +66,12 @@ from tollgate.actors.ledger.law.values import (
     Pricing,
     ProcessingError,
     Role,
+)
+from tollgate.actors.ledger.law.webhook_law import (
+    AddWebhook,
+    ChangeWebhook,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
 )
 
 LATER = ProcessingError(7, "Insufficient funds", True, False, "Try later.", Advice(24, 5, "Wait."))
