@@ -22,33 +22,23 @@ def configure_logs(settings: Settings) -> None:
 
 
 class TextLines(logging.Formatter):
-    """`time="…" level=warning msg="…"`, and ` name="…"` for each field."""
+    """`time="…" level=warning msg="…"`."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = json.dumps(_message(self, record), ensure_ascii=False)
-        told = "".join(
-            f" {name}={json.dumps(value, ensure_ascii=False)}"
-            for name, value in _fields(record).items()
-        )
-        return f'time="{_time(record)}" level={_level(record)} msg={message}{told}'
+        return f'time="{_time(record)}" level={_level(record)} msg={message}'
 
 
 class JsonLines(logging.Formatter):
-    """`{"@message": …, "@timestamp": …, "level": …}`, and a member for each field."""
+    """`{"@message": …, "@timestamp": …, "level": …}`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = _fields(record) | {
+        line = {
             "@message": _message(self, record),
             "@timestamp": _time(record),
             "level": _level(record),
         }
         return json.dumps(line, ensure_ascii=False)
-
-
-def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """What a line says beside its message: `extra={"fields": {…}}`."""
-    fields: dict[str, object] = getattr(record, "fields", {})
-    return fields
 
 
 def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:

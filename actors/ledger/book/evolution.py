@@ -18,11 +18,10 @@ from tollgate.actors.ledger.book.transitions import (
     Changed,
     after_authorisation,
     after_dispute,
-    after_intent,
     after_move,
     after_notice,
 )
-from tollgate.actors.ledger.law import events, webhook_law
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import posted
 from tollgate.actors.ledger.law.rows import Entry
 
@@ -55,8 +54,6 @@ def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -
             return replace(merchant, is_pending=UNSET, is_rejected=UNSET)
         case events.MerchantRejected():
             return replace(merchant, is_rejected=True)
-        case events.MerchantPriced():
-            return replace(merchant, pricing=event.pricing)
         case events.MerchantChanged():
             return replace(
                 merchant,
@@ -86,9 +83,9 @@ def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -
         case events.UserRevoked():
             users = tuple(user for user in merchant.users if user.id != event.user)
             return replace(merchant, users=users)
-        case webhook_law.WebhookAdded():
+        case events.WebhookAdded():
             return replace(merchant, webhooks=(*merchant.webhooks, event.webhook))
-        case webhook_law.WebhookRemoved():
+        case events.WebhookRemoved():
             webhooks = tuple(hook for hook in merchant.webhooks if hook != event.webhook)
             return replace(merchant, webhooks=webhooks)
         case _:
@@ -119,7 +116,7 @@ def _opened(event: events.MerchantOpened, at_ms: int) -> Merchant:
     )
 
 
-def _changed_webhook(before: Webhook, event: webhook_law.WebhookChanged) -> Webhook:
+def _changed_webhook(before: Webhook, event: events.WebhookChanged) -> Webhook:
     return replace(
         before,
         url=_or(event.url, before.url),
@@ -130,8 +127,6 @@ def _changed_webhook(before: Webhook, event: webhook_law.WebhookChanged) -> Webh
 
 def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: int) -> Changed:
     match event:
-        case events.Intended() | events.NetworkRefused():
-            return after_intent(head, entities, event, at_ms)
         case events.Captured() | events.Refunded() | events.Voided():
             return after_move(entities, event, at_ms)
         case events.TransactionCreated():
@@ -157,9 +152,9 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
                 notes=event.notes,
             )
             return {card.id: card}
-        case webhook_law.WebhookAdded() | webhook_law.WebhookChanged():
+        case events.WebhookAdded() | events.WebhookChanged():
             return _webhooks_after(head, entities, event, at_ms)
-        case webhook_law.WebhookSecretReplaced() | webhook_law.WebhookRemoved():
+        case events.WebhookSecretReplaced() | events.WebhookRemoved():
             return _webhooks_after(head, entities, event, at_ms)
         case events.AppCreated():
             keys = (_new_key(event, at_ms),)
@@ -176,7 +171,6 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
             | events.MerchantOpened()
             | events.MerchantApproved()
             | events.MerchantRejected()
-            | events.MerchantPriced()
             | events.MerchantChanged()
             | events.AppAdded()
             | events.AppRevoked()
@@ -195,14 +189,14 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
 def _webhooks_after(
     head: Head,
     entities: Entities,
-    event: webhook_law.WebhookAdded
-    | webhook_law.WebhookChanged
-    | webhook_law.WebhookSecretReplaced
-    | webhook_law.WebhookRemoved,
+    event: events.WebhookAdded
+    | events.WebhookChanged
+    | events.WebhookSecretReplaced
+    | events.WebhookRemoved,
     at_ms: int,
 ) -> Changed:
     match event:
-        case webhook_law.WebhookAdded():
+        case events.WebhookAdded():
             webhook = Webhook(
                 event.webhook,
                 head.book,
@@ -214,15 +208,15 @@ def _webhooks_after(
                 event.is_enabled is not False,
             )
             return {webhook.id: webhook}
-        case webhook_law.WebhookChanged():
+        case events.WebhookChanged():
             hook = entities[event.webhook]
             assert isinstance(hook, Webhook), "a webhook is changed that is there"
             return {hook.id: _changed_webhook(hook, event)}
-        case webhook_law.WebhookSecretReplaced():
+        case events.WebhookSecretReplaced():
             before = entities[event.webhook]
             assert isinstance(before, Webhook), "a secret is replaced at a webhook that is there"
             return {before.id: replace(before, secret=event.secret)}
-        case webhook_law.WebhookRemoved():
+        case events.WebhookRemoved():
             return {event.webhook: None}
 
 

@@ -60,6 +60,8 @@ def link(
         fail(" ".join(fault_text(each, language_of("en")) for each in found))
     address = f"{page_base(url, settings)}/?{query}"
     click.echo(address)
+    if svg is None and not sys.stdout.isatty():
+        return
     try:
         code = segno.make_qr(address)
         if svg is not None:

@@ -108,7 +108,7 @@ class CommandGateway:
                 return attempt_failed(self.errors, refused.code, refused.message)
             case RefusalReason.PROCESSING:
                 return attempt_failed(self.errors, refused.code)
-            case RefusalReason.LOST_RACE | RefusalReason.AT_NETWORK:
+            case RefusalReason.LOST_RACE:
                 return LostRace(refused.message)
             case RefusalReason.NOT_FOUND:
                 return NotFound(refused.message)

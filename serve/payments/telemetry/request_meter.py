@@ -8,7 +8,6 @@ import logging
 from dataclasses import dataclass
 
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.payments.api.asgi import INTERNAL_STATUS
 from tollgate.serve.payments.api.call import CallRecord
 
 LOG = logging.getLogger("tollgate.payments.requests")
@@ -37,11 +36,14 @@ class RequestMeter:
             names = self._names[key] = _named(*key)
         self._tallies.count(names.requests)
         self._tallies.observe(names.times, 1, seconds)
-        # (callers of what should not have happened are told that the log has their request's id)
-        level = logging.ERROR if status == INTERNAL_STATUS else logging.INFO
-        if LOG.isEnabledFor(level):
-            fields = record.fields(status, seconds)
-            LOG.log(level, "%s %s: %d", *key, extra={"fields": fields})
+        if LOG.isEnabledFor(logging.INFO):
+            LOG.info(
+                "%s %s: %d",
+                record.method,
+                record.route,
+                status,
+                extra={"fields": record.fields(status, seconds)},
+            )
 
 
 def _named(method: str, route: str, status: int) -> _Names:

@@ -293,22 +293,36 @@ def test_settlements_are_shown_with_what_the_books_expect(api: PaymentsApi, tmp_
     assert result.stdout == f"{compared}, with 700 by S-1\n"
 
 
-def test_the_operator_prices_a_merchant(api: PaymentsApi, tmp_path: Path) -> None:
-    shop = api.new_app()
-    merchant = api.new_merchant(shop)
-    here = merchant["id"]
-    fees = ("--rate-ppm", "20000", "--flat", "7", "--dispute", "99")
-    result = ran(api, tmp_path, "price", here, *fees)
-    assert (result.returncode, result.stdout) == (0, f"{here}: priced\n")
-    paid = api.pay(merchant, 10_000)
-    assert api.act(shop, paid, "captures", amount=10_000)["trail"][0]["fee"] == {
-        "flat": 7,
-        "rate": 200,
-    }
-    (priced,) = [
-        each
-        for each in api.listed(f"/merchants/{here}/audit", shop)
-        if each["type"] == "merchant.priced"
-    ]
-    assert priced["appId"] == "operator"
-    assert f"/{ABSENT}/pricing: 404" in one_line(ran(api, tmp_path, "price", ABSENT, *fees))
+def test_a_payment_link_is_printed_with_its_code(tmp_path: Path) -> None:
+    words = ("link", "key-1", "--url", "https://pay.example/pay/")
+    flags = ("--test", "--recurring", "--svg", str(tmp_path / "code.svg"))
+    made = tollgate(tmp_path, *words, "--currency", "EUR", "--value", "12.5", *flags)
+    link = "https://pay.example/pay/?key=key-1&test=1&recurring=y&currency=EUR&value=12.5"
+    assert (made.returncode, made.stdout) == (0, f"{link}\n"), made.stderr
+    assert link.replace("&", "&amp;") in (tmp_path / "code.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("k", "--currency", "EUR", "--value", "12,5"), "“value” is “12,5”"),
+        (("k", "--redirect", "ftp://shop.example"), "“redirect” is “ftp://shop.example”"),
+        (("",), "“key” is missing"),
+        (
+            ("k", "--redirect", "https://x.example/" + "é" * 900, "--svg", "code.svg"),
+            "too long for a QR code",
+        ),
+    ],
+)
+def test_a_link_that_would_not_work_is_not_made(
+    tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    made = tollgate(tmp_path, "link", *arguments, "--url", "https://pay.example/pay")
+    assert (made.returncode, made.stderr.count("\n")) == (1, 1)
+    assert told in made.stderr
+
+
+def test_without_a_node_a_link_needs_its_address(tmp_path: Path) -> None:
+    made = tollgate(tmp_path, "link", "k", "--value", "1")
+    assert made.returncode == 1
+    assert "say where it is with --url" in made.stderr

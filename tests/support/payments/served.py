@@ -2,19 +2,20 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from tests.support.payments.api import App, PaymentsApi
+from tollgate.actors.ledger.storage.migration import upgrade
 from tollgate.serve.net.listener import listen
 from tollgate.serve.node.ports import free_port
 
 
 @dataclass(frozen=True, slots=True)
 class ServedPayments:
-    """`run`: does something with the API between two calls, in its own thread."""
+    """`api` belongs to `loop`, which is the thread's."""
 
     address: str
     api: PaymentsApi
@@ -37,14 +38,13 @@ class ServedPayments:
 
 
 @contextmanager
-def served_payments(
-    url: str, wrapped: Callable[[Any], Any] = lambda app: app
-) -> Iterator[ServedPayments]:
-    """The API on these books, with a test merchant. `wrapped`: puts something around it."""
+def served_payments(url: str) -> Iterator[ServedPayments]:
+    """The API on these books, which it makes, with a test merchant."""
     started, ended = threading.Event(), []
     found: list[ServedPayments] = []
 
     def work() -> None:
+        asyncio.run(upgrade(url))
         api = PaymentsApi(url, prefix="")
         shop = api.new_app("Coffee & Cake")
         merchant = api.new_merchant(shop, name="Coffee & Cake", currency="EUR")
@@ -53,7 +53,7 @@ def served_payments(
             stop = asyncio.Event()
             loop = asyncio.get_running_loop()
             port = free_port()
-            listener = await listen(wrapped(api.app), "127.0.0.1", port, what="the page")
+            listener = await listen(api.app, "127.0.0.1", port, what="the page")
             address = f"http://127.0.0.1:{port}"
             found.append(ServedPayments(address, api, shop, merchant, loop))
             ended.append(lambda: loop.call_soon_threadsafe(stop.set))

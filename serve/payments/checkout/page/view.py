@@ -15,7 +15,10 @@ TEST_CARD = "4100\u00a00000\u00a00000\u00a00000"
 # An amount to show how amounts are written.
 EXAMPLE = "1250"
 # The texts that the script says, by the beginnings of their names.
-_SCRIPTS_TEXTS = ("form.", "field.", "progress.", "refused.", "unknown.", "done.", "elsewhere.")
+_SCRIPTS_TEXTS = (
+    *("form.", "field.", "progress.", "refused.", "unknown.", "done.", "elsewhere."),
+    "till.another",
+)
 
 
 @dataclass(frozen=True, slots=True)
