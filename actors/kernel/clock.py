@@ -20,3 +20,8 @@ class SystemClock:
 
     def monotonic_s(self) -> float:
         return time.monotonic()
+
+
+def thread_cpu_s() -> float:
+    """The time of a processor that this thread has used."""
+    return time.thread_time()

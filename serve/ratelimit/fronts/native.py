@@ -3,7 +3,8 @@
     recv_batch -> decide_batch -> respond, in each of `pumps` threads
 
 While one pump decides, calls queue in Rust and the next pump takes them all: batches grow with the
-load. Health and reflection go to a grpcio server behind it, over a private unix socket.
+load, up to what takes a few milliseconds (`batch_size`). Health and reflection go to a grpcio
+server behind it, over a private unix socket.
 
 A call whose deadline has passed, or whose caller has gone, is neither decided nor counted; of too
 many that wait, the oldest are refused (see `call_queue`).
@@ -27,8 +28,10 @@ from typing import TYPE_CHECKING
 
 from pygrpc_native import NativeGrpcFront
 
+from tollgate.actors.kernel.clock import thread_cpu_s
 from tollgate.serve.ratelimit.codec.messages import METHOD_NAME, METHOD_PATH
 from tollgate.serve.ratelimit.fronts.aio_server import AioServer, cannot_listen
+from tollgate.serve.ratelimit.fronts.batch_size import BatchSize
 from tollgate.serve.ratelimit.fronts.call_queue import QUEUE_MAX, CallQueue, QueuedCall
 from tollgate.serve.ratelimit.fronts.front import (
     BATCH_MAX,
@@ -188,6 +191,7 @@ class _Pump(Thread):
         self._decide_batch = gate.held(unfailing(service))
         self._monotonic_s = service.clock.monotonic_s
         self._queue = CallQueue(queue_max)
+        self._size = BatchSize()
         self.is_deciding = False
         self.is_refusing = False
         self.calls_taken = 0
@@ -195,14 +199,16 @@ class _Pump(Thread):
 
     def run(self) -> None:
         while self._receive():
-            calls, expired = self._queue.take(self._monotonic_s(), BATCH_MAX)
+            calls, expired = self._queue.take(self._monotonic_s(), self._size.calls)
             if expired:
                 self._service.count(CALLS_EXPIRED, expired)
             if calls and self.is_refusing:
                 self._fail(calls, _SHUTTING_DOWN)
             elif calls:
                 self.is_deciding = True
+                begun_cpu_s = thread_cpu_s()
                 self._decide(calls)
+                self._size.note(len(calls), thread_cpu_s() - begun_cpu_s)
                 self.is_deciding = False
 
     def _receive(self) -> bool:
