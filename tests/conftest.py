@@ -96,6 +96,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "repetition: of a claim that another parameter shows too")
+    config.addinivalue_line("markers", "guest: of the Tollgate that a tier's tests share")
     profile = hypothesis.settings.get_profile("ci" if os.environ.get("CI") else "local")
     count = EXAMPLES if config.getoption("thorough") else EXAMPLES_PER_RUN
     hypothesis.settings.register_profile("tollgate", profile, max_examples=count)

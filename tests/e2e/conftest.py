@@ -77,6 +77,20 @@ def running(session: pytest.Session) -> list[HasOutput]:
     return session.stash.setdefault(RUNNING, [])
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the guests of this tier's Tollgate, before `-m` looks: in a run of their own it is
+    started once, and nobody keeps it running beside those who start their own."""
+    for item in items:
+        if "tollgate" in getattr(item, "fixturenames", ()) and is_of_this_tier(item):
+            item.add_marker("guest")
+
+
+def is_of_this_tier(item: pytest.Item) -> bool:
+    """Whether its Tollgate is the one below, and none of its module's own."""
+    return not hasattr(getattr(item, "module", None), "tollgate")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,

@@ -18,13 +18,13 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.e2e.callers import CALL_TIMEOUT_S, Call, grpc_traffic, http_ask, own_connection, running
-from tests.e2e.conftest import StartEnvoy, StartTollgate
+from tests.e2e.conftest import StartEnvoy
+from tests.e2e.node.conftest import GRACE_S, Redeployment
 from tests.support.processes.envoy import EnvoyProcess
 from tests.support.processes.tollgate import TollgateProcess
 from tests.support.waiting import until
 from tollgate.serve.node.socket_folder import LINKS
 
-GRACE_S = 5.0
 WATCHED_FOR_S = 120.0
 IN_FLIGHT = 16
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -57,14 +57,10 @@ class Stop:
 
 
 @pytest.fixture(scope="module")
-def stop(start_tollgate: StartTollgate, start_envoy: StartEnvoy) -> Iterator[Stop]:
-    """A Tollgate of its own, stopped while gRPC clients, JSON clients and Envoy call it."""
-    settings = {"DRAIN_GRACE": f"{GRACE_S:g}s"}
-    with (
-        start_tollgate(settings) as tollgate,
-        start_envoy(tollgate) as envoy,
-    ):
-        yield watched_stop(tollgate, envoy)
+def stop(redeployment: Redeployment, start_envoy: StartEnvoy) -> Iterator[Stop]:
+    """A Tollgate, stopped while gRPC clients, JSON clients and Envoy call it."""
+    with start_envoy(redeployment.tollgate) as envoy:
+        yield watched_stop(redeployment.tollgate, envoy)
 
 
 def watched_stop(tollgate: TollgateProcess, envoy: EnvoyProcess) -> Stop:
