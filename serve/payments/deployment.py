@@ -79,6 +79,8 @@ class Payments:
             _keep_up(self._parts.upkeep, settings.ledger.upkeep_interval_s),
         ):
             self._work.append(loop.create_task(work))
+        if self._parts.tracing is not None:
+            self._parts.tracing.spans.start()
         spare_what_is_there()
 
     def _statistics_reporter(self) -> StatisticsReporter | None:
@@ -127,12 +129,16 @@ class Payments:
             task.cancel()
         await asyncio.wait([worker])
         await self._write_uses()
+        if self._parts.tracing is not None:
+            await asyncio.to_thread(self._parts.tracing.spans.stop)
         if self._parts.shared_counts is not None:
             await self._parts.shared_counts.close()
         await self._parts.sender.close()
         await self._parts.database.close()
 
     async def _hand_on(self) -> None:
+        if self._parts.tracing is not None:
+            self._parts.tracing.spans.tend()
         if self._reporter is None:
             self._parts.tallies.drain()
         else:

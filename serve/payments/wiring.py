@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from secrets import randbits
 
 import ray
 from fastapi import FastAPI
@@ -58,6 +59,7 @@ from tollgate.serve.payments.telemetry.books_gauges import BooksGauges
 from tollgate.serve.payments.telemetry.delivery_meter import DeliveryMeter
 from tollgate.serve.payments.telemetry.metered_network import MeteredNetwork
 from tollgate.serve.payments.telemetry.request_meter import RequestMeter
+from tollgate.serve.payments.telemetry.request_tracer import SERVICE_NAME
 from tollgate.serve.payments.upkeep import AnchorExports, Upkeep, UpkeepRecord
 from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookSender, WebhookTargets
@@ -66,8 +68,9 @@ from tollgate.serve.payments.webhooks.worker import DeliveryBounds, DeliveryWork
 from tollgate.serve.ratelimit.backends.choice import outside_store
 from tollgate.serve.ratelimit.backends.outside_store import Counters, OutsideStore
 from tollgate.serve.ratelimit.engine import counter_store
+from tollgate.serve.ratelimit.tracing.set_up import CallTracing, set_up_call_tracing
 from tollgate.serve.ratelimit.wiring import NAMESPACE, RateLimitActors
-from tollgate.serve.settings import Settings
+from tollgate.serve.settings import Settings, add_to_process_environment
 
 # A shard that takes longer is asked again, with the same operation ids.
 SHARD_ANSWERS_WITHIN_S = 3.0
@@ -94,6 +97,7 @@ class PaymentsParts:
     vault_keys: VaultKeys
     tallies: Tallies
     shared_counts: "SharedCounts | None"
+    tracing: CallTracing | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +123,14 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     DataFileError, RuleFileError: each one line for the operator."""
     clock: Clock = SystemClock()
     reference = load_reference(settings.payments.tables)
-    tallies = Tallies(f"payments-{os.getpid()}")
-    shards = await _shards(settings, clock)
+    tallies, shards = Tallies(f"payments-{os.getpid()}"), await _shards(settings, clock)
     database = await open_database(
         settings.ledger.storage_url(settings.process.data), STATEMENT_WITHIN_S
     )
     secret, vault_keys = await _secrets(settings, database)
     store, digests, generator = SqlReadStore(database), KeyDigests(secret), SecretGenerator(secret)
-    uses = KeyUses(SqlKeyUses(database), clock)
-    deliveries, box = SqlDeliveryStore(database), WebhookSecretSealer(secret)
+    uses, box = KeyUses(SqlKeyUses(database), clock), WebhookSecretSealer(secret)
+    deliveries = SqlDeliveryStore(database)
     post = open_mailer(settings.mail, settings.process.data, clock)
     targets = webhook_targets(settings)
     sender = WebhookSender(targets, settings.webhooks.timeout_s)
@@ -138,7 +141,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         store=store,
         entities=EntityCache(store),
         authentication=Authentication(store, digests, uses, clock),
-        commands=CommandGateway(LedgerClient(shards), generator, reference.errors),
+        commands=CommandGateway(LedgerClient(shards), generator, reference.errors, clock),
         limits=_limits(settings, shared_counts, clock, tallies),
         reference=reference,
         networks=CardNetworks(
@@ -162,7 +165,8 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     )
     trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
     watch = StorageWatch(clock, tallies.count)
-    meter, upkeep = RequestMeter(tallies), _upkeep(settings, clock)
+    tracing, upkeep = _tracing(settings, clock, tallies), _upkeep(settings, clock)
+    meter = RequestMeter(tallies, tracing)
     door = Dispatcher(context, trust=trust, adds_request_id=False, watch=watch, meter=meter)
     bounds = DeliveryBounds(
         calls_max=settings.webhooks.calls_max, timeout_s=settings.webhooks.timeout_s
@@ -182,7 +186,16 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         vault_keys=vault_keys,
         tallies=tallies,
         shared_counts=shared_counts,
+        tracing=tracing,
     )
+
+
+def _tracing(settings: Settings, clock: Clock, tallies: Tallies) -> CallTracing | None:
+    """Tracing by these settings, whose exporters read the environment; None when it is off."""
+    if not settings.tracing.is_on:
+        return None
+    add_to_process_environment(settings.otlp)
+    return set_up_call_tracing(settings, SERVICE_NAME, clock, tallies.count, randbits)
 
 
 async def _secrets(settings: Settings, database: Database) -> tuple[MasterSecret, VaultKeys]:

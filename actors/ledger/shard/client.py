@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from tollgate.actors.kernel.call_parts import PARTS, CallPart, note_part
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import Indefinite, OrderOutcome, TurnedAway
 from tollgate.actors.ledger.shard.call_format import OrdersRefused
@@ -33,6 +34,7 @@ from tollgate.actors.ledger.shard.routing import ShardMap
 
 LOG = logging.getLogger("tollgate.ledger")
 RETRY_AFTER_S = 1
+SHARD_BATCH = "shard batch"
 _NOT_SENT = TurnedAway(0)
 
 
@@ -70,7 +72,7 @@ class ClientBounds:
 class _Waiter:
     """`is_asked`: a call with it leaves, is in flight, or got lost; `is_uncertain`: one got lost.
     `is_impatient`: a timer runs that ends its wait if the shard is still lost then. `since_s`: of
-    the loop's time."""
+    the loop's time. `parts`: of the traced call that waits."""
 
     order: Order
     answer: asyncio.Future[OrderOutcome]
@@ -79,6 +81,7 @@ class _Waiter:
     is_uncertain: bool = False
     is_impatient: bool = False
     deadline: asyncio.TimerHandle | None = None
+    parts: list[CallPart] | None = None
 
 
 @dataclass(slots=True)
@@ -122,7 +125,7 @@ class LedgerClient:
     def _admit(self, order: Order) -> _Waiter | OrderOutcome:
         lane = self._lanes[self._shards.shard_of(order.book)]
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(order, loop.create_future(), loop.time())
+        waiter = _Waiter(order, loop.create_future(), loop.time(), parts=PARTS.get())
         is_first = not lane.waiting
         if order.time_left_ms <= 0 or not lane.waiting.put(
             order.book, waiter, is_test=order.is_test
@@ -174,6 +177,7 @@ class LedgerClient:
             self._send(lane)
             return
         answers: list[OrderOutcome] = [Indefinite("no answer")] * len(batch)
+        begun_s = asyncio.get_running_loop().time()
         try:
             answers = await lane.connection.call(_due_now(batch))
             assert len(answers) == len(batch), "a shard gives one answer per order"
@@ -186,6 +190,7 @@ class LedgerClient:
             answers = [TurnedAway(RETRY_AFTER_S)] * len(batch)
         finally:
             lane.calls -= 1
+            _note_batch(batch, begun_s)
             self._deliver(lane, batch, answers)
             self._send(lane)
 
@@ -252,6 +257,14 @@ def _due_now(batch: Sequence[_Waiter]) -> list[Order]:
         )
         for waiter in batch
     ]
+
+
+def _note_batch(batch: Sequence[_Waiter], begun_s: float) -> None:
+    """For the traced calls that were in it."""
+    ended_s = asyncio.get_running_loop().time()
+    part = CallPart(SHARD_BATCH, begun_s, ended_s, (("tollgate.orders", str(len(batch))),))
+    for waiter in batch:
+        note_part(waiter.parts, part)
 
 
 def _expire(waiter: _Waiter) -> None:

@@ -8,7 +8,7 @@ Only what nobody foresaw leaves as an exception; the application around it answe
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from starlette.types import Receive, Scope, Send
 
@@ -125,7 +125,10 @@ def _busy() -> Unavailable:
 class RequestListener(Protocol):
     """Hears of every request."""
 
-    def note(self, record: CallRecord, status: int, seconds: float) -> None:
+    def begin(self, scope: Scope) -> Any:
+        """One that came. What it gives is handed to `note`."""
+
+    def note(self, record: CallRecord, status: int, seconds: float, begun: Any) -> None:
         """One that was answered, in that time."""
 
 
@@ -184,11 +187,11 @@ class Dispatcher:
             await self._call(scope, receive, send, headers, record)
             return
         clock, status = self._context.clock, INTERNAL_STATUS
-        begun_s = clock.monotonic_s()
+        begun_s, begun = clock.monotonic_s(), self._meter.begin(scope)
         try:
             status = await self._call(scope, receive, send, headers, record)
         finally:
-            self._meter.note(record, status, clock.monotonic_s() - begun_s)
+            self._meter.note(record, status, clock.monotonic_s() - begun_s, begun)
 
     async def _call(
         self, scope: Scope, receive: Receive, send: Send, headers: Headers, record: CallRecord

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tollgate.actors.kernel.call_parts import PARTS, CallPart, note_part
+from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.commands import Command, Order
 from tollgate.actors.ledger.law.outcomes import (
     Done,
@@ -58,6 +60,7 @@ class CommandGateway:
     ledger: Ledger
     mint: SecretGenerator
     errors: ProcessingErrors
+    clock: Clock
 
     async def give(
         self,
@@ -85,10 +88,25 @@ class CommandGateway:
             is_test=is_test,
         )
         call.record.merchant, call.record.operation = book, order.operation
-        (answer,) = await self.ledger.execute([order])
+        answer = await self._executed(order)
         if isinstance(answer, Done):
             return answer
         raise self._rejection(answer, has_key=bool(key))
+
+    async def _executed(self, order: Order) -> OrderOutcome:
+        """The outcome; a part of a call that is traced."""
+        parts = PARTS.get()
+        if parts is None:
+            (answer,) = await self.ledger.execute([order])
+            return answer
+        begun_s = self.clock.monotonic_s()
+        (answer,) = await self.ledger.execute([order])
+        outcome = type(answer).__name__ if not isinstance(answer, Refusal) else answer.kind.name
+        told = (("tollgate.operation", order.operation), ("tollgate.outcome", outcome.lower()))
+        name = f"ledger {type(order.command).__name__}"
+        failure = answer.message if isinstance(answer, Indefinite) else ""
+        note_part(parts, CallPart(name, begun_s, self.clock.monotonic_s(), told, failure))
+        return answer
 
     def _rejection(self, answer: Refusal | TurnedAway | Indefinite, *, has_key: bool) -> Rejection:
         if isinstance(answer, TurnedAway):

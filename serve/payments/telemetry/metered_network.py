@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tollgate.actors.kernel.call_parts import PARTS, CallPart, note_part
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.law.values import CardSummary
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
@@ -18,6 +19,7 @@ from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
 
 CALLS = "payments.network.calls"
 TIMES = "payments.network.call.duration"
+FAILED = "failed"
 A = TypeVar("A", bound=Authorisation | PaymentRefused)
 
 
@@ -39,7 +41,7 @@ class MeteredNetwork:
         return await self._counted("authorise_again", self.network.authorise_again(card, charge))
 
     async def _counted(self, operation: str, call: Awaitable[A]) -> A:
-        begun_s, outcome = self.clock.monotonic_s(), "failed"
+        begun_s, outcome = self.clock.monotonic_s(), FAILED
         try:
             answer = await call
             outcome = _outcome(answer)
@@ -47,7 +49,13 @@ class MeteredNetwork:
         finally:
             of_call = f".__network={self.name}.__operation={operation}"
             self.tallies.count(f"{CALLS}{of_call}.__outcome={outcome}")
-            self.tallies.observe(f"{TIMES}{of_call}", 1, self.clock.monotonic_s() - begun_s)
+            ended_s = self.clock.monotonic_s()
+            self.tallies.observe(f"{TIMES}{of_call}", 1, ended_s - begun_s)
+            if (parts := PARTS.get()) is not None:
+                told = (("tollgate.network", self.name), ("tollgate.outcome", outcome))
+                failure = outcome if outcome == FAILED else ""
+                name = f"card network {operation}"
+                note_part(parts, CallPart(name, begun_s, ended_s, told, failure))
 
 
 def _outcome(answer: Authorisation | PaymentRefused) -> str:

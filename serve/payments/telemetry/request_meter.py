@@ -7,8 +7,13 @@ of what a caller sent. So there are as many names as there are routes and status
 import logging
 from dataclasses import dataclass
 
+from starlette.types import Scope
+
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.payments.api.call import CallRecord
+from tollgate.serve.payments.telemetry.request_tracer import RequestTracer
+from tollgate.serve.ratelimit.fronts.front import BegunCall
+from tollgate.serve.ratelimit.tracing.set_up import CallTracing
 
 LOG = logging.getLogger("tollgate.payments.requests")
 REQUESTS = "payments.requests"
@@ -22,14 +27,23 @@ class _Names:
 
 
 class RequestMeter:
-    """Of one process."""
+    """Of one process. `tracing` None: nothing is traced."""
 
-    def __init__(self, tallies: Tallies) -> None:
+    def __init__(self, tallies: Tallies, tracing: CallTracing | None = None) -> None:
         self._tallies = tallies
+        self._tracer = None if tracing is None else RequestTracer(tracing)
         self._names: dict[tuple[str, str, int], _Names] = {}
 
-    def note(self, record: CallRecord, status: int, seconds: float) -> None:
-        """One request that was answered."""
+    def begin(self, scope: Scope) -> BegunCall | None:
+        """One request that came; None when it is not traced."""
+        return None if self._tracer is None else self._tracer.begin(scope)
+
+    def note(
+        self, record: CallRecord, status: int, seconds: float, begun: BegunCall | None = None
+    ) -> None:
+        """One request that was answered; `begun`: as `begin` gave it."""
+        if begun is not None and self._tracer is not None:
+            self._tracer.end(begun, record, status, seconds)
         key = record.method, record.route, status
         names = self._names.get(key)
         if names is None:

@@ -14,6 +14,7 @@ from tollgate.serve.ratelimit.codec.request_text import head_of
 from tollgate.serve.ratelimit.fronts.front import BegunCall, Metadata, WireReply
 from tollgate.serve.ratelimit.tracing.decided_calls import (
     MESSAGE_BYTES_MAX,
+    AnsweredCall,
     Counted,
     DecidedCall,
     RenderedReply,
@@ -59,6 +60,10 @@ class QueueingTracer:
             return None
         span_id = self._random_bits(SPAN_BITS) or 1
         return BegunCall(trace_id, span_id, headers, self._monotonic_s())
+
+    def note(self, call: AnsweredCall) -> None:
+        """A call of another service, that was answered."""
+        self._waiting.add([call])
 
     def end(self, calls: Iterable[tuple[BegunCall | None, bytes, WireReply]]) -> None:
         counted = self._take_counted()

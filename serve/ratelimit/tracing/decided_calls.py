@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import NamedTuple
 
+from tollgate.actors.kernel.call_parts import CallPart
 from tollgate.serve.ratelimit.fronts.front import BegunCall, ErrorStatus
 
 WAITING_MAX = 4_096
@@ -43,12 +44,24 @@ class RenderedReply(NamedTuple):
     ended_s: float
 
 
-Record = DecidedCall | RenderedReply
+class AnsweredCall(NamedTuple):
+    """A call of another service that was answered, and what it waited for. `failure` empty: it was
+    answered as it should be."""
+
+    begun: BegunCall
+    name: str
+    ended_s: float
+    attributes: tuple[tuple[str, str], ...]
+    parts: tuple[CallPart, ...]
+    failure: str = ""
+
+
+Record = DecidedCall | RenderedReply | AnsweredCall
 
 
 def calls_in(records: Sequence[Record]) -> int:
     """How many calls they are about; a reply belongs to a call that has a record of its own."""
-    return sum(type(record) is DecidedCall for record in records)
+    return sum(type(record) is not RenderedReply for record in records)
 
 
 def bytes_in(record: Record) -> int:
@@ -60,6 +73,8 @@ def bytes_in(record: Record) -> int:
         reply = record.reply
         size += len(record.request)
         size += len(reply.message) if isinstance(reply, ErrorStatus) else len(reply)
+    if type(record) is AnsweredCall:
+        size += RECORD_BYTES * len(record.parts)
     return size
 
 
@@ -87,7 +102,7 @@ class WaitingRecords:
                     self._records.append(record)
                     self._bytes = size
                 else:
-                    self._lost += type(record) is DecidedCall
+                    self._lost += type(record) is not RenderedReply
 
     def take(self, records_max: int) -> list[Record]:
         """The oldest ones."""

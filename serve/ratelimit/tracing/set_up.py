@@ -1,7 +1,7 @@
 """Tracing, put together: what a front process has of it when it is on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tollgate.actors.kernel.clock import Clock
@@ -9,9 +9,10 @@ from tollgate.actors.ratelimit.counting.counters import CounterStore
 from tollgate.serve.ratelimit.fronts.front import CallTracer
 from tollgate.serve.ratelimit.tracing.call_tracer import QueueingTracer
 from tollgate.serve.ratelimit.tracing.decided_calls import WaitingRecords
-from tollgate.serve.ratelimit.tracing.span_thread import SpanThread
+from tollgate.serve.ratelimit.tracing.span_thread import SpanOutlet, SpanThread
 from tollgate.serve.ratelimit.tracing.timed_store import TimedStore
 from tollgate.serve.settings import Settings
+from tollgate.serve.settings.outside.tracing import TracingSettings
 
 OFFSET_TRIES = 3
 
@@ -42,6 +43,33 @@ class Tracing:
     spans: SpanThread
 
 
+@dataclass(frozen=True, slots=True)
+class CallTracing:
+    """Tracing of a service whose calls are answered one by one."""
+
+    tracer: QueueingTracer
+    spans: SpanThread
+
+
+def set_up_call_tracing(
+    settings: Settings,
+    service_name: str,
+    clock: Clock,
+    count: Callable[[str, int], None],
+    random_bits: Callable[[int], int],
+) -> CallTracing:
+    """The same of another service, which is called `service_name` unless the settings name one."""
+    own = settings.tracing
+    if own.service_name == TracingSettings().service_name:
+        own = replace(own, service_name=service_name)
+    waiting = WaitingRecords()
+    tracer = QueueingTracer(
+        own.sampling_rate, waiting, lambda: None, clock.monotonic_s, random_bits
+    )
+    outlet = _outlet(replace(settings, tracing=own), clock, random_bits)
+    return CallTracing(tracer, SpanThread(waiting, outlet, count))
+
+
 def set_up_tracing(
     settings: Settings,
     store: CounterStore,
@@ -50,19 +78,23 @@ def set_up_tracing(
     random_bits: Callable[[int], int],
 ) -> Tracing:
     """Tracing by these settings, not yet started."""
-    # Only here, for whoever does without tracing does without OpenTelemetry.
-    from tollgate.serve.ratelimit.tracing.otlp import OtlpOutlet, SpanSources
-    from tollgate.serve.ratelimit.tracing.span_writer import STORE_SPANS
-
     timed = TimedStore(store, clock.monotonic_s)
     waiting = WaitingRecords()
     rate = settings.tracing.sampling_rate
     tracer = QueueingTracer(rate, waiting, timed.take_counted, clock.monotonic_s, random_bits)
+    outlet = _outlet(settings, clock, random_bits)
+    return Tracing(tracer, timed, SpanThread(waiting, outlet, count))
+
+
+def _outlet(settings: Settings, clock: Clock, random_bits: Callable[[int], int]) -> SpanOutlet:
+    # Only here, for whoever does without tracing does without OpenTelemetry.
+    from tollgate.serve.ratelimit.tracing.otlp import OtlpOutlet, SpanSources
+    from tollgate.serve.ratelimit.tracing.span_writer import STORE_SPANS
+
     sources = SpanSources(
         random_uuid(random_bits),
         STORE_SPANS[settings.counting.backend],
         random_bits,
         partial(epoch_offset_s, clock),
     )
-    outlet = OtlpOutlet(settings.tracing, settings.otlp, sources)
-    return Tracing(tracer, timed, SpanThread(waiting, outlet, count))
+    return OtlpOutlet(settings.tracing, settings.otlp, sources)

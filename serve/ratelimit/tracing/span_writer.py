@@ -19,9 +19,15 @@ from opentelemetry.propagators.textmap import Getter
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from tollgate.actors.kernel.call_parts import CallPart
 from tollgate.serve.ratelimit.codec.request_text import has_limit, request_text
 from tollgate.serve.ratelimit.fronts.front import BegunCall, ErrorStatus
-from tollgate.serve.ratelimit.tracing.decided_calls import DecidedCall, Record, RenderedReply
+from tollgate.serve.ratelimit.tracing.decided_calls import (
+    AnsweredCall,
+    DecidedCall,
+    Record,
+    RenderedReply,
+)
 from tollgate.serve.settings.choices import Backend
 
 DECISION_SPAN = "ShouldRateLimit Execution"
@@ -92,6 +98,8 @@ class SpanWriter:
                 self._write_call(record)
             case RenderedReply():
                 self._write_reply(record)
+            case AnsweredCall():
+                self._write_answered(record)
             case _:
                 assert_never(record)
 
@@ -136,6 +144,37 @@ class SpanWriter:
             JSON_SPAN, context, start_time=self._epoch_ns(reply.started_s)
         )
         span.end(self._epoch_ns(reply.ended_s))
+
+    def _write_answered(self, call: AnsweredCall) -> None:
+        parent = parent_context(call.begun)
+        self._ids.use_next(call.begun)
+        span = self._tracer.start_span(
+            call.name,
+            parent,
+            kind=trace.SpanKind.SERVER,
+            attributes=dict(call.attributes),
+            start_time=self._epoch_ns(call.begun.arrived_s),
+        )
+        if call.failure:
+            span.set_status(trace.StatusCode.ERROR, call.failure[:ATTRIBUTE_CHARS_MAX])
+        within = trace.set_span_in_context(span, parent)
+        # What lies within another part in time belongs to it: the longest first.
+        around: list[tuple[CallPart, Context]] = []
+        for part in sorted(call.parts, key=lambda each: (each.begun_s, -each.ended_s)):
+            owners = [context for other, context in around if part.ended_s <= other.ended_s]
+            context = owners[-1] if owners else within
+            child = self._tracer.start_span(
+                part.name,
+                context,
+                kind=trace.SpanKind.CLIENT,
+                attributes=dict(part.attributes),
+                start_time=self._epoch_ns(part.begun_s),
+            )
+            if part.failure:
+                child.set_status(trace.StatusCode.ERROR, part.failure[:ATTRIBUTE_CHARS_MAX])
+            child.end(self._epoch_ns(part.ended_s))
+            around.append((part, trace.set_span_in_context(child, context)))
+        span.end(self._epoch_ns(call.ended_s))
 
     def _epoch_ns(self, monotonic_s: float) -> int:
         return round((monotonic_s + self._offset_s) * 1e9)

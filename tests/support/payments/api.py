@@ -199,7 +199,7 @@ class PaymentsApi:
             store=store,
             entities=EntityCache(store),
             authentication=Authentication(store, digests, uses, self.clock),
-            commands=CommandGateway(self.ledger, generator, reference.errors),
+            commands=CommandGateway(self.ledger, generator, reference.errors, self.clock),
             limits=self.limits,
             reference=reference,
             networks=CardNetworks(SimulatedNetwork(reference.errors)),
