@@ -36,8 +36,12 @@ def answered(api: PaymentsApi, key: App, method: str, path: str, query: dict[str
 def test_every_call_refuses_what_its_document_does_not_name(api: PaymentsApi, shop: App) -> None:
     for method, path, names in operations(api):
         response = answered(api, shop, method, path, {"zzz": "1"})
+        if isinstance(refused := response.json(), dict):
+            # (calls of browsers have one shape of errors)
+            assert refused["message"] == "zzz is unknown: this call has no parameters", path
+            continue
         assert fields_of(response) == ["zzz"], (method, path)
-        assert response.json()[0]["message"].endswith(", ".join(names) or "no parameters"), path
+        assert refused[0]["message"].endswith(", ".join(names) or "no parameters"), path
         for name in names:
             near = f"{name[:-2]}]" if name.endswith("]") else name[:-1]
             (error,) = answered(api, shop, method, path, {near: "1"}).json()
