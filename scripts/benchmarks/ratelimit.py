@@ -9,12 +9,13 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import sleep
 
 import click
 from rich.console import Console
@@ -24,7 +25,9 @@ from scripts.benchmarks.grpc_load import Load, run_load
 from scripts.benchmarks.h2load import run_h2load
 from scripts.benchmarks.tollgate_node import TollgateNode, Usage, json_body, tollgate_node
 from tests.support.processes.envoy import EnvoyProcess
-from tests.support.servers.redis import redis_process
+from tests.support.servers.memcached import Memcached, memcached
+from tests.support.servers.redis import RedisProcess, redis_process
+from tollgate.actors.operations.actor import ASK_EVERY_S
 from tollgate.serve.node.ports import free_port
 from tollgate.serve.ratelimit.codec.json_requests import request_from_json
 from tollgate.serve.ratelimit.codec.messages import METHOD_PATH
@@ -52,6 +55,8 @@ ENVOY_CALLS = 60_000
 MIB = 1024 * 1024
 DISTINCT = "100k distinct keys"
 BACKEND_ERROR = "ratelimit.service.call.should_rate_limit.redis_error"
+CALLS_TO_PARTITIONS = "ratelimit.counters.calls"
+READS_OF_MEMCACHED = "ratelimit.memcache.multiget.__code=success"
 
 ONE_BODY = {
     "hot key": json_body({"hot": "a"}),
@@ -62,7 +67,8 @@ ONE_BODY = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `cpu_ms`: per 1,000 calls, fronts and partitions together."""
+    """One line of the table. `cpu_ms`: per 1,000 calls, fronts and partitions together; `messages`:
+    of fronts to whoever has the counters, per 1,000 calls as well."""
 
     way: str
     scenario: str
@@ -71,6 +77,7 @@ class Row:
     cpu_ms: float | None = None
     rss_mib: float | None = None
     refused: int = 0
+    messages: float | None = None
 
 
 def distinct_messages(keys: int, seed: int = 1) -> Iterator[bytes]:
@@ -86,12 +93,17 @@ def run(scenarios: Sequence[str], share: float, *, with_memory: bool) -> None:
     with TemporaryDirectory() as folder_name:
         folder = Path(folder_name)
         with tollgate_node() as node:
-            rows += _grpc_rows(node, "tollgate", scenarios, folder, share)
+            told = partial(node.counter, CALLS_TO_PARTITIONS)
+            rows += _grpc_rows(node, "tollgate", scenarios, folder, share, told)
             rows += _json_rows(node, folder, share)
             if with_memory:
                 _print_memory(node, share)
         with redis_process() as redis, tollgate_node(REDIS_URL=redis.address) as node:
-            rows += _grpc_rows(node, "counters in Redis", scenarios, folder, share / 2)
+            told = partial(_reads_of, redis)
+            rows += _grpc_rows(node, "counters in Redis", scenarios, folder, share / 2, told)
+        with memcached() as cache, _node_of(cache) as node:
+            told = partial(node.counter, READS_OF_MEMCACHED)
+            rows += _grpc_rows(node, "counters in Memcached", scenarios, folder, share / 2, told)
         with tollgate_node(ENVOY_RULES) as node:
             _print_envoy(node, share)
         with tollgate_node(GRPC_FRONT="grpcio") as node:
@@ -101,8 +113,22 @@ def run(scenarios: Sequence[str], share: float, *, with_memory: bool) -> None:
     _print_table(rows)
 
 
+def _node_of(cache: Memcached) -> AbstractContextManager[TollgateNode]:
+    return tollgate_node(BACKEND_TYPE="memcache", MEMCACHE_HOST_PORT=cache.address)
+
+
+def _reads_of(redis: RedisProcess) -> int:
+    """How often it has read from a connection: once for an exchange, unless that is very long."""
+    return int(redis.client.info("stats")["total_reads_processed"])
+
+
 def _grpc_rows(
-    node: TollgateNode, way: str, scenarios: Sequence[str], folder: Path, share: float
+    node: TollgateNode,
+    way: str,
+    scenarios: Sequence[str],
+    folder: Path,
+    share: float,
+    told: Callable[[], int] | None = None,
 ) -> Iterator[Row]:
     messages = distinct_messages(DISTINCT_KEYS)
     for scenario in scenarios:
@@ -112,9 +138,8 @@ def _grpc_rows(
             load = partial(_load_distinct, node.grpc, messages)
         load(calls=int(WARM_UP_CALLS * share), in_flight=IN_FLIGHT[-1])
         for in_flight in IN_FLIGHT:
-            yield _measured(
-                node, way, scenario, in_flight, partial(load, calls=_calls(in_flight, share))
-            )
+            asked = partial(load, calls=_calls(in_flight, share))
+            yield _measured(node, way, scenario, in_flight, asked, told)
 
 
 def _json_rows(node: TollgateNode, folder: Path, share: float) -> Iterator[Row]:
@@ -145,20 +170,30 @@ def _plain_rows(address: tuple[str, int], folder: Path, share: float) -> Iterato
 
 
 def _measured(
-    node: TollgateNode, way: str, scenario: str, in_flight: int, load: Callable[..., Load]
+    node: TollgateNode,
+    way: str,
+    scenario: str,
+    in_flight: int,
+    load: Callable[..., Load],
+    told: Callable[[], int] | None = None,
 ) -> Row:
+    sleep(2 * ASK_EVERY_S)  # until statistics have come of what was before
     before, refused = node.usage(), node.counter(BACKEND_ERROR)
+    messages = told() if told else 0
     result = load(in_flight=in_flight)
     after = node.usage()
+    sleep(2 * ASK_EVERY_S)
+    decided = max(1, len(result.latencies_s))
     cpu_s = sum(after[name].cpu_s - before[name].cpu_s for name in after)
     return Row(
         way,
         scenario,
         in_flight,
         result,
-        cpu_ms=cpu_s * 1e6 / max(1, len(result.latencies_s)),
+        cpu_ms=cpu_s * 1e6 / decided,
         rss_mib=sum(usage.rss_bytes for usage in after.values()) / MIB,
         refused=node.counter(BACKEND_ERROR) - refused,
+        messages=1_000 * (told() - messages) / decided if told else None,
     )
 
 
@@ -268,12 +303,16 @@ def _rss_mib(usage: dict[str, Usage], prefix: str) -> float:
 
 
 def _print_table(rows: Sequence[Row]) -> None:
-    table = Table(title="Decisions", caption="ms of CPU per 1,000 calls; memory: front, partitions")
+    caption = (
+        "ms of CPU and messages per 1,000 calls; memory: front, partitions. Messages: calls of "
+        "partitions, reads of Redis; of Memcached look-ups, which increments follow, many together"
+    )
+    table = Table(title="Decisions", caption=caption)
     for column in ("way", "scenario"):
         table.add_column(column)
     for column in ("in flight", "req/s", "x grpcio", "p50 ms", "p99 ms", "p99.9 ms"):
         table.add_column(column, justify="right")
-    for column in ("cpu ms", "MiB", "errors"):
+    for column in ("messages", "cpu ms", "MiB", "errors"):
         table.add_column(column, justify="right")
     base = {
         (row.scenario, row.in_flight): row.load.per_second
@@ -289,6 +328,7 @@ def _print_table(rows: Sequence[Row]) -> None:
             f"{row.load.per_second:,.0f}",
             f"{row.load.per_second / peer:.1f}" if peer else "",
             *(f"{row.load.quantile_s(share) * 1e3:.2f}" for share in (0.5, 0.99, 0.999)),
+            "" if row.messages is None else f"{row.messages:,.1f}",
             "" if row.cpu_ms is None else f"{row.cpu_ms:.1f}",
             "" if row.rss_mib is None else f"{row.rss_mib:.0f}",
             str(row.load.errors + row.refused),

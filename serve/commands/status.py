@@ -23,6 +23,7 @@ from tollgate.serve.settings import Settings, process_environment
 ANSWER_WITHIN_S = 3.0
 PROBLEM_BYTES_MAX = 300
 DAY_MS = 86_400_000
+HEALTHY = "healthy"
 
 
 @click.command()
@@ -32,7 +33,8 @@ def status(is_json: bool) -> None:
     settings = Settings.from_environment(process_environment())
     data = settings.process.data
     record = running(data)
-    state, problems = ("down", []) if record is None else _state(record, settings)
+    state, services = ("down", {}) if record is None else _state(record, settings)
+    problems = [f"{name}: {problem}" for name, problem in services.items() if problem]
     rules = {} if record is None else _rules(record)
     letters = letters_waiting(data)
     counters = _outside_place(settings)
@@ -42,6 +44,7 @@ def status(is_json: bool) -> None:
         told = {
             "state": state,
             "problems": problems,
+            "services": {name: problem or HEALTHY for name, problem in services.items()},
             "data": data,
             "addresses": addresses,
             "lettersWaiting": letters,
@@ -57,13 +60,15 @@ def status(is_json: bool) -> None:
             click.echo(f"  {name:<14}{address}")
         if counters:
             click.echo(f"  {'counters':<14}{counters}")
-        for problem in (*problems, *_trouble_with(rules)):
-            click.echo(f"  {problem}")
+        for name, problem in services.items():
+            click.echo(f"  {name:<14}{problem or HEALTHY}")
+        for trouble in _trouble_with(rules):
+            click.echo(f"  {trouble}")
     if letters and not is_json:
         click.echo(f"  {letters} letters wait to be sent, in {outbox_folder(data)}")
     if rates is not None and rates.note and record is not None and not is_json:
         click.echo(f"  {rates.note}")
-    sys.exit({"healthy": 0, "down": 3}.get(state, 1))
+    sys.exit({HEALTHY: 0, "down": 3}.get(state, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +107,23 @@ def _outside_place(settings: Settings) -> str:
     return "" if outside is None else outside.place
 
 
-def _state(record: RunRecord, settings: Settings) -> tuple[str, list[str]]:
-    """The state in a word, and a line for each service that says it is not well."""
+def _state(record: RunRecord, settings: Settings) -> tuple[str, dict[str, str]]:
+    """The state in a word; and of each service what is wrong with it, nothing when it is well."""
     if record.is_stopping:
-        return "stopping", []
+        return "stopping", {}
     if not record.is_ready:
-        return "starting", []
+        return "starting", {}
     door = f"http://127.0.0.1:{record.addresses['HTTP'].rpartition(':')[2]}"
-    services = {"the rate limit": "/healthcheck"}
+    services = {"rate limit": "/healthcheck"}
     if settings.payments.is_on:
         services["payments"] = "/payments/healthcheck"
+    if settings.catalog.is_on:
+        services["catalog auth"] = "/catalog-auth/healthcheck"
     try:
         found = {name: _problem(f"{door}{path}") for name, path in services.items()}
     except OSError:
-        return "not answering", []
-    problems = [f"{name}: {problem}" for name, problem in found.items() if problem]
-    return "unhealthy" if problems else "healthy", problems
+        return "not answering", {}
+    return "unhealthy" if any(found.values()) else HEALTHY, found
 
 
 def _rules(record: RunRecord) -> dict[str, object]:

@@ -128,7 +128,7 @@ def _bad_store(settings: Settings) -> Iterator[str]:
     memcached = settings.memcached
     if not settings.counting.is_counted_in(Backend.ALTCACHE) or not memcached.has_tls:
         return
-    from tollgate.serve.ratelimit.backends.memcached_store import tls_context
+    from tollgate.serve.ratelimit.backends.memcached.store import tls_context
 
     try:
         tls_context(memcached)

@@ -22,23 +22,33 @@ def configure_logs(settings: Settings) -> None:
 
 
 class TextLines(logging.Formatter):
-    """`time="…" level=warning msg="…"`."""
+    """`time="…" level=warning msg="…"`, and ` name="…"` for each field."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = json.dumps(_message(self, record), ensure_ascii=False)
-        return f'time="{_time(record)}" level={_level(record)} msg={message}'
+        told = "".join(
+            f" {name}={json.dumps(value, ensure_ascii=False)}"
+            for name, value in _fields(record).items()
+        )
+        return f'time="{_time(record)}" level={_level(record)} msg={message}{told}'
 
 
 class JsonLines(logging.Formatter):
-    """`{"@message": …, "@timestamp": …, "level": …}`."""
+    """`{"@message": …, "@timestamp": …, "level": …}`, and a member for each field."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = {
+        line = _fields(record) | {
             "@message": _message(self, record),
             "@timestamp": _time(record),
             "level": _level(record),
         }
         return json.dumps(line, ensure_ascii=False)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    """What a line says beside its message: `extra={"fields": {…}}`."""
+    fields: dict[str, object] = getattr(record, "fields", {})
+    return fields
 
 
 def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:

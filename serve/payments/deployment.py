@@ -1,9 +1,9 @@
 """The payments API as a Ray Serve deployment: one replica is one process that answers calls.
 
-Beside the calls it takes events to webhooks, sends letters that wait, writes down when keys were
-used, reads exchange rates again when their file has changed, and hands on what its limits have
-counted. Several replicas share all of that by leases and
-by adding up; none of them owns anything.
+Beside the calls it takes events to webhooks, asks card networks for outcomes that it does not know,
+sends letters that wait, writes down when keys were used, reads exchange rates again when their file
+has changed, and hands on what its limits have counted. Several replicas share all of that by leases
+and by adding up; none of them owns anything.
 """
 
 import asyncio
@@ -69,6 +69,7 @@ class Payments:
         loop = asyncio.get_running_loop()
         for work in (
             self._parts.delivery_worker.run(),
+            self._parts.enquiries.run(),
             _every(HAND_ON_EVERY_S, self._hand_on),
             _every(ASK_SHARDS_EVERY_S, self._ask_shards),
             _every(WRITE_USES_EVERY_S, self._write_uses),

@@ -24,6 +24,7 @@ from tollgate.actors.ledger.storage.connections.location import check_cluster
 from tollgate.actors.ledger.storage.deliveries.store import SqlDeliveryStore
 from tollgate.actors.ledger.storage.key_uses import SqlInstallation, SqlKeyUses
 from tollgate.actors.ledger.storage.migration import open_database, upgrade
+from tollgate.actors.ledger.storage.open_intents import SqlOpenIntents
 from tollgate.actors.ledger.storage.reading.reader import SqlReadStore
 from tollgate.actors.ledger.storage.single_uses import SqlSingleUses
 from tollgate.actors.ledger.storage.store import JournalStore
@@ -33,6 +34,7 @@ from tollgate.actors.ratelimit.lent_counting.occasional_counters import Occasion
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.net.public_addresses import Exposure, exposure_of
+from tollgate.serve.node.logs import configure_logs
 from tollgate.serve.payments.api.access import Authentication
 from tollgate.serve.payments.api.application import payments_application
 from tollgate.serve.payments.api.asgi import Dispatcher, OperatorKey
@@ -46,9 +48,11 @@ from tollgate.serve.payments.api.orders import DEADLINE_S, CommandGateway
 from tollgate.serve.payments.checkout.parts import checkout_parts
 from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, open_mailer
 from tollgate.serve.payments.network.card_network import CardNetworks
-from tollgate.serve.payments.network.simulator import SimulatedNetwork
+from tollgate.serve.payments.network.conclusions import Conclusions
+from tollgate.serve.payments.network.enquiries import EnquiryWorker
+from tollgate.serve.payments.network.simulator import GENERIC, SimulatedNetwork
 from tollgate.serve.payments.reference.exchange_rates import ExchangeRates
-from tollgate.serve.payments.reference.tables import load_reference
+from tollgate.serve.payments.reference.tables import ReferenceData, load_reference
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_files import load_anchor_key, load_operator_key
 from tollgate.serve.payments.secrets.key_uses import KeyUses
@@ -88,6 +92,7 @@ class PaymentsParts:
     database: Database
     shards: Sequence[RayShardConnection]
     delivery_worker: DeliveryWorker
+    enquiries: EnquiryWorker
     sender: WebhookSender
     post: Mailer
     key_uses: KeyUses
@@ -137,16 +142,16 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     tollgate = version("tollgate")
     caller = WebhookCaller(sender, box, clock, f"Tollgate/{tollgate}")
     shared_counts = _shared_counts(settings, actors, clock, tallies)
+    client = LedgerClient(shards)
     context = ApiContext(
         store=store,
         entities=EntityCache(store),
         authentication=Authentication(store, digests, uses, clock),
-        commands=CommandGateway(LedgerClient(shards), generator, reference.errors, clock),
+        commands=CommandGateway(client, generator, reference.errors, clock),
         limits=_limits(settings, shared_counts, clock, tallies),
         reference=reference,
-        networks=CardNetworks(
-            MeteredNetwork(SimulatedNetwork(reference.errors), "test", tallies, clock)
-        ),
+        networks=_networks(reference, tallies, clock),
+        conclusions=Conclusions(client, generator),
         checkout=checkout_parts(secret, vault_keys, SqlSingleUses(database), clock),
         secrets=generator,
         digests=digests,
@@ -177,6 +182,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         database=database,
         shards=shards,
         delivery_worker=DeliveryWorker(deliveries, caller, clock, bounds, DeliveryMeter(tallies)),
+        enquiries=_enquiries(context, database, tallies),
         sender=sender,
         post=post,
         key_uses=uses,
@@ -202,6 +208,22 @@ async def _secrets(settings: Settings, database: Database) -> tuple[MasterSecret
     own, data = settings.payments, settings.process.data
     secret = await open_master_secret(own.secret_path(data), SqlInstallation(database))
     return secret, open_vault_keys(own.vault_path(data))
+
+
+def _networks(reference: ReferenceData, tallies: Tallies, clock: Clock) -> CardNetworks:
+    simulated = SimulatedNetwork(reference.errors, clock)
+    return CardNetworks(MeteredNetwork(simulated, "test", tallies, clock))
+
+
+def _enquiries(context: ApiContext, database: Database, tallies: Tallies) -> EnquiryWorker:
+    return EnquiryWorker(
+        SqlOpenIntents(database),
+        context.networks,
+        context.conclusions,
+        context.clock,
+        context.reference.errors.error(GENERIC),
+        tallies,
+    )
 
 
 def webhook_targets(settings: Settings) -> WebhookTargets:
@@ -302,7 +324,7 @@ async def _shards(settings: Settings, clock: Clock) -> list[RayShardConnection]:
     bounds = ShardBounds(cache_bytes_max=settings.ledger.cache_bytes_max)
     release = await asyncio.to_thread(release_of, url, str(bounds))
     specs = [
-        ShardSpec(shards, number, partial(_open_journal, url), clock, bounds, release)
+        ShardSpec(shards, number, partial(_open_journal, settings, url), clock, bounds, release)
         for number in range(shards.count)
     ]
     handles = await asyncio.to_thread(start_shards, specs, NAMESPACE)
@@ -312,5 +334,7 @@ async def _shards(settings: Settings, clock: Clock) -> list[RayShardConnection]:
     ]
 
 
-async def _open_journal(url: str) -> JournalStore:
+async def _open_journal(settings: Settings, url: str) -> JournalStore:
+    """In the shard's process."""
+    configure_logs(settings)
     return SqlJournalStore(await open_database(url))

@@ -150,6 +150,14 @@ def _memcached(settings: Groups) -> Iterator[SettingProblem]:
         yield _missing(settings, "ALTCACHE_TLS_CLIENT_CERT", "ALTCACHE_TLS_CLIENT_KEY")
 
 
+def has_tls_to_redis(settings: Groups) -> bool:
+    """Whether any Redis of these settings is reached over TLS. BadValueError for a bad URL."""
+    servers: list[KvstoreSettings | KvstorePersecondSettings] = [settings.kvstore]
+    if settings.persecond.is_on:
+        servers.append(settings.persecond)
+    return any(each.has_tls or redis_place(settings, each).has_tls for each in servers)
+
+
 def redis_place(
     settings: Groups, server: KvstoreSettings | KvstorePersecondSettings
 ) -> RedisEndpoint:

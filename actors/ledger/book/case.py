@@ -7,6 +7,7 @@ from typing import TypeVar
 from tollgate.actors.ledger.book.entities import (
     Dispute,
     Entity,
+    Intent,
     NetworkNotice,
     SavedCard,
     SettledDay,
@@ -20,7 +21,7 @@ from tollgate.actors.ledger.law.outcomes import Refusal
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import EntityId
 
-E = TypeVar("E", Transaction, SavedCard, Dispute, Webhook, NetworkNotice, SettledDay)
+E = TypeVar("E", Transaction, SavedCard, Dispute, Webhook, Intent, NetworkNotice, SettledDay)
 Entities = Mapping[EntityId, Entity | None]
 BookDecision = tuple[Event, ...] | Refusal
 """The events that are to happen, none when all is so already; or the reason why they must not."""

@@ -16,6 +16,7 @@ from msgspec.json import Encoder
 from tollgate.actors.ledger.book.entities import (
     App,
     Dispute,
+    Intent,
     NetworkNotice,
     SavedCard,
     SettledDay,
@@ -24,7 +25,14 @@ from tollgate.actors.ledger.book.entities import (
 from tollgate.actors.ledger.book.head import Member, Merchant, User
 from tollgate.actors.ledger.law.events import FraudReported, SettlementReported
 from tollgate.actors.ledger.law.transaction import Action, ActionKind, Transaction
-from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId, Price, ProcessingError
+from tollgate.actors.ledger.law.values import (
+    BookId,
+    CardSummary,
+    EntityId,
+    Price,
+    Pricing,
+    ProcessingError,
+)
 
 JsonDocument = Mapping[str, object]
 
@@ -69,7 +77,6 @@ def _role(member: Member | User) -> JsonDocument:
 
 def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDocument:
     """`balance` in minor units of the funding currency."""
-    pricing = merchant.pricing
     rejected = {} if merchant.is_rejected is UNSET else {"rejected": True}
     return {
         "id": book,
@@ -89,12 +96,17 @@ def merchant_document(book: BookId, merchant: Merchant, balance: int) -> JsonDoc
         "balance": balance,
         "claim": _claim(merchant),
         **rejected,
-        "pricing": {
-            "rate": _fraction(pricing.rate_ppm),
-            "flat": _price(pricing.flat),
-            "dispute": _price(pricing.dispute),
-        },
+        "pricing": pricing_document(merchant.pricing),
         "tds": _TDS,
+    }
+
+
+def pricing_document(pricing: Pricing) -> JsonDocument:
+    """A merchant's fees."""
+    return {
+        "rate": _fraction(pricing.rate_ppm),
+        "flat": _price(pricing.flat),
+        "dispute": _price(pricing.dispute),
     }
 
 
@@ -150,6 +162,8 @@ def transaction_document(transaction: Transaction) -> JsonDocument:
         "error": False if transaction.error is None else error_document(transaction.error),
         "trail": [_trail_entry(action) for action in transaction.trail],
     }
+    if transaction.intent is not UNSET:
+        document["intentId"] = transaction.intent
     if transaction.tds:
         document["tds"] = transaction.tds
     if transaction.custom:
@@ -313,4 +327,19 @@ def webhook_document(webhook: Webhook) -> JsonDocument:
     if webhook.types:
         document["types"] = webhook.types
     document["enabled"] = webhook.is_enabled
+    return document
+
+
+def intent_document(intent: Intent) -> JsonDocument:
+    """A move that waits for a card network's answer."""
+    document: dict[str, object] = {
+        "id": intent.id,
+        "merchantId": intent.book,
+        "test": intent.is_test,
+        "created": moment(intent.created_ms),
+        intent.action.value: True,
+        "amount": {"currency": intent.currency, "amount": intent.amount},
+    }
+    if intent.transaction is not None:
+        document["transactionId"] = intent.transaction
     return document

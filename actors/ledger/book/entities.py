@@ -7,10 +7,18 @@ What a row keeps is read by every later version: a field that is added needs a d
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.json import Decoder, Encoder
 
+from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.lots import Taking
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
-from tollgate.actors.ledger.law.values import BookId, CardSummary, EntityId, KeyMode
+from tollgate.actors.ledger.law.values import (
+    BookId,
+    CardSummary,
+    Currency,
+    EntityId,
+    KeyMode,
+    NetworkAction,
+)
 
 
 class AppKey(Struct, frozen=True):
@@ -83,6 +91,58 @@ class Webhook(Struct, frozen=True, omit_defaults=True):
     is_enabled: bool = True
 
 
+def moved(move: events.Move) -> tuple[Currency, int]:
+    """The amount of a move, in the transaction's currency."""
+    about = move.sum if isinstance(move, events.Captured | events.Refunded) else move
+    return about.currency, about.amount
+
+
+class Intent(Struct, frozen=True):
+    """A move that waits for a card network's answer: there until it is settled. Fields as those of
+    `events.Intended`. Its id is the operation id that the network knows it by."""
+
+    id: EntityId
+    book: BookId
+    is_test: bool
+    created_ms: int
+    network: str
+    transaction: EntityId | None
+    follows: str
+    exponent: int
+    then: events.Move
+    has_key: bool
+
+    @property
+    def action(self) -> NetworkAction:
+        return _ACTIONS[type(self.then)]
+
+    @property
+    def currency(self) -> Currency:
+        return moved(self.then)[0]
+
+    @property
+    def amount(self) -> int:
+        return moved(self.then)[1]
+
+    @property
+    def card_token(self) -> str:
+        """Of an authorisation: how the network knows the card, if it does."""
+        then = self.then
+        return then.card.network_token if isinstance(then, events.TransactionCreated) else ""
+
+    @property
+    def descriptor(self) -> str:
+        return "" if isinstance(self.then, events.Voided) else self.then.descriptor
+
+
+_ACTIONS: dict[type[events.Move], NetworkAction] = {
+    events.TransactionCreated: NetworkAction.AUTHORISE,
+    events.Captured: NetworkAction.CAPTURE,
+    events.Refunded: NetworkAction.REFUND,
+    events.Voided: NetworkAction.VOID,
+}
+
+
 class TakenId(Struct, frozen=True):
     """An id whose row is only there to be read: a line's, an event's, a fraud's. No decision needs
     more of it than that it is taken."""
@@ -112,7 +172,17 @@ class SettledDay(Struct, frozen=True):
     settled: int
 
 
-Entity = App | Transaction | SavedCard | Dispute | Webhook | NetworkNotice | SettledDay | TakenId
+Entity = (
+    App
+    | Transaction
+    | SavedCard
+    | Dispute
+    | Webhook
+    | Intent
+    | NetworkNotice
+    | SettledDay
+    | TakenId
+)
 
 KINDS: dict[type[Entity], str] = {
     App: "app",
@@ -122,6 +192,7 @@ KINDS: dict[type[Entity], str] = {
     Webhook: "webhook",
     NetworkNotice: "notice",
     SettledDay: "settled_day",
+    Intent: "intent",
 }
 _encode = Encoder().encode
 _decoders = {kind: Decoder(entity) for entity, kind in KINDS.items()}

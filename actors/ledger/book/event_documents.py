@@ -8,8 +8,14 @@ from typing import assert_never
 from msgspec import UNSET, UnsetType
 
 from tollgate.actors.ledger.book.chain import event_kind
-from tollgate.actors.ledger.book.documents import JsonDocument, error_document, moment
-from tollgate.actors.ledger.law import events
+from tollgate.actors.ledger.book.documents import (
+    JsonDocument,
+    error_document,
+    moment,
+    pricing_document,
+)
+from tollgate.actors.ledger.book.entities import moved
+from tollgate.actors.ledger.law import events, webhook_law
 from tollgate.actors.ledger.law.accounts import balance_of
 from tollgate.actors.ledger.law.money import Exchange
 from tollgate.actors.ledger.law.rows import Entry
@@ -102,6 +108,8 @@ def _data_of(event: events.Event) -> JsonDocument:
                 "currency": event.currency,
                 "amount": event.amount,
             }
+        case events.Intended() | events.NetworkRefused():
+            return _at_network(event)
         case events.DuplicateSuspected():
             return {
                 "transactionId": event.transaction,
@@ -139,6 +147,7 @@ Standing = (
     | events.MerchantOpened
     | events.MerchantApproved
     | events.MerchantRejected
+    | events.MerchantPriced
     | events.MerchantChanged
     | events.AppAdded
     | events.AppRevoked
@@ -146,10 +155,10 @@ Standing = (
     | events.UserInvited
     | events.UserRoleChanged
     | events.UserRevoked
-    | events.WebhookAdded
-    | events.WebhookChanged
-    | events.WebhookSecretReplaced
-    | events.WebhookRemoved
+    | webhook_law.WebhookAdded
+    | webhook_law.WebhookChanged
+    | webhook_law.WebhookSecretReplaced
+    | webhook_law.WebhookRemoved
 )
 
 
@@ -164,6 +173,8 @@ def _standing(event: Standing) -> JsonDocument:
             return {} if event.version is UNSET else {"version": event.version}
         case events.MerchantRejected():
             return {}
+        case events.MerchantPriced():
+            return {"pricing": pricing_document(event.pricing)}
         case events.MerchantChanged():
             changes = {"name": event.name, "email": event.email, "descriptor": event.descriptor}
             return {name: value for name, value in changes.items() if value is not None}
@@ -181,11 +192,11 @@ def _standing(event: Standing) -> JsonDocument:
             return {"userId": event.user, **_role(event.role)}
         case events.UserRevoked():
             return {"userId": event.user}
-        case events.WebhookAdded():
+        case webhook_law.WebhookAdded():
             return {"webhookId": event.webhook, "url": event.url}
-        case events.WebhookChanged():
+        case webhook_law.WebhookChanged():
             return _webhook_changes(event)
-        case events.WebhookSecretReplaced() | events.WebhookRemoved():
+        case webhook_law.WebhookSecretReplaced() | webhook_law.WebhookRemoved():
             return {"webhookId": event.webhook}
         case _:
             assert_never(event)
@@ -212,7 +223,21 @@ def _booked(
     }
 
 
-def _webhook_changes(event: events.WebhookChanged) -> JsonDocument:
+def _webhook_changes(event: webhook_law.WebhookChanged) -> JsonDocument:
     edits: dict[str, object] = {"url": event.url, "types": event.types, "enabled": event.is_enabled}
     changed = {name: value for name, value in edits.items() if value is not None}
     return {"webhookId": event.webhook, **changed}
+
+
+def _at_network(event: events.Intended | events.NetworkRefused) -> JsonDocument:
+    about = {} if event.transaction is None else {"transactionId": event.transaction}
+    if isinstance(event, events.NetworkRefused):
+        return {"intentId": event.intent, **about, "error": error_document(event.error)}
+    currency, amount = moved(event.then)
+    return {
+        "intentId": event.intent,
+        "type": event_kind(event.then),
+        "currency": currency,
+        "amount": amount,
+        **about,
+    }

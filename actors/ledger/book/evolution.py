@@ -18,10 +18,11 @@ from tollgate.actors.ledger.book.transitions import (
     Changed,
     after_authorisation,
     after_dispute,
+    after_intent,
     after_move,
     after_notice,
 )
-from tollgate.actors.ledger.law import events
+from tollgate.actors.ledger.law import events, webhook_law
 from tollgate.actors.ledger.law.accounts import posted
 from tollgate.actors.ledger.law.rows import Entry
 
@@ -54,6 +55,8 @@ def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -
             return replace(merchant, is_pending=UNSET, is_rejected=UNSET)
         case events.MerchantRejected():
             return replace(merchant, is_rejected=True)
+        case events.MerchantPriced():
+            return replace(merchant, pricing=event.pricing)
         case events.MerchantChanged():
             return replace(
                 merchant,
@@ -83,9 +86,9 @@ def merchant_after(merchant: Merchant | None, event: events.Event, at_ms: int) -
         case events.UserRevoked():
             users = tuple(user for user in merchant.users if user.id != event.user)
             return replace(merchant, users=users)
-        case events.WebhookAdded():
+        case webhook_law.WebhookAdded():
             return replace(merchant, webhooks=(*merchant.webhooks, event.webhook))
-        case events.WebhookRemoved():
+        case webhook_law.WebhookRemoved():
             webhooks = tuple(hook for hook in merchant.webhooks if hook != event.webhook)
             return replace(merchant, webhooks=webhooks)
         case _:
@@ -116,7 +119,7 @@ def _opened(event: events.MerchantOpened, at_ms: int) -> Merchant:
     )
 
 
-def _changed_webhook(before: Webhook, event: events.WebhookChanged) -> Webhook:
+def _changed_webhook(before: Webhook, event: webhook_law.WebhookChanged) -> Webhook:
     return replace(
         before,
         url=_or(event.url, before.url),
@@ -127,6 +130,8 @@ def _changed_webhook(before: Webhook, event: events.WebhookChanged) -> Webhook:
 
 def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: int) -> Changed:
     match event:
+        case events.Intended() | events.NetworkRefused():
+            return after_intent(head, entities, event, at_ms)
         case events.Captured() | events.Refunded() | events.Voided():
             return after_move(entities, event, at_ms)
         case events.TransactionCreated():
@@ -152,9 +157,9 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
                 notes=event.notes,
             )
             return {card.id: card}
-        case events.WebhookAdded() | events.WebhookChanged():
+        case webhook_law.WebhookAdded() | webhook_law.WebhookChanged():
             return _webhooks_after(head, entities, event, at_ms)
-        case events.WebhookSecretReplaced() | events.WebhookRemoved():
+        case webhook_law.WebhookSecretReplaced() | webhook_law.WebhookRemoved():
             return _webhooks_after(head, entities, event, at_ms)
         case events.AppCreated():
             keys = (_new_key(event, at_ms),)
@@ -171,6 +176,7 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
             | events.MerchantOpened()
             | events.MerchantApproved()
             | events.MerchantRejected()
+            | events.MerchantPriced()
             | events.MerchantChanged()
             | events.AppAdded()
             | events.AppRevoked()
@@ -189,14 +195,14 @@ def _entities_after(head: Head, entities: Entities, event: events.Event, at_ms: 
 def _webhooks_after(
     head: Head,
     entities: Entities,
-    event: events.WebhookAdded
-    | events.WebhookChanged
-    | events.WebhookSecretReplaced
-    | events.WebhookRemoved,
+    event: webhook_law.WebhookAdded
+    | webhook_law.WebhookChanged
+    | webhook_law.WebhookSecretReplaced
+    | webhook_law.WebhookRemoved,
     at_ms: int,
 ) -> Changed:
     match event:
-        case events.WebhookAdded():
+        case webhook_law.WebhookAdded():
             webhook = Webhook(
                 event.webhook,
                 head.book,
@@ -208,15 +214,15 @@ def _webhooks_after(
                 event.is_enabled is not False,
             )
             return {webhook.id: webhook}
-        case events.WebhookChanged():
+        case webhook_law.WebhookChanged():
             hook = entities[event.webhook]
             assert isinstance(hook, Webhook), "a webhook is changed that is there"
             return {hook.id: _changed_webhook(hook, event)}
-        case events.WebhookSecretReplaced():
+        case webhook_law.WebhookSecretReplaced():
             before = entities[event.webhook]
             assert isinstance(before, Webhook), "a secret is replaced at a webhook that is there"
             return {before.id: replace(before, secret=event.secret)}
-        case events.WebhookRemoved():
+        case webhook_law.WebhookRemoved():
             return {event.webhook: None}
 
 

@@ -16,16 +16,17 @@ from dataclasses import dataclass, replace
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.chain import entry_of
 from tollgate.actors.ledger.book.decisions.dispatch import decide
-from tollgate.actors.ledger.book.entities import Dispute
+from tollgate.actors.ledger.book.entities import Dispute, Entity, Intent
 from tollgate.actors.ledger.book.evolution import evolve
 from tollgate.actors.ledger.book.head import Head, genesis, row_of_head
 from tollgate.actors.ledger.book.invariants import check_invariants
 from tollgate.actors.ledger.book.projection import entity_rows_of, key_rows_of
 from tollgate.actors.ledger.book.replies import reply_to
 from tollgate.actors.ledger.book.transitions import Changed
-from tollgate.actors.ledger.law import commands
+from tollgate.actors.ledger.law import commands, webhook_law
 from tollgate.actors.ledger.law.accounts import overflows, postings_of
-from tollgate.actors.ledger.law.events import Event
+from tollgate.actors.ledger.law.events import Event, TransactionCreated
+from tollgate.actors.ledger.law.ids import result_of
 from tollgate.actors.ledger.law.outcomes import Done, ErrorCode, Refusal, RefusalReason, constraint
 from tollgate.actors.ledger.law.rows import Commit, EntityRow, Entry, KeyRow, OperationRow
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId
@@ -67,9 +68,13 @@ def _wanted(command: commands.Command, known: Entities) -> Sequence[EntityId]:
             if isinstance(dispute, Dispute):
                 return (command.dispute, dispute.transaction)
             return (command.dispute,)
+        case commands.Intend():
+            return _wanted(command.command, known)
+        case commands.Conclude():
+            return (command.intent, *_of_intent(known.get(command.intent)))
         case commands.RotateKey() | commands.RecoverApp() | commands.ReplaceRecoveryCode():
             return (command.app,)
-        case commands.ReplaceWebhookSecret() | commands.ChangeWebhook():
+        case webhook_law.ReplaceWebhookSecret() | webhook_law.ChangeWebhook():
             return (command.webhook,)
         case commands.Import():
             return (command.id, *_wanted(command.command, known))
@@ -77,11 +82,19 @@ def _wanted(command: commands.Command, known: Entities) -> Sequence[EntityId]:
             return ()
 
 
+def _of_intent(intent: Entity | None) -> Sequence[EntityId]:
+    if not isinstance(intent, Intent):
+        return ()
+    source = intent.then.source if isinstance(intent.then, TransactionCreated) else None
+    return tuple(each for each in (intent.transaction, source) if each is not None)
+
+
 def execute(
     head: Head | None, entities: Entities, order: commands.Order, now_ms: int
 ) -> OrderEffect | Refusal:
     """One order on its book; `head` is None when there is no such book yet. `entities` hold what
     the command needs, and may hold more."""
+    order = replace(order, operation=kept_as(order))
     before = genesis(order.book) if head is None else head
     assert before.book == order.book, "an order is executed on its own book"
     loaded = {wanted: entities[wanted] for wanted in _wanted(order.command, entities)}
@@ -131,11 +144,17 @@ def _lost_race(refused: Refusal) -> Refusal:
     return replace(refused, kind=RefusalReason.LOST_RACE)
 
 
+def kept_as(order: commands.Order) -> str:
+    """The operation of an order's entries and of its kept reply."""
+    command = order.command
+    return result_of(command.intent) if isinstance(command, commands.Conclude) else order.operation
+
+
 def rows(order: commands.Order, step: OrderEffect) -> Commit:
     """A step's part of a commit. In a batch, a later row takes the place of an earlier one with
     the same kind, id and book, and so do heads of the same book."""
     operation = OperationRow(
-        operation=order.operation,
+        operation=kept_as(order),
         book=order.book,
         app=order.origin.app,
         key=order.idempotency_key,

@@ -8,6 +8,8 @@ entities that changed  each its row; keys of apps where authentication looks
 
 from typing import assert_never
 
+from msgspec import UNSET
+
 from tollgate.actors.ledger.book.case import Entities
 from tollgate.actors.ledger.book.documents import (
     JsonDocument,
@@ -15,6 +17,7 @@ from tollgate.actors.ledger.book.documents import (
     card_document,
     dispute_document,
     fraud_document,
+    intent_document,
     merchant_document,
     notice_document,
     settled_day_document,
@@ -30,6 +33,7 @@ from tollgate.actors.ledger.book.entities import (
     AppKey,
     Dispute,
     Entity,
+    Intent,
     NetworkNotice,
     SavedCard,
     SettledDay,
@@ -40,7 +44,7 @@ from tollgate.actors.ledger.book.entities import (
 from tollgate.actors.ledger.book.event_documents import event_document, line_document
 from tollgate.actors.ledger.book.head import Head, Merchant
 from tollgate.actors.ledger.book.transitions import Changed
-from tollgate.actors.ledger.law import events
+from tollgate.actors.ledger.law import events, webhook_law
 from tollgate.actors.ledger.law.accounts import merchant_balance
 from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry, KeyRow
 from tollgate.actors.ledger.law.transaction import Transaction
@@ -52,6 +56,8 @@ def entity_rows_of(
 ) -> list[EntityRow]:
     """The rows to write for an event; `head` and `changed` are after it."""
     rows = [_entity_row(entity) for entity in changed.values() if entity is not None]
+    if isinstance(event, events.Move | events.NetworkRefused) and event.intent is not UNSET:
+        rows.append(EntityRow("intent", event.intent, head.book, "", is_deleted=True))
     if head.merchant is not None:
         rows += _merchant_rows(head, head.merchant, event, entry)
     event_text = text_of(event_document(event, entry))
@@ -72,6 +78,8 @@ def _entity_row(entity: Entity) -> EntityRow:
             return _row(entity, card_document(entity), entity.transaction, entity.is_test)
         case Dispute():
             return _row(entity, dispute_document(entity), entity.transaction, entity.is_test)
+        case Intent():
+            return _row(entity, intent_document(entity), entity.transaction, entity.is_test)
         case Webhook():
             return _row(entity, webhook_document(entity), is_test=entity.is_test)
         case NetworkNotice():
@@ -134,6 +142,8 @@ def _merchant_rows(
             return [_merchant_row(head, merchant), _membership_row(book, merchant, event.creator)]
         case events.MerchantChanged() | events.MerchantApproved() | events.MerchantRejected():
             return [_merchant_row(head, merchant)]
+        case events.MerchantPriced():
+            return [_merchant_row(head, merchant)]
         case events.AppAdded() | events.AppRoleChanged():
             return [_membership_row(book, merchant, event.app)]
         case events.AppRevoked():
@@ -143,7 +153,7 @@ def _merchant_rows(
             return [EntityRow("user", user.id, book, text_of(user_document(user)))]
         case events.UserRevoked():
             return [EntityRow("user", event.user, book, "", is_deleted=True)]
-        case events.WebhookRemoved():
+        case webhook_law.WebhookRemoved():
             return [EntityRow("webhook", event.webhook, book, "", is_deleted=True)]
         case _:
             return []

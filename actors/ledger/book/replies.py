@@ -17,20 +17,18 @@ from msgspec.json import decode
 from tollgate.actors.ledger.book.documents import JsonDocument, processing_document, text_of
 from tollgate.actors.ledger.law.commands import (
     AddApp,
-    AddWebhook,
     ApproveMerchant,
     ChangeMerchant,
     ChangeRole,
-    ChangeWebhook,
     Command,
     CreateApp,
     InviteUser,
     OpenDispute,
+    PriceMerchant,
     RecordSettlement,
     RecoverApp,
     RejectMerchant,
     ReplaceRecoveryCode,
-    ReplaceWebhookSecret,
     ReportFraud,
     RotateKey,
 )
@@ -48,12 +46,15 @@ from tollgate.actors.ledger.law.events import (
     DuplicateSuspected,
     Event,
     FraudReported,
+    Intended,
     KeyRotated,
     MerchantApproved,
     MerchantChanged,
     MerchantOpened,
+    MerchantPriced,
     MerchantRejected,
     MerchantReserved,
+    NetworkRefused,
     PaidOut,
     RecoveryCodeReplaced,
     Refunded,
@@ -63,13 +64,18 @@ from tollgate.actors.ledger.law.events import (
     UserRevoked,
     UserRoleChanged,
     Voided,
+)
+from tollgate.actors.ledger.law.outcomes import Done, DoneKind
+from tollgate.actors.ledger.law.rows import EntityRow
+from tollgate.actors.ledger.law.webhook_law import (
+    AddWebhook,
+    ChangeWebhook,
+    ReplaceWebhookSecret,
     WebhookAdded,
     WebhookChanged,
     WebhookRemoved,
     WebhookSecretReplaced,
 )
-from tollgate.actors.ledger.law.outcomes import Done, DoneKind
-from tollgate.actors.ledger.law.rows import EntityRow
 
 EMPTY = b""
 Salted = (
@@ -84,9 +90,9 @@ def reply_to(command: Command, events: Sequence[Event], rows: Sequence[EntityRow
     match command:
         case InviteUser():
             return _MEMBER_ALREADY
-        case (
-            ApproveMerchant() | RejectMerchant() | ChangeMerchant() | ChangeRole() | ChangeWebhook()
-        ):
+        case ApproveMerchant() | RejectMerchant() | PriceMerchant():
+            return _CHANGED
+        case ChangeMerchant() | ChangeRole() | ChangeWebhook():
             return _CHANGED
         case OpenDispute() | ReportFraud() | RecordSettlement():
             return _CHANGED  # (by a notice that was told before)
@@ -104,6 +110,11 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
             return Done(DoneKind.MADE, _document_in(rows, "transaction"))
         case TransactionCreated() as event:
             return _authorised(event)
+        case Intended() as event:
+            return Done(DoneKind.INTENDED, _body({"intent": {"id": event.intent}}))
+        case NetworkRefused() as event:
+            refused = processing_document(event.transaction, event.error)
+            return Done(DoneKind.ATTEMPT_FAILED, _body(refused))
         case AppCreated() | KeyRotated() | AppRecovered() | RecoveryCodeReplaced():
             return Done(DoneKind.MADE, _document_in(rows, "app"))
         case MerchantOpened():
@@ -129,6 +140,7 @@ def reply_about(events: Sequence[Event], rows: Sequence[EntityRow]) -> Done:
         case (
             MerchantApproved()
             | MerchantRejected()
+            | MerchantPriced()
             | MerchantChanged()
             | AppRevoked()
             | AppRoleChanged()

@@ -4,7 +4,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from tollgate.actors.ledger.book.case import Entities
-from tollgate.actors.ledger.book.entities import Dispute, Entity, NetworkNotice, SavedCard
+from tollgate.actors.ledger.book.entities import Dispute, Entity, Intent, NetworkNotice, SavedCard
 from tollgate.actors.ledger.book.head import Head
 from tollgate.actors.ledger.law import events
 from tollgate.actors.ledger.law.accounts import balance_of
@@ -47,7 +47,35 @@ def after_move(
         case events.Voided():
             action = Action(ActionKind.VOID, at_ms, event.amount, 0, before.descriptor)
             after = before.with_void(action)
-    return {after.id: after}
+    if event.intent is UNSET:
+        return {after.id: after}
+    return {after.id: replace(after, intent=UNSET), event.intent: None}
+
+
+def after_intent(
+    head: Head, entities: Entities, event: events.Intended | events.NetworkRefused, at_ms: int
+) -> Changed:
+    """A move waits for a card network, and the transaction that it is about allows nothing else; or
+    it waits no more."""
+    if isinstance(event, events.NetworkRefused):
+        freed = replace(_transaction(entities, event.transaction), intent=UNSET)
+        return {freed.id: freed, event.intent: None}
+    intent = Intent(
+        id=event.intent,
+        book=head.book,
+        is_test=head.is_test,
+        created_ms=at_ms,
+        network=event.network,
+        transaction=event.transaction,
+        follows=event.follows,
+        exponent=event.exponent,
+        then=event.then,
+        has_key=event.has_key,
+    )
+    if event.transaction is None:
+        return {intent.id: intent}
+    about = replace(_transaction(entities, event.transaction), intent=intent.id)
+    return {about.id: about, intent.id: intent}
 
 
 def after_authorisation(
@@ -71,6 +99,7 @@ def after_authorisation(
         source=event.source,
         pending=0 if event.error else event.amount,
         failures=event.failures,
+        network=event.network,
     )
     if event.source is not None:
         source = entities[event.source]
@@ -78,6 +107,8 @@ def after_authorisation(
         if source.failures != event.failures:
             changed[source.id] = replace(source, failures=event.failures)
     changed[transaction.id] = transaction
+    if event.intent is not UNSET:
+        changed[event.intent] = None
     return changed
 
 

@@ -15,6 +15,7 @@ from tollgate.actors.ledger.law.values import (
     Currency,
     EntityId,
     KeyMode,
+    NetworkDecision,
     Notice,
     Origin,
     Pricing,
@@ -23,6 +24,7 @@ from tollgate.actors.ledger.law.values import (
     RateTable,
     Role,
 )
+from tollgate.actors.ledger.law.webhook_law import WebhookCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,15 @@ class RejectMerchant:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceMerchant:
+    """By the operator: the fees of what comes later, in the funding currency."""
+
+    rate_ppm: int
+    flat: int
+    dispute: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeMerchant:
     """None leaves a field as it is. `needs_approval`: a live merchant that was approved stays as it
     is, for this change is not the operator's."""
@@ -198,8 +209,7 @@ class Authorise:
 @dataclass(frozen=True, slots=True)
 class Capture:
     """`rate` None when the transaction is in the funding currency; `flat_rate` likewise for the
-    merchant's flat fee; both are looked up before the command is made, and kept with the entry.
-    `table`: where `rate` was; None for one that is never too old."""
+    flat fee; both are kept with the entry. `table`: where `rate` was; None: never too old."""
 
     transaction: EntityId
     amount: int
@@ -284,45 +294,6 @@ class PayOut:
 
 
 @dataclass(frozen=True, slots=True)
-class AddWebhook:
-    """`secret`: sealed by the caller; the book keeps it as it is. `types`: of the events that it
-    gets; none: of all. `salt`: as of `CreateApp`."""
-
-    url: str
-    secret: str
-    types: tuple[str, ...] = ()
-    is_enabled: bool = True
-    salt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeWebhook:
-    """Only what is not None changes."""
-
-    webhook: EntityId
-    url: str | None = None
-    types: tuple[str, ...] | None = None
-    is_enabled: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaceWebhookSecret:
-    """`secret`: the new one and, for a while, the one before, sealed by the caller. `replaces`:
-    what was sealed until now; if that has changed meanwhile, nothing is done. `salt`: as of
-    `CreateApp`."""
-
-    webhook: EntityId
-    secret: str
-    replaces: str
-    salt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveWebhook:
-    webhook: EntityId
-
-
-@dataclass(frozen=True, slots=True)
 class Import:
     """Of test data that already has its ids: a command whose entity gets the id `id` instead of a
     new one. By the operator alone (imports.py)."""
@@ -331,29 +302,45 @@ class Import:
     id: EntityId
 
 
+Movement = Authorise | Capture | Refund | Void
+
+
+@dataclass(frozen=True, slots=True)
+class Intend:
+    """To do this once the card network `network` has agreed: nothing moves before (part I)."""
+
+    command: Movement
+    network: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conclude:
+    """By the house: what the network has decided about an intent."""
+
+    intent: EntityId
+    decision: NetworkDecision
+
+
+NetworkCommand = Intend | Conclude
 MerchantCommand = (
     ApproveMerchant
     | RejectMerchant
+    | PriceMerchant
     | ChangeMerchant
     | AddApp
     | RevokeApp
     | InviteUser
     | RevokeUser
     | ChangeRole
-    | Authorise
-    | Capture
-    | Refund
-    | Void
+    | Movement
+    | NetworkCommand
     | SaveCard
     | OpenDispute
     | DecideDispute
     | ReportFraud
     | RecordSettlement
     | PayOut
-    | AddWebhook
-    | ChangeWebhook
-    | ReplaceWebhookSecret
-    | RemoveWebhook
+    | WebhookCommand
 )
 """On a merchant's book that is open."""
 

@@ -24,11 +24,13 @@ from tollgate.actors.ledger.law.values import (
     Currency,
     EntityId,
     KeyMode,
+    NetworkMark,
     Notice,
     Pricing,
     ProcessingError,
     Role,
 )
+from tollgate.actors.ledger.law.webhook_law import Happening, WebhookEvent
 
 
 class SettledAmount(Struct, frozen=True):
@@ -41,12 +43,6 @@ class SettledAmount(Struct, frozen=True):
     worth: int
     exponent: int | UnsetType = UNSET
     funding_exponent: int | UnsetType = UNSET
-
-
-class Happening(Struct, frozen=True, tag_field="event"):
-    """The fields of every event."""
-
-    id: EntityId
 
 
 class AppCreated(Happening, frozen=True, tag="app.created/1"):
@@ -123,6 +119,12 @@ class MerchantRejected(Happening, frozen=True, tag="merchant.rejected/1"):
     """By the operator: it waits no more, and does not trade."""
 
 
+class MerchantPriced(Happening, frozen=True, tag="merchant.priced/1"):
+    """By the operator: the fees from now on."""
+
+    pricing: Pricing
+
+
 class MerchantChanged(Happening, frozen=True, tag="merchant.changed/1"):
     """Only what changed is not None."""
 
@@ -164,35 +166,10 @@ class UserRevoked(Happening, frozen=True, tag="user.revoked/1"):
     user: EntityId
 
 
-class WebhookAdded(Happening, frozen=True, tag="webhook.added/1"):
-    webhook: EntityId
-    url: str
-    secret: str
-    types: tuple[str, ...] | UnsetType = UNSET
-    is_enabled: bool | UnsetType = UNSET
-
-
-class WebhookChanged(Happening, frozen=True, tag="webhook.changed/1"):
-    """Only what changed is not None."""
-
-    webhook: EntityId
-    url: str | None
-    types: tuple[str, ...] | None
-    is_enabled: bool | None
-
-
-class WebhookSecretReplaced(Happening, frozen=True, tag="webhook.secret_replaced/1"):
-    webhook: EntityId
-    secret: str
-
-
-class WebhookRemoved(Happening, frozen=True, tag="webhook.removed/1"):
-    webhook: EntityId
-
-
 class TransactionCreated(Happening, frozen=True, tag="transaction.created/1"):
     """`error` None: it was authorised. `failures`: how many attempts in a row on the same source
-    have failed, this one included."""
+    have failed, this one included. `network`: not set where nobody outside was asked. `intent`: the
+    one that this settles."""
 
     transaction: EntityId
     currency: Currency
@@ -205,10 +182,13 @@ class TransactionCreated(Happening, frozen=True, tag="transaction.created/1"):
     tds: str
     source: EntityId | None
     failures: int
+    network: NetworkMark | UnsetType = UNSET
+    intent: EntityId | UnsetType = UNSET
 
 
 class Captured(Happening, frozen=True, tag="transaction.captured/1"):
-    """`exchange`, `flat_exchange`: how the amount and the flat fee were converted, if they were."""
+    """`exchange`, `flat_exchange`: how the amount and the flat fee were converted, if at all.
+    `intent`, `reference`: of a move that a network has made."""
 
     transaction: EntityId
     line: EntityId
@@ -217,6 +197,8 @@ class Captured(Happening, frozen=True, tag="transaction.captured/1"):
     descriptor: str
     exchange: Exchange | None
     flat_exchange: Exchange | None
+    intent: EntityId | UnsetType = UNSET
+    reference: str | UnsetType = UNSET
 
 
 class Refunded(Happening, frozen=True, tag="transaction.refunded/1"):
@@ -225,12 +207,42 @@ class Refunded(Happening, frozen=True, tag="transaction.refunded/1"):
     sum: SettledAmount
     takings: tuple[Taking, ...]
     descriptor: str
+    intent: EntityId | UnsetType = UNSET
+    reference: str | UnsetType = UNSET
 
 
 class Voided(Happening, frozen=True, tag="transaction.voided/1"):
     transaction: EntityId
     currency: Currency
     amount: int
+    intent: EntityId | UnsetType = UNSET
+    reference: str | UnsetType = UNSET
+
+
+Move = TransactionCreated | Captured | Refunded | Voided
+"""The events that a card network may have to agree to first."""
+
+
+class Intended(Happening, frozen=True, tag="network.intended/1"):
+    """Before a network is asked (I1). `then`: what happens if it agrees, with ids of its own then.
+    `transaction`: None of an authorisation. `follows`: the network's reference of that one.
+    `has_key`: whoever ordered it can ask for its outcome."""
+
+    intent: EntityId
+    network: str
+    transaction: EntityId | None
+    follows: str
+    exponent: int
+    then: Move
+    has_key: bool
+
+
+class NetworkRefused(Happening, frozen=True, tag="network.refused/1"):
+    """The network has not done what was intended with a transaction, and will not."""
+
+    intent: EntityId
+    transaction: EntityId
+    error: ProcessingError
 
 
 class DuplicateSuspected(Happening, frozen=True, tag="transaction.possible_duplicate/1"):
@@ -331,6 +343,7 @@ Event = (
     | MerchantOpened
     | MerchantApproved
     | MerchantRejected
+    | MerchantPriced
     | MerchantChanged
     | AppAdded
     | AppRevoked
@@ -338,12 +351,11 @@ Event = (
     | UserInvited
     | UserRoleChanged
     | UserRevoked
-    | WebhookAdded
-    | WebhookChanged
-    | WebhookSecretReplaced
-    | WebhookRemoved
+    | WebhookEvent
     | TransactionCreated
     | Voided
+    | Intended
+    | NetworkRefused
     | DuplicateSuspected
     | CardSaved
     | FraudReported

@@ -60,3 +60,8 @@ def is_id(text: str) -> bool:
 def is_merchant_id(book: BookId) -> bool:
     """Tells whether a book could be a merchant's."""
     return is_id(book) and book != DIRECTORY
+
+
+def result_of(intent: EntityId) -> str:
+    """The operation under which the outcome of an intent is kept: one, whoever found it out."""
+    return f"result-{intent}"

@@ -22,6 +22,7 @@ class RefusalReason(Enum):
     PROCESSING = "a processing error of part C, before anything was stored"
     UNAPPROVED = "the merchant waits for the operator's approval"
     UNCONVERTIBLE = "there is no exchange rate that may be used"
+    AT_NETWORK = "another move of it waits for the card network"
 
 
 class DoneKind(IntEnum):
@@ -29,6 +30,8 @@ class DoneKind(IntEnum):
     since the first version; they mean nothing else here."""
 
     MADE = 201
+    # An intent is durable; what becomes of it is another operation's outcome (part I).
+    INTENDED = 202
     CHANGED = 204
     ATTEMPT_FAILED = 400
 

@@ -13,22 +13,30 @@
 So A = P + C + V, R + D <= C and the lots hold C - R - D, always. A failed attempt keeps A and has
 P = C = R = V = D = 0, for ever, which allows none of these. Every action leaves a trail entry; the
 trail is only ever added to, and has an end, after which only disputes are. A refused action changes
-nothing (T8).
+nothing (T8). While one waits for the card network (part I) there is no other, and no dispute is
+opened either, so that what the network does can always be booked.
 """
 
 from enum import Enum
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from tollgate.actors.ledger.law.lots import Lot, Taking, lots_with, lots_without
 from tollgate.actors.ledger.law.money import NO_FEE, Fee
-from tollgate.actors.ledger.law.outcomes import ErrorCode, Refusal, bad_amount, constraint
+from tollgate.actors.ledger.law.outcomes import (
+    ErrorCode,
+    Refusal,
+    RefusalReason,
+    bad_amount,
+    constraint,
+)
 from tollgate.actors.ledger.law.values import (
     BookId,
     CardSummary,
     Currency,
     EntityId,
+    NetworkMark,
     ProcessingError,
 )
 
@@ -63,7 +71,8 @@ class Action(Struct, frozen=True):
 
 class Transaction(Struct, frozen=True):
     """`failures`: for a failed attempt on a saved source, how many in a row these are now; for one
-    that is itself a source, how many in a row there have been."""
+    that is itself a source, how many in a row there have been. `network`: of the authorisation, if
+    one was asked. `intent`: the move that waits for it."""
 
     id: EntityId
     book: BookId
@@ -86,6 +95,8 @@ class Transaction(Struct, frozen=True):
     disputed: int = 0
     trail: tuple[Action, ...] = ()
     lots: tuple[Lot, ...] = ()
+    network: NetworkMark | UnsetType = UNSET
+    intent: EntityId | UnsetType = UNSET
 
     @property
     def is_successful(self) -> bool:
@@ -115,7 +126,9 @@ class Transaction(Struct, frozen=True):
 
     def refuse_dispute(self, amount: int) -> Refusal | None:
         """T2. The card network opens disputes, so a long trail does not keep them out."""
-        return bad_amount(amount, self.refundable, "may still be disputed")
+        return self._refuse_waiting() or bad_amount(
+            amount, self.refundable, "may still be disputed"
+        )
 
     def _refuse(self, amount: int, amount_max: int, what_is_there: str) -> Refusal | None:
         if self.error is not None:
@@ -124,7 +137,15 @@ class Transaction(Struct, frozen=True):
             )
         if len(self.trail) >= TRAIL_LENGTH_MAX:
             return constraint(f"the transaction's trail is full: {TRAIL_LENGTH_MAX} actions")
-        return bad_amount(amount, amount_max, what_is_there)
+        return self._refuse_waiting() or bad_amount(amount, amount_max, what_is_there)
+
+    def _refuse_waiting(self) -> Refusal | None:
+        if self.intent is UNSET:
+            return None
+        return Refusal(
+            RefusalReason.AT_NETWORK,
+            "another move of this transaction waits for the card network's answer: ask again later",
+        )
 
     def with_capture(self, action: Action, lot: Lot) -> "Transaction":
         return replace(

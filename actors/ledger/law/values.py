@@ -151,3 +151,40 @@ class Origin:
     key_last4: str
     address: str
     request_id: str
+
+
+class NetworkAction(Enum):
+    """The moves of money that a card network is asked for."""
+
+    AUTHORISE = "authorise"
+    CAPTURE = "capture"
+    REFUND = "refund"
+    VOID = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkMark:
+    """The network that authorised a transaction, and its reference of that, which whatever follows
+    names."""
+
+    name: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkApproved:
+    """It was done. `card_token`, `tds`: of an authorisation."""
+
+    reference: str
+    card_token: str = ""
+    tds: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkDeclined:
+    """It was not done, and will not be."""
+
+    error: ProcessingError
+
+
+NetworkDecision = NetworkApproved | NetworkDeclined

@@ -19,7 +19,7 @@ from enum import Enum
 from types import ModuleType
 
 from tollgate.actors.kernel.hashing import digest
-from tollgate.actors.ledger.law import commands, outcomes, values
+from tollgate.actors.ledger.law import commands, outcomes, values, webhook_law
 from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import OrderOutcome
 
@@ -47,7 +47,7 @@ def _shapes(module: ModuleType) -> Iterator[str]:
             yield f"{name}: {[(member.name, str(member.value)) for member in kind]}"
 
 
-VERSION = format_version((commands, outcomes, values))
+VERSION = format_version((commands, webhook_law, outcomes, values))
 _REFUSED = bytes(_LENGTH)
 assert VERSION != _REFUSED, "change an order, and it is another one"
 

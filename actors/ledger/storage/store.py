@@ -132,5 +132,8 @@ class ReadStore(Protocol):
     async def operation(self, key: IdempotencyKey) -> OperationRow | None:
         """The operation that was done with this idempotency key, while it is kept (F5)."""
 
+    async def operation_named(self, operation: str) -> OperationRow | None:
+        """The operation of this id, while it is kept (F5)."""
+
     def entries(self, book: BookId | None, after_seq: int = 0) -> AsyncIterator[Entry]:
         """Journal entries in order, of one book or of all, with their postings."""

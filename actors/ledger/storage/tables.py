@@ -23,6 +23,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    literal_column,
 )
 
 # By bytes: in every other collation, indexes answer no comparison of ids, or a wrong one.
@@ -119,6 +120,15 @@ Index(
     postgresql_where=entities.c.public_key.is_not(None),
 )
 
+# What waits for a card network is found whatever book it is in; of all entities they are few.
+OPEN_INTENTS = entities.c.kind == literal_column("'intent'")
+Index(
+    "entities_open_intents",
+    entities.c.id,
+    sqlite_where=OPEN_INTENTS,
+    postgresql_where=OPEN_INTENTS,
+)
+
 memberships = Table(
     "memberships",
     metadata,
@@ -166,6 +176,16 @@ installation = Table(
     metadata,
     Column("name", ByteOrderedText, primary_key=True),
     Column("mark", Text, nullable=False),
+)
+
+# When a card network is next asked what became of an open intent: beside the journal, which only
+# says that it is open.
+enquiries = Table(
+    "enquiries",
+    metadata,
+    Column("intent", ByteOrderedText, primary_key=True),
+    Column("attempts", Integer, nullable=False),
+    Column("due_ms", Integer64, nullable=False),
 )
 
 heads = Table(

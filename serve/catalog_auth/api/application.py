@@ -75,6 +75,7 @@ def catalog_application(context: CatalogContext) -> ASGIApp:
     described = described_api(app)
     app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
     for path, answer in (
+        ("/healthcheck", _healthy),
         ("/openapi.json", _document),
         ("/docs", _docs),
         ("/docs/{name}", _asset),
@@ -165,6 +166,11 @@ def described_api(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
     )
     return with_components(document, {model.__name__: model for model in MODELS})
+
+
+async def _healthy(_: Request) -> Response:
+    """It keeps nothing and asks nobody: whoever answers is well."""
+    return Response("OK", media_type="text/plain")
 
 
 async def _document(request: Request) -> Response:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.checks import redis_place
+from tollgate.serve.settings.checks import has_tls_to_redis
 from tollgate.serve.settings.choices import Backend, RuleSource, Transport
-from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
 from tollgate.serve.settings.outside.mogrifiers import PREFIX as MOGRIFIER_PREFIX
 from tollgate.serve.settings.outside.redis_urls import Layout
 from tollgate.serve.settings.values import BadValueError
@@ -42,11 +41,8 @@ def _sends_to(*transports: Transport) -> Callable[[Settings], bool]:
 
 
 def _has_tls_to_redis(settings: Settings) -> bool:
-    servers: list[KvstoreSettings | KvstorePersecondSettings] = [settings.kvstore]
-    if settings.persecond.is_on:
-        servers.append(settings.persecond)
     try:
-        return any(each.has_tls or redis_place(settings, each).has_tls for each in servers)
+        return has_tls_to_redis(settings)
     except BadValueError:
         return True  # (the URL is refused, and what it would mean is not known)
 

@@ -178,6 +178,26 @@ def change_merchant(merchant: str, url: str, **changes: str | None) -> None:
     click.echo(f"{merchant}: changed")
 
 
+@payments.command()
+@click.argument("merchant", metavar="MERCHANT")
+@click.option("--rate-ppm", required=True, type=int, metavar="N", help="Of what is captured.")
+@click.option("--flat", required=True, type=int, metavar="AMOUNT", help="Of each capture.")
+@click.option("--dispute", required=True, type=int, metavar="AMOUNT", help="Of each dispute.")
+@_operator_url
+def price(merchant: str, rate_ppm: int, flat: int, dispute: int, url: str) -> None:
+    """Set the fees of the merchant with the id MERCHANT, from the next capture on.
+
+    The rate is in parts per million (13500 is 1.35 %), amounts in minor units of the funding
+    currency. It takes the key in PAYMENTS_OPERATOR_KEY_FILE. The exit code is 1 when nothing was
+    changed.
+    """
+    settings = read_settings()
+    key, base = operator_key(settings), operator_base(url, settings)
+    path = f"/operator/merchants/{quote(merchant, safe='')}/pricing"
+    answer(base, "PUT", path, key, {"ratePpm": rate_ppm, "flat": flat, "dispute": dispute})
+    click.echo(f"{merchant}: priced")
+
+
 @payments.command("recover-app")
 @click.argument("app", metavar="APP")
 @_operator_url

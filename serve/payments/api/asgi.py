@@ -30,7 +30,7 @@ from tollgate.serve.payments.api.call import (
     read_headers,
     request_id_of,
 )
-from tollgate.serve.payments.api.checkout import frame_routes, payment_routes
+from tollgate.serve.payments.api.checkout import form_payments, frame_routes, payment_routes
 from tollgate.serve.payments.api.checkout.browsers import READABLE, browser_error, preflights
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.health import StorageWatch
@@ -80,6 +80,7 @@ ROUTES: Sequence[Route[ApiContext]] = (
     *webhook_routes.ROUTES,
     *deliveries.ROUTES,
     *payment_routes.ROUTES,
+    *form_payments.ROUTES,
     *sandbox.ROUTES,
 )
 # Of browsers alone, and in no document: what they ask before they call, and pages in frames.

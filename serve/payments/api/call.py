@@ -120,6 +120,8 @@ class CallRecord:
         """Of its line in the request log."""
         known = {
             "requestId": self.request_id,
+            "method": self.method,
+            "route": self.route,
             "app": self.app,
             "merchant": self.merchant,
             "operation": self.operation,

@@ -13,7 +13,8 @@ from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ledger.book.decisions.approval import REJECTED, WAITS
 from tollgate.actors.ledger.delivery.store import DeliveryStore
 from tollgate.actors.ledger.law.commands import Command
-from tollgate.actors.ledger.law.outcomes import Done, ErrorCode
+from tollgate.actors.ledger.law.ids import result_of
+from tollgate.actors.ledger.law.outcomes import Done, DoneKind, ErrorCode
 from tollgate.actors.ledger.law.roles import Act
 from tollgate.actors.ledger.law.rows import EntityRow
 from tollgate.actors.ledger.law.transaction import Transaction
@@ -30,12 +31,13 @@ from tollgate.serve.payments.api.limits.calls import CallLimits, per_app, per_me
 from tollgate.serve.payments.api.limits.waiting_merchants import WaitingMerchants
 from tollgate.serve.payments.api.orders import CommandGateway, attempt_failed
 from tollgate.serve.payments.api.paging import list_reply, read_list_query
-from tollgate.serve.payments.api.rejections import Forbidden
+from tollgate.serve.payments.api.rejections import Forbidden, NotAnswered
 from tollgate.serve.payments.api.replies import Reply, Stream, as_list, done_reply, under
 from tollgate.serve.payments.api.router import Handler
 from tollgate.serve.payments.checkout.parts import Checkout
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
+from tollgate.serve.payments.network.conclusions import Conclusions
 from tollgate.serve.payments.reference.tables import ReferenceData
 from tollgate.serve.payments.secrets.generator import SecretGenerator
 from tollgate.serve.payments.secrets.key_uses import KeyUses
@@ -44,6 +46,11 @@ from tollgate.serve.payments.webhooks.caller import WebhookCaller
 from tollgate.serve.payments.webhooks.calls import WebhookTargets
 from tollgate.serve.payments.webhooks.secrets import WebhookSecretSealer
 
+ASK_AGAIN_AFTER_S = 5
+NOT_ANSWERED = (
+    "the card network has not answered, so nobody knows yet whether it was done: do not order it "
+    "anew; the same Idempotency-Key tells once it is known, and so do the merchant's events"
+)
 BY_MERCHANT = frozenset({"merchantId"})
 M = TypeVar("M", bound=RequestBody)
 
@@ -97,6 +104,7 @@ class ApiContext:
     reference: ReferenceData
     networks: CardNetworks
     checkout: Checkout
+    conclusions: Conclusions
     secrets: SecretGenerator
     digests: KeyDigests
     key_uses: KeyUses
@@ -179,7 +187,7 @@ class ApiContext:
     ) -> Done:
         """Give an order in the name of the caller (see CommandGateway.give). `is_test`: None where
         the book tells."""
-        return await self.commands.give(
+        done = await self.commands.give(
             call,
             book,
             command,
@@ -188,6 +196,17 @@ class ApiContext:
             is_checked=is_checked,
             idempotency_key=idempotency_key,
         )
+        return await self.outcome(done)
+
+    async def outcome(self, done: Done) -> Done:
+        """What became of an intent in the end, if that is what was done (I2). Raises
+        NotAnswered."""
+        if done.kind is not DoneKind.INTENDED:
+            return done
+        row = await self.store.operation_named(result_of(intent_in(done)))
+        if row is None:
+            raise NotAnswered(NOT_ANSWERED, ASK_AGAIN_AFTER_S)
+        return Done(row.done, row.body, is_replay=done.is_replay)
 
     async def _is_test(self, book: BookId) -> bool:
         """The directory is not: who makes an app, or a new key for it, may have live merchants."""
@@ -206,7 +225,7 @@ class ApiContext:
         row = await self.store.operation((call.caller.app, book, key))
         if row is None or row.fingerprint != call.fingerprint(body):
             return None
-        return Done(row.done, row.body, is_replay=True)
+        return await self.outcome(Done(row.done, row.body, is_replay=True))
 
     async def require_approval(self, merchant: CachedMerchant) -> None:
         """Checks that the merchant may take payments, before a card network hears of one. Raises
@@ -242,6 +261,11 @@ def require_mode(call: Call, *, is_test: bool) -> None:
     if not call.caller.may_touch(is_test=is_test):
         mine, theirs = ("live", "test") if is_test else ("test", "live")
         raise Forbidden(f"this is a {mine} key, and the merchant is a {theirs} one")
+
+
+def intent_in(done: Done) -> EntityId:
+    """The intent that was opened."""
+    return EntityId(decode(done.body, type=dict[str, dict[str, str]])["intent"]["id"])
 
 
 def entity_of(kind: str) -> Handler[ApiContext]:

@@ -5,7 +5,7 @@ in and pays: all of that is fixed for ever, so it is read once. What does change
 memberships) is never here.
 """
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.json import Decoder
 
 from tollgate.actors.kernel.bounded_cache import LruCache
@@ -40,10 +40,11 @@ class CachedMerchant(Struct, frozen=True, rename={"is_test": "test"}):
 
 
 class CachedTransaction(Struct, frozen=True):
-    """Of a transaction."""
+    """Of a transaction. `network`: the one that authorised it; empty where nobody outside did."""
 
     merchant: BookId
     currency: Currency
+    network: str = ""
 
 
 _decode_merchant = Decoder(CachedMerchant).decode
@@ -77,7 +78,8 @@ class EntityCache:
         row = await self.row("transaction", transaction)
         state = entity_of_row(row)
         assert isinstance(state, Transaction), "a transaction's row holds a transaction"
-        facts = CachedTransaction(state.book, state.currency)
+        network = "" if state.network is UNSET else state.network.name
+        facts = CachedTransaction(state.book, state.currency, network)
         self._transactions.put(transaction, facts)
         return facts, state
 

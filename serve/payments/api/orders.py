@@ -126,7 +126,7 @@ class CommandGateway:
                 return attempt_failed(self.errors, refused.code, refused.message)
             case RefusalReason.PROCESSING:
                 return attempt_failed(self.errors, refused.code)
-            case RefusalReason.LOST_RACE:
+            case RefusalReason.LOST_RACE | RefusalReason.AT_NETWORK:
                 return LostRace(refused.message)
             case RefusalReason.NOT_FOUND:
                 return NotFound(refused.message)

@@ -11,6 +11,7 @@
     422  KeyReused           the idempotency key belongs to another request
     429  TooMany             by Tollgate's own limits, or the book is busy; before any side effect
     503  Unavailable         not now; the outcome may be unknown, the same key tells
+    503  NotAnswered      the card network has not answered; the same key tells once it has
 
 They are raised where they are found, and become bodies in replies.py and nowhere else.
 """
@@ -132,3 +133,7 @@ class Unavailable(Rejection):
     def __init__(self, message: str, retry_after_s: int) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class NotAnswered(Unavailable):
+    code = "OUTCOME_UNKNOWN"

@@ -13,15 +13,38 @@ that ends in 6660CC fails with the error CC, for 08, 11, 12 and 27.
 A server's payments with a known card obey its expiry (6), the limit (25) and the balance (7) that
 were given with its first payment, and the amount: one that ends in 6660CC fails with the error CC,
 for 06 to 12 and 25 (the usual ones of recurring payments). So 666007 is refused for lack of funds.
+
+An authorisation, a capture, a refund or a void of an amount that ends in 6670RR has no answer at
+first (part I): RR says what an enquiry learns, and when.
+
+    01 late     it was done; known after 2 s
+    02 slow     it was done; known after 30 s
+    03 never    it did not arrive, and is declined with error 12
+    04 refused  it was declined, with error 11; known after 2 s
+    05 unknown  nothing is known for 10 minutes; then it was done
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 
-from tollgate.actors.ledger.law.values import CardBrand, CardSummary
+from tollgate.actors.kernel.clock import Clock
+from tollgate.actors.ledger.law.values import (
+    CardBrand,
+    CardSummary,
+    NetworkAction,
+    NetworkApproved,
+    NetworkDeclined,
+)
 from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
 from tollgate.serve.payments.network.card import PlainCard
-from tollgate.serve.payments.network.card_network import Authorisation, Charge, PaymentRefused
+from tollgate.serve.payments.network.card_network import (
+    Authorisation,
+    Charge,
+    NetworkAnswer,
+    NetworkOperation,
+    PaymentRefused,
+    Unknown,
+)
 from tollgate.serve.payments.network.simulated_behaviour import (
     CardBehaviour,
     CardScheme,
@@ -69,6 +92,19 @@ _VERDICT_OF_STATUS = {
 _BY_HOLDERS_AMOUNT = frozenset({8, 11, GENERIC, 27})
 FAILING_AMOUNTS_MODULUS = 1_000_000
 FAILING_AMOUNTS_FROM = 666_000
+NAME = "simulated"
+UNANSWERED_FROM = 667_000
+ENQUIRED_AFTER_MS = 2_000
+TRANSACTION_REJECTED = 11
+_LATE, _SLOW, _NEVER, _REFUSED, _UNKNOWN = range(1, 6)
+# By rule: the age of an intent from which its outcome is known, in ms.
+_KNOWN_AFTER_MS = {
+    _LATE: 2_000,
+    _SLOW: 30_000,
+    _NEVER: 0,
+    _REFUSED: 2_000,
+    _UNKNOWN: 600_000,
+}
 _TOKEN_PREFIX = "simulated."
 _TOKEN_LENGTH_MAX = 512
 
@@ -78,6 +114,18 @@ class SimulatedNetwork:
     """The simulator; it keeps nothing."""
 
     errors: ProcessingErrors
+    clock: Clock
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def enquired_after_ms(self) -> int:
+        return ENQUIRED_AFTER_MS
+
+    def is_immediate(self, action: NetworkAction, amount: int) -> bool:
+        return _rule(amount) not in _KNOWN_AFTER_MS
 
     async def authorise(
         self, card: PlainCard, charge: Charge, test: CardBehaviour
@@ -100,6 +148,35 @@ class SimulatedNetwork:
     async def authorise_again(self, card: CardSummary, charge: Charge) -> Authorisation:
         code = _servers_error(card, charge, self.errors)
         return Authorisation(card, self.errors.error(code) if code else None)
+
+    async def carry_out(
+        self, operation: NetworkOperation, card: PlainCard | None = None
+    ) -> NetworkAnswer:
+        if _rule(operation.amount) in _KNOWN_AFTER_MS:
+            return Unknown("the amount asks for no answer")
+        return NetworkApproved(_reference(operation))
+
+    async def enquire(self, operation: NetworkOperation) -> NetworkAnswer:
+        rule = _rule(operation.amount)
+        age_ms = int(self.clock.now_s() * 1000) - operation.at_ms
+        if age_ms < _KNOWN_AFTER_MS.get(rule, 0):
+            return Unknown("the amount asks for no answer yet")
+        if rule in (_NEVER, _REFUSED):
+            code = GENERIC if rule == _NEVER else TRANSACTION_REJECTED
+            return NetworkDeclined(self.errors.error(code))
+        return NetworkApproved(_reference(operation))
+
+    async def reverse(self, operation: NetworkOperation) -> NetworkAnswer:
+        return NetworkApproved(_reference(operation))
+
+
+def _rule(amount: int) -> int:
+    """The last two digits of an amount that ends in 6670RR; another number for any other."""
+    return amount % FAILING_AMOUNTS_MODULUS - UNANSWERED_FROM
+
+
+def _reference(operation: NetworkOperation) -> str:
+    return f"{NAME}-{operation.id}"
 
 
 def is_test_card(card: PlainCard) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from starlette.types import Scope
 
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
+from tollgate.serve.payments.api.asgi import INTERNAL_STATUS
 from tollgate.serve.payments.api.call import CallRecord
 from tollgate.serve.payments.telemetry.request_tracer import RequestTracer
 from tollgate.serve.ratelimit.fronts.front import BegunCall
@@ -50,14 +51,11 @@ class RequestMeter:
             names = self._names[key] = _named(*key)
         self._tallies.count(names.requests)
         self._tallies.observe(names.times, 1, seconds)
-        if LOG.isEnabledFor(logging.INFO):
-            LOG.info(
-                "%s %s: %d",
-                record.method,
-                record.route,
-                status,
-                extra={"fields": record.fields(status, seconds)},
-            )
+        # (callers of what should not have happened are told that the log has their request's id)
+        level = logging.ERROR if status == INTERNAL_STATUS else logging.INFO
+        if LOG.isEnabledFor(level):
+            fields = record.fields(status, seconds)
+            LOG.log(level, "%s %s: %d", *key, extra={"fields": fields})
 
 
 def _named(method: str, route: str, status: int) -> _Names:

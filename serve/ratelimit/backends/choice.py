@@ -13,7 +13,7 @@ def outside_store(settings: Settings) -> OutsideStore | None:
 
         return redis_store(settings)
     if settings.counting.backend is Backend.ALTCACHE:
-        from tollgate.serve.ratelimit.backends.memcached_store import memcached_store
+        from tollgate.serve.ratelimit.backends.memcached.store import memcached_store
 
         return memcached_store(settings)
     return None

@@ -8,7 +8,7 @@ TOLD_MAX = 8
 
 
 class ShadowOutcome(Enum):
-    """What became of a request in the other place, the graver where two are true; the values name
+    """What became of a request in the second place, the graver where two are true; the values name
     statistics."""
 
     AGREES = "ratelimit.counting_shadow.agrees"

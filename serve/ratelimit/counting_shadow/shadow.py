@@ -1,9 +1,9 @@
 """Decides everything once more, by counters in another place, and compares: nobody hears of it.
 
-    a batch is answered --> it waits, if there is room --> decided again, by the other counters
+    a batch is answered --> it waits, if there is room --> decided again, in the second place
       --> its answers are compared with those that were given
 
-The deciding path leaves a batch behind and goes on. What finds no room is not counted in the other
+The deciding path leaves a batch behind and goes on. What finds no room is not counted in the second
 place, and said to be dropped; a place that is out of reach fails no call.
 """
 
@@ -25,6 +25,7 @@ LOG = logging.getLogger("tollgate.ratelimit")
 WAITING_CALLS_MAX = 16_384
 WAITING_BYTES_MAX = 16 * 2**20
 LOOK_EVERY_S = 0.02
+BEGUN_WITHIN_S = 10.0  # that the first batches wait for the place to be reached
 LAST_WITHIN_S = 1.0  # that a drain waits for what is left to be counted
 SAID_EVERY_S = 10.0
 SHOWN_CHARS_MAX = 200
@@ -51,20 +52,24 @@ class ShadowedDecider:
         return answers
 
 
-class Closable(Protocol):
-    """The counters of the other place."""
+class PlaceCounters(Protocol):
+    """The counters of the second place."""
+
+    @property
+    def has_begun(self) -> bool:
+        """False until they were reached for the first time."""
 
     def close(self) -> None:
         """Gives back what is lent, or closes connections."""
 
 
 class CountingShadow:
-    """`decider` counts in the other place, which is called `place`. `count`: of statistics."""
+    """`decider` counts in the second place, which is called `place`. `count`: of statistics."""
 
     def __init__(
         self,
         decider: Decider,
-        store: Closable,
+        store: PlaceCounters,
         place: str,
         decode: Callable[[bytes], RateLimitRequest | Refusal],
         clock: Clock,
@@ -83,12 +88,13 @@ class CountingShadow:
         self._has_ended = False
         self._is_stopping = Event()
         self._said_s = -SAID_EVERY_S
+        self._reached_by_s = 0.0
         self._thread = Thread(target=self._run, name="counting-shadow", daemon=True)
         for outcome in ShadowOutcome:
             count(outcome.value, 0)  # shown before it first happens, for an alarm to see the change
 
     def leave(self, payloads: Sequence[bytes], answers: list[DecidedAnswer]) -> None:
-        """Have a batch counted in the other place as well, if there is room."""
+        """Have a batch counted in the second place as well, if there is room."""
         size = _size(payloads, answers)
         with self._lock:
             has_room = (
@@ -109,6 +115,7 @@ class CountingShadow:
 
     def start(self) -> None:
         """Begin to count what is left here."""
+        self._reached_by_s = self._clock.monotonic_s() + BEGUN_WITHIN_S
         self._thread.start()
 
     def stop(self) -> None:
@@ -121,6 +128,7 @@ class CountingShadow:
 
     def _run(self) -> None:
         try:
+            self._wait_for_place()
             self._count_what_waits()
         finally:
             # An error that nobody foresaw ends this thread, and no call of the deciding path.
@@ -129,6 +137,13 @@ class CountingShadow:
             with self._lock:
                 self._has_ended = True
                 self._waiting.clear()
+
+    def _wait_for_place(self) -> None:
+        """Doors open before the place is reached: what comes by then is to be counted there, too,
+        or it could not take over in the windows of that moment."""
+        while not self._store.has_begun and self._clock.monotonic_s() < self._reached_by_s:
+            if self._is_stopping.wait(LOOK_EVERY_S):
+                return
 
     def _count_what_waits(self) -> None:
         is_last = False

@@ -272,6 +272,8 @@ def open_channel(settings: ControlPlaneSettings) -> grpc.Channel:
         ("grpc.keepalive_time_ms", KEEPALIVE_EVERY_S * 1_000),
         ("grpc.keepalive_timeout_ms", KEEPALIVE_ANSWER_WITHIN_S * 1_000),
         ("grpc.http2.max_pings_without_data", 0),
+        # (by itself a minute for any ping, and what keepalive says is not heeded)
+        ("grpc.http2.ping_timeout_ms", KEEPALIVE_ANSWER_WITHIN_S * 1_000),
         # A connection of this channel's own: others would keep the pauses of the last one.
         ("grpc.use_local_subchannel_pool", 1),
     ]

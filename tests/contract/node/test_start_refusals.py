@@ -71,7 +71,7 @@ REFUSALS: dict[str, tuple[Callable[[Path], Settings], str]] = {
     ),
     "no certificate for Redis": (
         of(REDIS_URL="rediss://127.0.0.1:1", REDIS_TLS_CACERT="/absent.pem"),
-        r"KVSTORE_TLS: a certificate or a key cannot be used, of /absent\.pem: .*No such file.*",
+        r"REDIS_TLS: a certificate or a key cannot be used, of /absent\.pem: .*No such file.*",
     ),
     "no certificate for a second place in Redis": (
         of(

@@ -293,6 +293,27 @@ def test_settlements_are_shown_with_what_the_books_expect(api: PaymentsApi, tmp_
     assert result.stdout == f"{compared}, with 700 by S-1\n"
 
 
+def test_the_operator_prices_a_merchant(api: PaymentsApi, tmp_path: Path) -> None:
+    shop = api.new_app()
+    merchant = api.new_merchant(shop)
+    here = merchant["id"]
+    fees = ("--rate-ppm", "20000", "--flat", "7", "--dispute", "99")
+    result = ran(api, tmp_path, "price", here, *fees)
+    assert (result.returncode, result.stdout) == (0, f"{here}: priced\n")
+    paid = api.pay(merchant, 10_000)
+    assert api.act(shop, paid, "captures", amount=10_000)["trail"][0]["fee"] == {
+        "flat": 7,
+        "rate": 200,
+    }
+    (priced,) = [
+        each
+        for each in api.listed(f"/merchants/{here}/audit", shop)
+        if each["type"] == "merchant.priced"
+    ]
+    assert priced["appId"] == "operator"
+    assert f"/{ABSENT}/pricing: 404" in one_line(ran(api, tmp_path, "price", ABSENT, *fees))
+
+
 def test_a_payment_link_is_printed_with_its_code(tmp_path: Path) -> None:
     words = ("link", "key-1", "--url", "https://pay.example/pay/")
     flags = ("--test", "--recurring", "--svg", str(tmp_path / "code.svg"))

@@ -14,11 +14,13 @@ from click.testing import CliRunner
 from tests.support.console_blocks import Answer, Story, curl_call, examples
 from tests.support.payments.api import OPERATOR_KEY, REFERENCE, PaymentsApi, done
 from tests.support.payments.deliveries import deliver_due
+from tests.support.payments.enquiries import enquire
 from tollgate.actors.ledger.delivery.schedule import PAUSE_DIVISOR, PAUSE_MAX_MS, PAUSE_MIN_MS
 from tollgate.actors.ledger.law.events import Event
 from tollgate.serve.commands.ledger.command import ledger
 from tollgate.serve.payments.api import rejections
 from tollgate.serve.payments.api.rejections import AttemptFailed, BadRequest, Rejection
+from tollgate.serve.payments.checkout.refusals import CheckoutCode
 from tollgate.serve.payments.webhooks.signature import signature
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "payments.md").read_text(encoding="utf-8")
@@ -123,6 +125,11 @@ def test_an_event_has_the_data_that_is_told(api: PaymentsApi) -> None:
     transaction = api.pay(merchant, 1_000)
     for what, amount in (("captures", 400), ("captures", 400), ("refunds", 100), ("voids", 200)):
         api.act(app, transaction, what, amount=amount)
+    never = 667_003
+    unknown = api.pay(merchant, 1_000_000)
+    path = f"/transactions/{unknown}/captures"
+    assert api.call("POST", path, app, json={"amount": never}).status_code == 503
+    enquire(api)
     post(f"{here}/cards", transactionId=transaction)
     for end in ("won", "lost"):
         made = post("/sandbox/disputes", transactionId=transaction, amount=50)["dispute"]
@@ -145,6 +152,9 @@ def test_an_event_has_the_data_that_is_told(api: PaymentsApi) -> None:
     done(api.call("POST", "/operator/settlements", OPERATOR_KEY, json={"file": file}))
     live, rejected = (api.new_merchant(app, test=False) for _ in range(2))
     api.approve(live)
+    fees = {"ratePpm": 1, "flat": 1, "dispute": 1}
+    path = f"/operator/merchants/{live['id']}/pricing"
+    done(api.call("PUT", path, OPERATOR_KEY, json=fees))
     path = f"/operator/merchants/{rejected['id']}/rejection"
     done(api.call("PUT", path, OPERATOR_KEY))
     events = [
@@ -167,6 +177,11 @@ def test_the_error_codes_are_those_of_the_rejections() -> None:
         del found[has_a_shape_of_its_own.code]
     told = {words(code)[0]: int(status) for code, status in rows("### Error codes")}
     assert told == found
+
+
+def test_the_words_of_browsers_refusals_are_those_of_the_code() -> None:
+    told = [word for codes, _ in rows("## Errors in words") for word in words(codes)]
+    assert told == [code.value for code in CheckoutCode]
 
 
 def test_the_processing_errors_are_those_of_the_table() -> None:

@@ -19,7 +19,7 @@ from tollgate.actors.ratelimit.watching.subscription import (
     STREAMS_ENDED,
 )
 from tollgate.serve.net.listener import listen
-from tollgate.serve.ratelimit.backends.memcached_node import ADD, INCREMENT, MULTIGET
+from tollgate.serve.ratelimit.backends.memcached.node import ADD, INCREMENT, MULTIGET
 from tollgate.serve.ratelimit.backends.redis.connections import ConnectionCounts
 from tollgate.serve.ratelimit.backends.redis.store import PER_SECOND_POOL, POOL
 from tollgate.serve.ratelimit.counting_shadow.comparison import ShadowOutcome

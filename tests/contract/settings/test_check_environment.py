@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.ratelimit.migration_chapter import settings_of, taken_away_in
 from tollgate.serve.commands.environment.command import check_environment
+from tollgate.serve.settings import Settings
+from tollgate.serve.settings.choices import Backend
 
 DEPLOYMENT = """\
 # a deployment of the reference
@@ -91,3 +94,23 @@ def test_what_cannot_be_read_ends_with_2(file: Path, tmp_path: Path) -> None:
     assert run(absent).exit_code == 2
     assert run(absent).stderr == f"{absent}: cannot be read: No such file or directory\n"
     assert run(tmp_path).exit_code == 2
+
+
+def test_the_settings_of_each_step_of_a_migration_are_taken(tmp_path: Path) -> None:
+    def counts_in(given: dict[str, str]) -> tuple[Backend, Backend | None]:
+        file = tmp_path / "ratelimit.env"
+        file.write_text("\n".join(f"{name}={value}" for name, value in given.items()))
+        result = run("--json", file)
+        assert result.exit_code == 0, result.output
+        fates = {line["name"]: line["fate"] for line in json.loads(result.stdout)["lines"]}
+        assert fates == dict.fromkeys(given, "means"), "each has an effect"
+        counting = Settings.from_environment(given).counting
+        return counting.backend, counting.shadow
+
+    given = {"REDIS_SOCKET_TYPE": "tcp", "REDIS_URL": "redis:6379", "REDIS_TIMEOUT": "15ms"}
+    assert counts_in(given) == (Backend.KVSTORE, None)
+    assert counts_in(given | settings_of(4)) == (Backend.KVSTORE, Backend.ACTORS)
+    assert counts_in(given | settings_of(5)) == (Backend.ACTORS, Backend.KVSTORE)
+    assert taken_away_in(6) == ["REDIS_URL", "COUNTING_SHADOW"]
+    last = {name: value for name, value in settings_of(5).items() if name not in taken_away_in(6)}
+    assert counts_in(last) == (Backend.ACTORS, None)

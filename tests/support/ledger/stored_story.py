@@ -11,16 +11,14 @@ from tests.support.ledger import books as memory_books
 from tests.support.ledger.books import EUR, FREE, Books, open_shop
 from tests.support.ledger.story import tell
 from tollgate.actors.ledger.book.machine import OrderEffect, execute, rows
-from tollgate.actors.ledger.law.commands import (
+from tollgate.actors.ledger.law.commands import Capture, Command, Import
+from tollgate.actors.ledger.law.rows import Commit
+from tollgate.actors.ledger.law.values import OPERATOR, Currency, EntityId, Pricing
+from tollgate.actors.ledger.law.webhook_law import (
     AddWebhook,
-    Capture,
-    Command,
-    Import,
     RemoveWebhook,
     ReplaceWebhookSecret,
 )
-from tollgate.actors.ledger.law.rows import Commit
-from tollgate.actors.ledger.law.values import OPERATOR, Currency, EntityId, Pricing
 from tollgate.actors.ledger.storage.writer import SqlJournalStore
 
 BATCH = 64

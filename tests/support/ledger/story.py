@@ -29,24 +29,21 @@ from tests.support.ledger.books import (
 from tollgate.actors.ledger.book.head import head_of_row
 from tollgate.actors.ledger.law.commands import (
     AddApp,
-    AddWebhook,
     Authorise,
     Capture,
     ChangeMerchant,
     ChangeRole,
-    ChangeWebhook,
     CreateApp,
     DecideDispute,
     InviteUser,
     OpenDispute,
     PayOut,
+    PriceMerchant,
     RecordSettlement,
     RecoverApp,
     Refund,
     RejectMerchant,
-    RemoveWebhook,
     ReplaceRecoveryCode,
-    ReplaceWebhookSecret,
     ReportFraud,
     RevokeApp,
     RevokeUser,
@@ -70,6 +67,12 @@ from tollgate.actors.ledger.law.values import (
     ProcessingError,
     Role,
 )
+from tollgate.actors.ledger.law.webhook_law import (
+    AddWebhook,
+    ChangeWebhook,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
+)
 
 LATER = ProcessingError(7, "Insufficient funds", True, False, "Try later.", Advice(24, 5, "Wait."))
 EUR_IN_DKK = replace(rate(EUR, DKK, 746, 100), provider="A bank")
@@ -84,6 +87,7 @@ def tell() -> Books:
     live = open_shop(EUR, pricing, is_test=False, needs_approval=True, books=shop.books)
     live.do(RejectMerchant(), OPERATOR)
     live.do(live.approval(), OPERATOR)
+    live.do(PriceMerchant(9_000, 10, 1_500), OPERATOR)
     shop.books.now_ms -= 60_000  # the clock goes back
     _dispute(live)
     return shop.books

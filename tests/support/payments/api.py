@@ -36,6 +36,7 @@ from tollgate.serve.payments.api.orders import CommandGateway
 from tollgate.serve.payments.checkout.parts import checkout_parts
 from tollgate.serve.payments.mail.mailer import Invitation
 from tollgate.serve.payments.network.card_network import CardNetworks
+from tollgate.serve.payments.network.conclusions import Conclusions
 from tollgate.serve.payments.network.simulator import SimulatedNetwork
 from tollgate.serve.payments.reference.tables import ReferenceData, load_reference
 from tollgate.serve.payments.secrets.generator import SecretGenerator
@@ -202,10 +203,11 @@ class PaymentsApi:
             commands=CommandGateway(self.ledger, generator, reference.errors, self.clock),
             limits=self.limits,
             reference=reference,
-            networks=CardNetworks(SimulatedNetwork(reference.errors)),
+            networks=CardNetworks(SimulatedNetwork(reference.errors, self.clock)),
             checkout=checkout_parts(
                 self.secret, self.vault_keys, SqlSingleUses(self.database), self.clock
             ),
+            conclusions=Conclusions(self.ledger, generator),
             secrets=generator,
             digests=digests,
             key_uses=uses,

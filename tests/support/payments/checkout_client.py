@@ -16,7 +16,9 @@ VERSION = {"Accept-Version": "1"}
 class CheckoutClient:
     """`hints`: all that were given so far; `seen`: (hints before, step, type) of each step."""
 
-    def __init__(self, api: PaymentsApi, merchant: Mapping[str, Any], **changes: Any) -> None:
+    def __init__(
+        self, api: PaymentsApi, merchant: Mapping[str, Any], code: str = "123", **changes: Any
+    ) -> None:
         self.api = api
         self.hints: list[str] = []
         self.seen: list[tuple[int, str, str]] = []
@@ -27,7 +29,7 @@ class CheckoutClient:
             "card": {
                 "number": self.token("pcn", "4100000000000000"),
                 "expiry": {"month": 8, "year": 2066},
-                "code": self.token("pcsc", "123"),
+                "code": self.token("pcsc", code),
             },
         } | changes
 

@@ -11,8 +11,8 @@ from tollgate.actors.ratelimit.counting.counters import (
     Unreachable,
 )
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
-from tollgate.serve.ratelimit.backends.memcached_store import memcached_store
+from tollgate.serve.ratelimit.backends.memcached.counters import MemcachedCounters
+from tollgate.serve.ratelimit.backends.memcached.store import memcached_store
 from tollgate.serve.settings import Settings
 
 NOW_S = 1_000

@@ -24,18 +24,20 @@ MASTER = "counters"
 
 @dataclass(frozen=True)
 class RedisCluster:
-    """Masters with a third of the slots each, and a replica of the first."""
+    """Masters with a third of the slots each, a replica of the first, and maybe more replicas."""
 
     masters: tuple[RedisProcess, ...]
     replica: RedisProcess
+    others: tuple[RedisProcess, ...] = ()
 
     @property
     def seeds(self) -> str:
         return ",".join(each.address for each in self.masters)
 
     def owner(self, name: str) -> RedisProcess:
-        """The master that this counter belongs to at the beginning."""
-        return self.masters[key_slot(name.encode()) // SHARE]
+        """The master that this counter belongs to."""
+        slot = key_slot(name.encode())
+        return next(each for each in self.masters if slot in _own_slots(each))
 
     def lose_first(self) -> None:
         """The first master ends; its replica does not take its place yet."""
@@ -44,7 +46,7 @@ class RedisCluster:
 
     def promote_replica(self) -> None:
         """The replica may take the place of its master."""
-        for each in (*self.masters[1:], self.replica):
+        for each in (*self.masters[1:], self.replica, *self.others):
             each.client.config_set("cluster-node-timeout", HASTY_MS)
         self.replica.client.config_set("cluster-replica-no-failover", "no")
 
@@ -75,10 +77,46 @@ def redis_cluster() -> Iterator[RedisCluster]:
         yield RedisCluster(tuple(masters), replica)
 
 
+@contextmanager
+def created_cluster() -> Iterator[RedisCluster]:
+    """One of three masters and three replicas, as Redis' own command makes it."""
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(_cluster_node()) for _ in range(6)]
+        addresses = [each.address for each in nodes]
+        words = ["--cluster-replicas", "1", "--cluster-yes"]
+        subprocess.run(
+            ["redis-cli", "--cluster", "create", *addresses, *words],
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE_S,
+        )
+        until(lambda: all(_known(each) == 6 for each in nodes), "all nodes know each other")
+        until(lambda: all(_is_well(each) for each in nodes), "the cluster is well")
+        replicas = [each for each in nodes if each.client.info("replication")["role"] == "slave"]
+        until(lambda: all(map(_is_in_step, replicas)), "replicas have what their masters have")
+        masters = tuple(each for each in nodes if each not in replicas)
+        first = masters[0].port
+        (replica,) = (r for r in replicas if r.client.info("replication")["master_port"] == first)
+        others = tuple(each for each in replicas if each is not replica)
+        yield RedisCluster(masters, replica, others)
+
+
 def _cluster_node() -> Any:
     bus = ["--cluster-port", str(free_port()), "--cluster-node-timeout", str(PATIENT_MS)]
     coverage = ["--cluster-require-full-coverage", "no"]
     return redis_process("--cluster-enabled", "yes", *coverage, *bus)
+
+
+def _own_slots(node: RedisProcess) -> set[int]:
+    lines = node.client.execute_command("CLUSTER", "NODES")
+    text = lines.decode() if isinstance(lines, bytes) else str(lines)
+    (own,) = (line.split() for line in text.splitlines() if "myself" in line)
+    found: set[int] = set()
+    for words in own[8:]:
+        if not words.startswith("["):
+            first, _, last = words.partition("-")
+            found.update(range(int(first), int(last or first) + 1))
+    return found
 
 
 def _meet(node: RedisProcess, other: RedisProcess) -> None:

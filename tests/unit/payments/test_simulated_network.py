@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.manual_clock import ManualClock
 from tests.support.payments.api import REFERENCE
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary, Currency, ProcessingError
 from tollgate.serve.net.guarded_client import TargetPolicy
@@ -34,7 +35,7 @@ ERRORS = ProcessingErrors(
         for code in CODES
     },
 )
-NETWORK = SimulatedNetwork(ERRORS)
+NETWORK = SimulatedNetwork(ERRORS, ManualClock(0))
 NOW_MS = 1_800_000_000_000
 EUR_10 = Charge(Currency("EUR"), 2, 1_000, NOW_MS)
 TEN = {"currency": "EUR", "exponent": 2, "value": 1_000}

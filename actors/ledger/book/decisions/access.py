@@ -9,7 +9,9 @@ effect with the very next order (A2).
     open a merchant                           its creator
     authorise a customer's payment            whoever pays, by the merchant's public key; its apps
     approve or reject a live merchant         the operator
+    price a merchant                          the operator
     tell what is in a file of the network     the operator
+    conclude what a card network was asked    the operator
     dispute, decide it, report fraud, pay out the operator; of a test merchant, its apps too
     refund                                    the merchant's apps that are owners, or refund
     take one's own access away                the merchant's apps
@@ -38,10 +40,14 @@ def refuse_access(
             return None
         case commands.ApproveMerchant() | commands.RejectMerchant():
             return forbidden("only the operator approves or rejects a merchant")
+        case commands.PriceMerchant():
+            return forbidden("only the operator sets a merchant's fees")
         case commands.RecordSettlement():
             return forbidden("only the operator tells of settlements")
         case commands.OpenDispute() | commands.ReportFraud() if command.notice is not None:
             return forbidden("only the operator tells what is in a file of the network")
+        case commands.Conclude():
+            return forbidden("only the house concludes what a card network was asked")
         case commands.RotateKey():
             return None if app == command.app else forbidden("an app rotates its own key only")
         case commands.ReplaceRecoveryCode():

@@ -17,12 +17,14 @@ from tollgate.actors.ledger.book.decisions.disputes import (
     decide_fraud_report,
 )
 from tollgate.actors.ledger.book.decisions.imports import refuse_import, with_given_id
+from tollgate.actors.ledger.book.decisions.intents import decide_conclusion, decide_intent
 from tollgate.actors.ledger.book.decisions.membership import (
     decide_app_addition,
     decide_app_revocation,
     decide_invitation,
     decide_merchant_change,
     decide_merchant_opening,
+    decide_pricing,
     decide_role_change,
     decide_user_revocation,
     decide_webhook_addition,
@@ -40,7 +42,7 @@ from tollgate.actors.ledger.book.decisions.transactions import (
     decide_void,
 )
 from tollgate.actors.ledger.book.head import Head
-from tollgate.actors.ledger.law import commands
+from tollgate.actors.ledger.law import commands, webhook_law
 from tollgate.actors.ledger.law.outcomes import absent, forbidden
 
 
@@ -62,7 +64,8 @@ def decide(
         is_for_directory or isinstance(command, commands.OpenMerchant)
     ):
         return absent(f"there is no merchant {head.book}")
-    if refused := refuse_access(head.merchant, command, order.origin.app):
+    asked = command.command if isinstance(command, commands.Intend) else command
+    if refused := refuse_access(head.merchant, asked, order.origin.app):
         return refused
     if isinstance(command, commands.DirectoryCommand):
         return decide_in_directory(head, entities, command, order, at_ms, now_ms)
@@ -78,7 +81,7 @@ def decide(
         operation=order.operation,
         has_key=bool(order.idempotency_key),
     )
-    return refuse_unapproved(case.merchant, command) or _decide_in_book(case, command)
+    return refuse_unapproved(case.merchant, asked) or _decide_in_book(case, command)
 
 
 def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecision:
@@ -91,6 +94,10 @@ def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecisi
             return decide_refund(case, command)
         case commands.Void():
             return decide_void(case, command)
+        case commands.Intend():
+            return decide_intent(case, command)
+        case commands.Conclude():
+            return decide_conclusion(case, command)
         case commands.SaveCard():
             return decide_saved_card(case, command)
         case commands.PayOut():
@@ -107,6 +114,8 @@ def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecisi
             return decide_approval(case, command)
         case commands.RejectMerchant():
             return decide_rejection(case)
+        case commands.PriceMerchant():
+            return decide_pricing(case, command)
         case commands.ChangeMerchant():
             return decide_merchant_change(case, command)
         case commands.AddApp():
@@ -119,13 +128,13 @@ def _decide_in_book(case: Case, command: commands.MerchantCommand) -> BookDecisi
             return decide_user_revocation(case, command)
         case commands.ChangeRole():
             return decide_role_change(case, command)
-        case commands.AddWebhook():
+        case webhook_law.AddWebhook():
             return decide_webhook_addition(case, command)
-        case commands.ChangeWebhook():
+        case webhook_law.ChangeWebhook():
             return decide_webhook_change(case, command)
-        case commands.ReplaceWebhookSecret():
+        case webhook_law.ReplaceWebhookSecret():
             return decide_webhook_secret(case, command)
-        case commands.RemoveWebhook():
+        case webhook_law.RemoveWebhook():
             return decide_webhook_removal(case, command)
         case _:
             assert_never(command)

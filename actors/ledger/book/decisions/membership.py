@@ -17,11 +17,12 @@ from tollgate.actors.ledger.book.head import (
     given_role,
     kept_role,
 )
-from tollgate.actors.ledger.law import commands, events
+from tollgate.actors.ledger.law import commands, events, webhook_law
 from tollgate.actors.ledger.law.ids import is_id, is_merchant_id, next_ids
 from tollgate.actors.ledger.law.outcomes import Refusal, absent, constraint
-from tollgate.actors.ledger.law.values import EntityId, Role
+from tollgate.actors.ledger.law.values import AMOUNT_MAX, EntityId, Price, Pricing, Role
 
+RATE_PPM_MAX = 1_000_000
 LAST_OWNER = "it is the last owner among the merchant's apps: make another app one first"
 APPROVED = "was approved with the merchant, and only the operator changes it now: ask them"
 
@@ -73,6 +74,25 @@ def decide_merchant_change(case: Case, command: commands.ChangeMerchant) -> Book
         return constraint(APPROVED, next(each for each in wanted if wanted[each] is not None))
     (own,) = case.ids(1)
     return (events.MerchantChanged(own, name, email, descriptor),)
+
+
+def decide_pricing(case: Case, command: commands.PriceMerchant) -> BookDecision:
+    """In the funding currency, so that a fee needs no exchange rate."""
+    merchant = case.merchant
+    if not 0 <= command.rate_ppm <= RATE_PPM_MAX:
+        return constraint(f"must be from 0 to {RATE_PPM_MAX}", "ratePpm")
+    for field, amount in (("flat", command.flat), ("dispute", command.dispute)):
+        if not 0 <= amount <= AMOUNT_MAX:
+            return constraint(f"must be from 0 to {AMOUNT_MAX}", field)
+    flat, dispute = (
+        Price(merchant.currency, amount, merchant.exponent)
+        for amount in (command.flat, command.dispute)
+    )
+    pricing = Pricing(command.rate_ppm, flat, dispute)
+    if pricing == merchant.pricing:
+        return ()
+    (own,) = case.ids(1)
+    return (events.MerchantPriced(own, pricing),)
 
 
 def _changed(before: str, wanted: str | None) -> str | None:
@@ -151,16 +171,16 @@ def decide_user_revocation(case: Case, command: commands.RevokeUser) -> BookDeci
     return (events.UserRevoked(own, command.user),)
 
 
-def decide_webhook_addition(case: Case, command: commands.AddWebhook) -> BookDecision:
+def decide_webhook_addition(case: Case, command: webhook_law.AddWebhook) -> BookDecision:
     if len(case.merchant.webhooks) >= WEBHOOKS_MAX:
         return constraint(f"a merchant has at most {WEBHOOKS_MAX} webhooks: remove one first")
     webhook, own = case.ids(2)
     types = command.types or UNSET
     is_enabled = UNSET if command.is_enabled else False
-    return (events.WebhookAdded(own, webhook, command.url, command.secret, types, is_enabled),)
+    return (webhook_law.WebhookAdded(own, webhook, command.url, command.secret, types, is_enabled),)
 
 
-def decide_webhook_change(case: Case, command: commands.ChangeWebhook) -> BookDecision:
+def decide_webhook_change(case: Case, command: webhook_law.ChangeWebhook) -> BookDecision:
     webhook = case.find(Webhook, command.webhook)
     if webhook is None:
         return absent(f"this merchant has no webhook {command.webhook}")
@@ -170,21 +190,21 @@ def decide_webhook_change(case: Case, command: commands.ChangeWebhook) -> BookDe
     if url is None and types is None and is_enabled is None:
         return ()
     (own,) = case.ids(1)
-    return (events.WebhookChanged(own, webhook.id, url, types, is_enabled),)
+    return (webhook_law.WebhookChanged(own, webhook.id, url, types, is_enabled),)
 
 
-def decide_webhook_secret(case: Case, command: commands.ReplaceWebhookSecret) -> BookDecision:
+def decide_webhook_secret(case: Case, command: webhook_law.ReplaceWebhookSecret) -> BookDecision:
     webhook = case.find(Webhook, command.webhook)
     if webhook is None:
         return absent(f"this merchant has no webhook {command.webhook}")
     if webhook.secret != command.replaces:
         return constraint("another secret has taken its place meanwhile: read the list again")
     (own,) = case.ids(1)
-    return (events.WebhookSecretReplaced(own, webhook.id, command.secret),)
+    return (webhook_law.WebhookSecretReplaced(own, webhook.id, command.secret),)
 
 
-def decide_webhook_removal(case: Case, command: commands.RemoveWebhook) -> BookDecision:
+def decide_webhook_removal(case: Case, command: webhook_law.RemoveWebhook) -> BookDecision:
     if command.webhook not in case.merchant.webhooks:
         return absent(f"this merchant has no webhook {command.webhook}")
     (own,) = case.ids(1)
-    return (events.WebhookRemoved(own, command.webhook),)
+    return (webhook_law.WebhookRemoved(own, command.webhook),)

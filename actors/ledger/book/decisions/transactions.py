@@ -113,16 +113,23 @@ def decide_capture(case: Case, command: Capture) -> BookDecision:
         exchange=how,
         flat_exchange=flat[1],
     )
-    earlier = None if case.has_key else _equal_capture(transaction, command.amount, case.at_ms)
+    return with_suspicion(transaction, captured, later, case.at_ms, has_key=case.has_key)
+
+
+def with_suspicion(
+    transaction: Transaction, captured: events.Captured, own: EntityId, at_ms: int, *, has_key: bool
+) -> tuple[events.Event, ...]:
+    """A capture, and the suspicion that it was sent twice, if there is one (C3). `own`: its id."""
+    earlier = None if has_key else _equal_capture(transaction, captured.sum.amount, at_ms)
     if earlier is None or earlier.line is None:
         return (captured,)
     suspicion = events.DuplicateSuspected(
-        id=later,
+        id=own,
         transaction=transaction.id,
-        line=line,
+        line=captured.line,
         earlier_line=earlier.line,
         currency=transaction.currency,
-        amount=command.amount,
+        amount=captured.sum.amount,
     )
     return (captured, suspicion)
 

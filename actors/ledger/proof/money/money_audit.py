@@ -62,6 +62,7 @@ _OF_MONEY = {
     "transaction.voided",
     "dispute.lost",
     "merchant.opened",
+    "merchant.priced",
     "merchant.paid_out",
 }
 
@@ -93,6 +94,8 @@ class MoneyAudit:
         for entry, event in moving:
             if entry.kind == "merchant.opened":
                 self._pricing, self._funding = event["pricing"], unit_of(event)
+            elif entry.kind == "merchant.priced":
+                self._pricing = event["pricing"]
             faults = [*_leg_faults(entry, event), *self._worth_faults(entry.kind, event)]
             faults += self._currency_faults(entry.kind, event)
             faults += self._payout_faults(entry.kind, event)

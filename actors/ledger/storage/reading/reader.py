@@ -160,6 +160,12 @@ class SqlReadStore:
             found = await self._state.operations(connection, (), [key])
         return found[0] if found else None
 
+    async def operation_named(self, operation: str) -> OperationRow | None:
+        """The operation of this id, while it is kept (F5)."""
+        async with self._database.reading() as connection:
+            found = await self._state.operations(connection, [operation], [])
+        return found[0] if found else None
+
     async def entries(self, book: BookId | None, after_seq: int = 0) -> AsyncIterator[Entry]:
         """Journal entries in order, of one book or of all (by book), with their postings.
 

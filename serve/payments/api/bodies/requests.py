@@ -82,6 +82,15 @@ class MerchantApprove(RequestBody):
     version: wire_types.ApprovalVersion
 
 
+class MerchantPrice(RequestBody):
+    """`ratePpm`: of what is captured, in parts per million; `flat`, `dispute`: of a capture and a
+    dispute, in minor units of the funding currency."""
+
+    ratePpm: wire_types.RatePpm
+    flat: wire_types.WholeAmount
+    dispute: wire_types.WholeAmount
+
+
 class UserInvite(RequestBody):
     """`role`: of somebody new; without one, an owner's."""
 

@@ -16,6 +16,7 @@ from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from tollgate.actors.ledger.book.decisions.approval import VERSION_LENGTH
+from tollgate.actors.ledger.book.decisions.membership import RATE_PPM_MAX
 from tollgate.actors.ledger.law.events import MERCHANT_EVENT_TYPES
 from tollgate.actors.ledger.law.ids import is_id
 from tollgate.actors.ledger.law.values import AMOUNT_MAX, Currency, EntityId, Role
@@ -287,6 +288,9 @@ Exponent = Annotated[
 ]
 WholeAmount = Annotated[
     int, checked(whole(AMOUNT_MAX)), schema("integer", minimum=0, maximum=AMOUNT_MAX)
+]
+RatePpm = Annotated[
+    int, checked(whole(RATE_PPM_MAX)), schema("integer", 13_500, minimum=0, maximum=RATE_PPM_MAX)
 ]
 
 

@@ -10,11 +10,13 @@ from msgspec.json import decode
 
 from tollgate.actors.ledger.law.commands import Authorise
 from tollgate.actors.ledger.law.outcomes import Done, DoneKind
+from tollgate.actors.ledger.law.values import NetworkAction
 from tollgate.serve.payments.api.bodies.readers import Body
 from tollgate.serve.payments.api.call import Call
 from tollgate.serve.payments.api.context import ApiContext
 from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTransaction
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
+from tollgate.serve.payments.api.routes.network_moves import move
 from tollgate.serve.payments.network.card import PlainCard
 from tollgate.serve.payments.network.card_network import CardNetwork, Charge, PaymentRefused
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
@@ -63,6 +65,12 @@ async def take_payment(
         tds=verdict.tds,
     )
     book = payment.merchant.id
+    is_immediate = network.is_immediate(NetworkAction.AUTHORISE, charge.amount)
+    if verdict.error is None and not is_immediate:
+        return await move(
+            *(context, call, book, command, shown, network, payment.card),
+            idempotency_key=idempotency_key,
+        )
     done = await context.execute(call, book, command, shown, idempotency_key=idempotency_key)
     if done.kind is DoneKind.MADE:
         learned = CachedTransaction(book, charge.currency)

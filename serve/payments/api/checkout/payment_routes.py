@@ -23,7 +23,7 @@ from tollgate.serve.payments.api.checkout.step_effects import (
     upcoming_step,
 )
 from tollgate.serve.payments.api.context import ApiContext
-from tollgate.serve.payments.api.rejections import NotFound
+from tollgate.serve.payments.api.rejections import BadRequest, NotFound
 from tollgate.serve.payments.api.replies import Reply, encode_json
 from tollgate.serve.payments.api.router import Access, Route, Voice
 from tollgate.serve.payments.checkout import refusals
@@ -39,7 +39,12 @@ CHALLENGES = "/payments/challenges"
 
 async def create_token(context: ApiContext, call: Call) -> Reply:
     body = await versioned_body(context, call, "vault")
-    wanted = context.read(body, VaultCreate)
+    try:
+        wanted = context.read(body, VaultCreate)
+    except BadRequest:
+        # What came is not repeated: whatever it is, it may be a card's number.
+        why = "send type, pcn or pcsc, and value, the number or the code as a text; nothing else"
+        raise CheckoutRefused(CheckoutCode.REQUEST_INVALID, why) from None
     token = context.checkout.vault.seal(wanted.type, wanted.value)
     if isinstance(token, CardProblem):
         raise refusals.of_card_problem(token)

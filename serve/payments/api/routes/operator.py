@@ -8,12 +8,18 @@ from tollgate.actors.ledger.book.chain import event_of
 from tollgate.actors.ledger.book.decisions.approval import approval_version, merchant_version
 from tollgate.actors.ledger.book.evolution import merchant_after
 from tollgate.actors.ledger.book.head import Merchant
-from tollgate.actors.ledger.law.commands import ApproveMerchant, PayOut, RejectMerchant
+from tollgate.actors.ledger.law.commands import (
+    ApproveMerchant,
+    PayOut,
+    PriceMerchant,
+    RejectMerchant,
+)
 from tollgate.actors.ledger.law.values import BookId
 from tollgate.serve.payments.api.bodies.requests import (
     CHANGEABLE,
     MerchantApprove,
     MerchantChange,
+    MerchantPrice,
     PayoutCreate,
 )
 from tollgate.serve.payments.api.call import Call
@@ -85,6 +91,15 @@ async def change_merchant(context: ApiContext, call: Call) -> Reply:
     merchant = await context.entities.merchant(call.ids[0])
     body = await call.body()
     command = merchant_change(context.read(body, MerchantChange))
+    return done_reply(await context.execute(call, merchant.id, command, body))
+
+
+async def price_merchant(context: ApiContext, call: Call) -> Reply:
+    """From the next capture on."""
+    merchant = await context.entities.merchant(call.ids[0])
+    body = await call.body()
+    wanted = context.read(body, MerchantPrice)
+    command = PriceMerchant(wanted.ratePpm, wanted.flat, wanted.dispute)
     return done_reply(await context.execute(call, merchant.id, command, body))
 
 
@@ -167,6 +182,18 @@ ROUTES = (
         status=204,
         statuses=frozenset({404}),
         description="It leaves the list, and does not trade. Approved after all, it does.",
+        access=Access.OPERATOR,
+    ),
+    Route(
+        "PUT",
+        "/operator/merchants/{merchantId}/pricing",
+        price_merchant,
+        "operator",
+        "Set a merchant's fees",
+        request="MerchantPrice",
+        status=204,
+        statuses=frozenset({404}),
+        description="In the funding currency, from the next capture on.",
         access=Access.OPERATOR,
     ),
     Route(

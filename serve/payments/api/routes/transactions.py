@@ -7,7 +7,7 @@ from tollgate.actors.ledger.law.commands import Authorise, Capture, Refund, Save
 from tollgate.actors.ledger.law.outcomes import DoneKind
 from tollgate.actors.ledger.law.roles import Act
 from tollgate.actors.ledger.law.transaction import Transaction
-from tollgate.actors.ledger.law.values import CardSummary, Currency, EntityId
+from tollgate.actors.ledger.law.values import CardSummary, Currency, EntityId, NetworkAction
 from tollgate.serve.payments.api.bodies.model_reader import REQUIRED
 from tollgate.serve.payments.api.bodies.requests import (
     CaptureCreate,
@@ -22,6 +22,7 @@ from tollgate.serve.payments.api.entity_cache import CachedMerchant, CachedTrans
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
 from tollgate.serve.payments.api.replies import Reply, done_reply
 from tollgate.serve.payments.api.router import Route
+from tollgate.serve.payments.api.routes.network_moves import follow, move
 from tollgate.serve.payments.network.card_network import Charge, PaymentRefused
 
 TRANSACTION_FILTERS = frozenset({"merchantId", "transactionId", "test", "successful"})
@@ -45,6 +46,8 @@ async def create_transaction(context: ApiContext, call: Call) -> Reply:
     card = await _card_of(context, merchant, source, is_card=is_card)
     charge = Charge(currency.code, currency.exponent, amount, context.now_ms)
     verdict = await network.authorise_again(card, charge)
+    if isinstance(verdict, PaymentRefused):
+        raise BadRequest(FieldError(verdict.field, verdict.message))
     command = Authorise(
         currency=currency.code,
         exponent=currency.exponent,
@@ -57,6 +60,9 @@ async def create_transaction(context: ApiContext, call: Call) -> Reply:
         source=source,
         is_source_card=is_card,
     )
+    is_immediate = network.is_immediate(NetworkAction.AUTHORISE, amount)
+    if verdict.error is None and not is_immediate:
+        return done_reply(await move(context, call, merchant.id, command, body, network))
     done = await context.execute(call, merchant.id, command, body)
     if done.kind is DoneKind.MADE:
         made = decode(done.body, type=dict[str, dict[str, str]])["transaction"]["id"]
@@ -113,8 +119,7 @@ async def create_capture(context: ApiContext, call: Call) -> Reply:
     )
     state = entered.state
     is_checked = state is not None and state.refuse_capture(wanted.amount, wanted.currency) is None
-    book = entered.merchant.id
-    return done_reply(await context.execute(call, book, command, body, is_checked=is_checked))
+    return done_reply(await follow(context, call, entered, command, body, is_checked=is_checked))
 
 
 async def create_refund(context: ApiContext, call: Call) -> Reply:
@@ -125,8 +130,7 @@ async def create_refund(context: ApiContext, call: Call) -> Reply:
     command = Refund(EntityId(call.ids[0]), wanted.amount, wanted.descriptor)
     state = entered.state
     is_checked = state is not None and state.refuse_refund(wanted.amount) is None
-    book = entered.merchant.id
-    return done_reply(await context.execute(call, book, command, body, is_checked=is_checked))
+    return done_reply(await follow(context, call, entered, command, body, is_checked=is_checked))
 
 
 async def create_void(context: ApiContext, call: Call) -> Reply:
@@ -137,8 +141,7 @@ async def create_void(context: ApiContext, call: Call) -> Reply:
     amount = wanted.amount
     command = Void(EntityId(call.ids[0]), amount)
     is_checked = entered.state is not None and entered.state.refuse_void(amount) is None
-    book = entered.merchant.id
-    return done_reply(await context.execute(call, book, command, body, is_checked=is_checked))
+    return done_reply(await follow(context, call, entered, command, body, is_checked=is_checked))
 
 
 def _require_currency(transaction: CachedTransaction, currency: Currency | None) -> None:
@@ -155,6 +158,15 @@ async def create_card(context: ApiContext, call: Call) -> Reply:
     wanted = context.read(body, CardCreate)
     command = SaveCard(wanted.transactionId, wanted.notes)
     return done_reply(await context.execute(call, merchant.id, command, body))
+
+
+async def create_card_of_transaction(context: ApiContext, call: Call) -> Reply:
+    """The same, by a call that names no merchant: the transaction tells."""
+    body = await call.body()
+    wanted = context.read(body, CardCreate)
+    entered = await context.access_transaction(call, wanted.transactionId)
+    command = SaveCard(wanted.transactionId, wanted.notes)
+    return done_reply(await context.execute(call, entered.merchant.id, command, body))
 
 
 ROUTES = (
@@ -231,6 +243,17 @@ ROUTES = (
         create_card,
         "cards",
         "Save the card of a transaction (deprecated)",
+        request="CardCreate",
+        reply="CardCreated",
+        status=201,
+        statuses=MEMBERS_ONLY,
+    ),
+    Route(
+        "POST",
+        "/cards",
+        create_card_of_transaction,
+        "cards",
+        "Save the card of a transaction, whose merchant it names (deprecated)",
         request="CardCreate",
         reply="CardCreated",
         status=201,

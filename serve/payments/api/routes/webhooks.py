@@ -3,16 +3,16 @@
 from msgspec.json import decode
 
 from tollgate.actors.ledger.book.entities import Webhook, entity_of_row
-from tollgate.actors.ledger.law.commands import (
+from tollgate.actors.ledger.law.ids import is_id
+from tollgate.actors.ledger.law.outcomes import Done
+from tollgate.actors.ledger.law.rows import EntityRow
+from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.law.webhook_law import (
     AddWebhook,
     ChangeWebhook,
     RemoveWebhook,
     ReplaceWebhookSecret,
 )
-from tollgate.actors.ledger.law.ids import is_id
-from tollgate.actors.ledger.law.outcomes import Done
-from tollgate.actors.ledger.law.rows import EntityRow
-from tollgate.actors.ledger.law.values import EntityId
 from tollgate.serve.net.guarded_client import TargetPolicy
 from tollgate.serve.payments.api.bodies.requests import WebhookChange, WebhookCreate
 from tollgate.serve.payments.api.call import Call

@@ -3,11 +3,12 @@
     begun?  no --a ping is answered--> yes
     a server says nothing for the whole time-out --> left alone --a ping is answered--> asked again
 
-A server that refuses connections is asked again by the next hit, for that costs nothing.
+The first ping goes out as it is left alone, for it may have been late only once. A server that
+refuses connections is asked again by the next hit, for that costs nothing.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
@@ -36,6 +37,7 @@ from tollgate.serve.ratelimit.backends.redis.server import NoAnswer, RedisServer
 
 LOG = logging.getLogger("tollgate.ratelimit")
 LOOK_EVERY_S = 0.25  # at a server that is out of reach
+HURRY_EVERY_S = 1.0  # at one that has just been left alone, at once
 PROBLEMS_MAX = 64  # of an outage are told apart in the log
 PING_EVERY_S = 2.0  # one that is in reach, so that an idle front knows as well
 
@@ -64,6 +66,7 @@ class WatchedServer:
         self._server = server
         self._counts = counts
         self._is_left_alone = False
+        self._when_left_alone: Callable[[], None] = lambda: None
         self._said: set[str] = set()
         self._has_said_expiry = False
 
@@ -82,7 +85,14 @@ class WatchedServer:
         try:
             return self._server.run(commands)
         except NoAnswer as error:
-            raise self._unreachable(error) from None
+            unreachable = self._unreachable(error)
+            if self._is_left_alone:
+                self._when_left_alone()
+            raise unreachable from None
+
+    def when_left_alone(self, notice: Callable[[], None]) -> None:
+        """Call `notice` each time that hits begin to leave it alone."""
+        self._when_left_alone = notice
 
     def ping(self) -> None:
         """See whether it is there. Raises Unreachable."""
@@ -128,6 +138,10 @@ class RedisCounters:
         self._patience = patience
         self._clock = clock
         self._is_closed = Event()
+        self._has_news = Event()
+        self._hurried_s = float("-inf")
+        for each in self._servers:
+            each.when_left_alone(self._has_news.set)
         self._surrender = ""
         self._watch = Thread(target=self._look, name="redis-watch", daemon=True)
 
@@ -170,6 +184,7 @@ class RedisCounters:
     def close(self) -> None:
         """Close all connections: once."""
         self._is_closed.set()
+        self._has_news.set()
         for server in self._servers:
             server.close()
 
@@ -258,13 +273,25 @@ class RedisCounters:
                 return
             pause_s = min(pause_s * 2, self._patience.max_s)
         pinged_s = self._clock.monotonic_s()
-        while not self._is_closed.wait(LOOK_EVERY_S):
+        while not self._is_closed.is_set():
+            self._wait_for_a_look()
+            if self._is_closed.is_set():
+                return
             is_due = self._clock.monotonic_s() >= pinged_s + PING_EVERY_S
             if is_due:
                 pinged_s = self._clock.monotonic_s()
             for server in self._servers:
                 if is_due or not server.is_in_reach:
                     self._ping(server)
+
+    def _wait_for_a_look(self) -> None:
+        if not self._has_news.wait(LOOK_EVERY_S):
+            return
+        self._has_news.clear()
+        # Who answers pings and nothing else is not asked for more all the time.
+        hurried_s, self._hurried_s = self._hurried_s, self._clock.monotonic_s()
+        if self._hurried_s - hurried_s < HURRY_EVERY_S:
+            self._is_closed.wait(LOOK_EVERY_S)
 
     def _ping(self, server: WatchedServer) -> None:
         try:

@@ -18,7 +18,7 @@ from tollgate.serve.ratelimit.backends.redis.connections import (
 from tollgate.serve.ratelimit.backends.redis.counters import Patience, RedisCounters, WatchedServer
 from tollgate.serve.ratelimit.backends.redis.server import RedisServer, SingleServer
 from tollgate.serve.settings import Settings
-from tollgate.serve.settings.checks import redis_place
+from tollgate.serve.settings.checks import has_tls_to_redis, redis_place
 from tollgate.serve.settings.outside.kvstore import KvstorePersecondSettings, KvstoreSettings
 from tollgate.serve.settings.outside.redis_urls import Layout, RedisEndpoint
 
@@ -36,10 +36,7 @@ def redis_store(settings: Settings) -> OutsideStore:
 
 def check_certificates(settings: Settings) -> None:
     """Read the files of a Redis over TLS. Raises OSError for one that cannot be used."""
-    servers: list[KvstoreSettings | KvstorePersecondSettings] = [settings.kvstore]
-    if settings.persecond.is_on:
-        servers.append(settings.persecond)
-    if not any(each.has_tls or redis_place(settings, each).has_tls for each in servers):
+    if not has_tls_to_redis(settings):
         return
     redis = settings.kvstore
     context = create_default_context(cafile=redis.tls_ca or None)

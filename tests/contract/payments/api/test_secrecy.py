@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.payments.api import GOOD_CARD, App, PaymentsApi, done
+from tests.support.payments.checkout_client import VERSION, CheckoutClient
 
 Merchant = dict[str, Any]
 NUMBER = str(GOOD_CARD["number"])
@@ -50,6 +51,8 @@ def full_flow(api: PaymentsApi, shop: App, merchant: Merchant) -> list[str]:
     replies.append(api.call("POST", path, data=form))
     replies.append(api.call("POST", path, data=form | {"card[code]": CODE + "x"}))
     replies.append(api.call("POST", path, data=form | {"card[code][x]": CODE}))
+    replies.append(api.call("POST", "/transactions", data=form))
+    replies += step_by_step(api, merchant)
     act = {"amount": 100}
     replies.append(api.call("POST", f"/transactions/{paid}/captures", shop, json=act))
     replies.append(api.call("POST", f"/transactions/{paid}/refunds", shop, json=act))
@@ -64,6 +67,26 @@ def full_flow(api: PaymentsApi, shop: App, merchant: Merchant) -> list[str]:
         replies.append(api.call("GET", f"/merchants/{merchant['id']}/{what}", shop, params=query))
     assert {reply.status_code for reply in replies} == {200, 201, 400}
     return [reply.text for reply in replies]
+
+
+def step_by_step(api: PaymentsApi, merchant: Merchant) -> list[Any]:
+    """The same card by the vault: a payment that works, one that fails, and refusals."""
+    client = CheckoutClient(api, merchant, code=CODE)
+    replies = [client.pay(), client.post()]
+    failing = {"tds": {}, "card": {"status": "lost"}}
+    replies.append(CheckoutClient(api, merchant, code=CODE, test=failing).pay())
+    odd: tuple[dict[str, Any], ...] = (
+        {"type": "pcn", "value": NUMBER + "0000"},
+        {"type": "pcsc", "value": CODE + "x"},
+        {"type": "pcn", "value": [NUMBER]},
+        {"type": CODE, "value": NUMBER, NUMBER: CODE},
+        {"value": NUMBER},
+    )
+    replies += [api.call("POST", "/vault", json=body, headers=VERSION) for body in odd]
+    # (who sends a card where a token belongs)
+    plain = {"number": NUMBER, "expiry": {"month": 8, "year": 2066}, "code": CODE}
+    replies.append(client.post(card=plain))
+    return replies
 
 
 def test_a_card_is_in_no_table_log_order_or_reply(

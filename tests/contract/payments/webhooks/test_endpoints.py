@@ -8,9 +8,10 @@ import pytest
 
 from tests.support.payments.api import ABSENT, App, PaymentsApi, done, fields_of
 from tollgate.actors.ledger.delivery.batches import DeliveryBatch
-from tollgate.actors.ledger.law.commands import AddWebhook, Order
+from tollgate.actors.ledger.law.commands import Order
 from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome, TurnedAway
 from tollgate.actors.ledger.law.values import BookId
+from tollgate.actors.ledger.law.webhook_law import AddWebhook
 from tollgate.actors.ledger.storage.operation_expiry import KEPT_MS, forget_operations
 from tollgate.serve.payments.webhooks.calls import live
 

@@ -14,10 +14,11 @@ from click.testing import CliRunner
 from tests.support.ratelimit.redis_fronts import NOW_S, RedisFront, redis_front
 from tests.support.servers.gated_proxy import gated_proxy
 from tests.support.servers.redis import RedisProcess, redis_process
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.serve.commands.status import status
 from tollgate.serve.node.ports import free_port
+from tollgate.serve.ratelimit.backends.redis import counters
 from tollgate.serve.ratelimit.backends.redis.counters import GaveUp, WatchedServer
 
 MINUTE = NOW_S - NOW_S % 60
@@ -232,6 +233,26 @@ def test_a_server_that_says_nothing_is_waited_for_once(server: RedisProcess) -> 
             assert front.counters.down == {0}
         assert until(lambda: _number(front.hit("slow_")), "it answers again")
         until(lambda: not front.counters.down, "and is known to")
+
+
+def test_a_server_that_was_late_once_is_asked_again_at_once(
+    server: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the next look, which never comes here."""
+    monkeypatch.setattr(counters, "LOOK_EVERY_S", 10 * PATIENCE_S)
+    with (
+        gated_proxy(server.port) as proxy,
+        redis_front(REDIS_URL=proxy.address, REDIS_TIMEOUT="1s") as front,
+    ):
+        until(lambda: _number(front.hit("late_")), "it answers")
+        pinged = server.client.info("commandstats")["cmdstat_ping"]["calls"]
+        with proxy.held():
+            assert "Timeout" in problem_of(front.hit("late_"))
+            until(
+                lambda: server.client.info("commandstats")["cmdstat_ping"]["calls"] > pinged,
+                "a ping is on its way",
+            )
+        assert until(lambda: _number(front.hit("late_")), "it is answered")
 
 
 def test_threads_wait_for_a_connection(server: RedisProcess) -> None:

@@ -9,6 +9,7 @@ from tests.support.ratelimit.redis_fronts import NOW_S, RedisFront, redis_front
 from tests.support.servers.redis_groups import (
     RedisCluster,
     WatchedPair,
+    created_cluster,
     redis_cluster,
     watched_pair,
 )
@@ -20,9 +21,15 @@ ASKED = [(f"k{number}_", number + 1) for number in range(40)]
 COUNTS = [addend for _, addend in ASKED]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RedisCluster]:
-    with redis_cluster() as found:
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(redis_cluster, id="four nodes"),
+        pytest.param(created_cluster, id="redis-cli's six", marks=pytest.mark.repetition),
+    ],
+)
+def cluster(request: pytest.FixtureRequest) -> Iterator[RedisCluster]:
+    with request.param() as found:
         yield found
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.ratelimit.counting_in_memcached import counting_in
 from tests.support.servers.memcached import Memcached, memcached
-from tollgate.serve.ratelimit.backends import memcached_store
-from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
+from tollgate.serve.ratelimit.backends.memcached import store
+from tollgate.serve.ratelimit.backends.memcached.counters import MemcachedCounters
 
 _names = count()
 
@@ -16,7 +16,7 @@ _names = count()
 @pytest.fixture(autouse=True)
 def _longest_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     """No item expires while a loaded machine is busy with something else."""
-    monkeypatch.setattr(memcached_store, "randbelow", lambda upper: upper - 1)
+    monkeypatch.setattr(store, "randbelow", lambda upper: upper - 1)
 
 
 @pytest.fixture(scope="package")

@@ -12,10 +12,10 @@ from tests.support.servers.name_server import NameServer, name_server
 from tests.support.waiting import PATIENCE_S, until
 from tollgate.actors.kernel.clock import SystemClock
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends import memcached_nodes
-from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
-from tollgate.serve.ratelimit.backends.memcached_items import node_number
-from tollgate.serve.ratelimit.backends.memcached_store import memcached_nodes as nodes_of
+from tollgate.serve.ratelimit.backends.memcached import nodes as memcached_nodes
+from tollgate.serve.ratelimit.backends.memcached.counters import MemcachedCounters
+from tollgate.serve.ratelimit.backends.memcached.items import node_number
+from tollgate.serve.ratelimit.backends.memcached.store import memcached_nodes as nodes_of
 from tollgate.serve.settings import Settings
 
 RECORD = "_memcache._tcp.example.com"

@@ -20,8 +20,8 @@ from tests.support.servers.scripted_memcached import scripted
 from tests.support.waiting import until
 from tollgate.actors.ratelimit.counting.counters import Unreachable
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
-from tollgate.serve.ratelimit.backends.memcached_items import node_number
+from tollgate.serve.ratelimit.backends.memcached.counters import MemcachedCounters
+from tollgate.serve.ratelimit.backends.memcached.items import node_number
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from tests.support.servers.scripted_memcached import scripted
 from tests.support.waiting import until
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
 from tollgate.serve.ratelimit.backends import timed_socket
-from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
-from tollgate.serve.ratelimit.backends.memcached_client import EXCHANGE_BYTES_MAX
-from tollgate.serve.ratelimit.backends.memcached_items import COUNT_MAX
+from tollgate.serve.ratelimit.backends.memcached.connections import EXCHANGE_BYTES_MAX
+from tollgate.serve.ratelimit.backends.memcached.counters import MemcachedCounters
+from tollgate.serve.ratelimit.backends.memcached.items import COUNT_MAX
 from tollgate.serve.ratelimit.backends.timed_socket import LongReplyError, TimedSocket
 
 

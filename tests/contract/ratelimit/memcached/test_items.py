@@ -14,8 +14,8 @@ from tests.support.servers.memcached import Memcached
 from tests.support.servers.scripted_memcached import scripted
 from tollgate.actors.ratelimit.counting.counters import Conditional
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
-from tollgate.serve.ratelimit.backends.memcached_items import item_name, node_number
+from tollgate.serve.ratelimit.backends.memcached.counters import MemcachedCounters
+from tollgate.serve.ratelimit.backends.memcached.items import item_name, node_number
 
 
 def test_hits_are_counted_under_the_name_of_the_reference(

@@ -18,7 +18,6 @@ from tests.support.ledger.books import (
 from tollgate.actors.ledger.book.machine import OrderEffect
 from tollgate.actors.ledger.law.commands import (
     AddApp,
-    AddWebhook,
     Capture,
     ChangeMerchant,
     ChangeRole,
@@ -29,8 +28,6 @@ from tollgate.actors.ledger.law.commands import (
     OpenDispute,
     PayOut,
     Refund,
-    RemoveWebhook,
-    ReplaceWebhookSecret,
     ReportFraud,
     ReserveMerchant,
     RevokeApp,
@@ -41,6 +38,11 @@ from tollgate.actors.ledger.law.commands import (
 )
 from tollgate.actors.ledger.law.outcomes import DoneKind, RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId, Role
+from tollgate.actors.ledger.law.webhook_law import (
+    AddWebhook,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
+)
 
 STRANGER = EntityId("a" * 24)
 MEMBERS: list[Command] = [

@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.ledger.books import ABSENT, EUR, PRICING, Shop, authorise, open_shop, opening
 from tollgate.actors.ledger.law.commands import (
-    AddWebhook,
     Capture,
     ChangeMerchant,
     Command,
@@ -20,6 +19,7 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.events import MerchantApproved
 from tollgate.actors.ledger.law.outcomes import DoneKind, RefusalReason
 from tollgate.actors.ledger.law.values import OPERATOR
+from tollgate.actors.ledger.law.webhook_law import AddWebhook
 
 CAPTURE = Capture(ABSENT, 1, None, "", None, None)
 CLAIMS = ("canChargeCard", "canSaveCard", "canCapture", "canRefund", "canVoid")

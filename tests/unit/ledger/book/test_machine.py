@@ -19,7 +19,6 @@ from tests.support.ledger.books import (
 )
 from tollgate.actors.ledger.book.machine import OrderEffect, execute, needs, rows
 from tollgate.actors.ledger.law.commands import (
-    AddWebhook,
     Authorise,
     Capture,
     Command,
@@ -42,6 +41,7 @@ from tollgate.actors.ledger.law.values import (
     EntityId,
     ProcessingError,
 )
+from tollgate.actors.ledger.law.webhook_law import AddWebhook
 
 
 @pytest.fixture

@@ -21,12 +21,9 @@ from tollgate.actors.ledger.book.head import APPS_MAX, USERS_MAX, WEBHOOKS_MAX, 
 from tollgate.actors.ledger.book.machine import OrderEffect, execute
 from tollgate.actors.ledger.law.commands import (
     AddApp,
-    AddWebhook,
     ChangeMerchant,
     CreateApp,
     InviteUser,
-    RemoveWebhook,
-    ReplaceWebhookSecret,
     ReserveMerchant,
     RevokeApp,
     RevokeUser,
@@ -35,6 +32,11 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.ids import is_merchant_id
 from tollgate.actors.ledger.law.outcomes import DoneKind, RefusalReason
 from tollgate.actors.ledger.law.values import DIRECTORY, NOBODY, OPERATOR, BookId, EntityId
+from tollgate.actors.ledger.law.webhook_law import (
+    AddWebhook,
+    RemoveWebhook,
+    ReplaceWebhookSecret,
+)
 
 SECOND = EntityId("a" * 24)
 

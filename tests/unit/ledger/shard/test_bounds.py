@@ -8,16 +8,10 @@ import pytest
 
 from tests.support.ledger.books import ABSENT, Books, authorise, open_shop
 from tests.support.ledger.shard import Writer, authorised, quiet, run, void
-from tollgate.actors.ledger.law.commands import (
-    AddWebhook,
-    Authorise,
-    Order,
-    Refund,
-    RemoveWebhook,
-    Void,
-)
+from tollgate.actors.ledger.law.commands import Authorise, Order, Refund, Void
 from tollgate.actors.ledger.law.outcomes import Done, Indefinite, Refusal, RefusalReason, TurnedAway
 from tollgate.actors.ledger.law.values import EntityId
+from tollgate.actors.ledger.law.webhook_law import AddWebhook, RemoveWebhook
 from tollgate.actors.ledger.shard.pipeline import ShardBounds
 from tollgate.actors.ledger.storage.store import Fenced, OutcomeUnknown
 

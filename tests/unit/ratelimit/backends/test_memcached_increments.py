@@ -1,6 +1,6 @@
 """Increments that wait for Memcached: what becomes one, what is refused, what a reader adds."""
 
-from tollgate.serve.ratelimit.backends.memcached_increments import (
+from tollgate.serve.ratelimit.backends.memcached.increments import (
     ADDENDS_MAX,
     IncrementQueue,
     Increments,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tollgate.serve.ratelimit.backends.memcached_items import (
+from tollgate.serve.ratelimit.backends.memcached.items import (
     ITEM_NAME_BYTES_MAX,
     count_of,
     expiry,

@@ -19,9 +19,9 @@ from tollgate.actors.ratelimit.counting.counters import (
 )
 from tollgate.actors.ratelimit.counting.windows import Window
 from tollgate.actors.ratelimit.decision.counter_keys import counter_name, window_ending
-from tollgate.serve.ratelimit.backends.memcached_items import COUNT_MAX, item_name
-from tollgate.serve.ratelimit.backends.memcached_node import MemcachedNode, Step
-from tollgate.serve.ratelimit.backends.memcached_nodes import Nodes, node_of
+from tollgate.serve.ratelimit.backends.memcached.items import COUNT_MAX, item_name
+from tollgate.serve.ratelimit.backends.memcached.node import MemcachedNode, Step
+from tollgate.serve.ratelimit.backends.memcached.nodes import Nodes, node_of
 
 READERS_MAX = 16
 SETTLED_WITHIN_S = 30.0

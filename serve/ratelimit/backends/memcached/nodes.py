@@ -1,6 +1,6 @@
 """The nodes of Memcached: a list of the settings, or what the DNS says (SRV), looked up anew.
 
-    node of an item = CRC-32 of its name, modulo the number of nodes (memcached_items.py)
+    node of an item = CRC-32 of its name, modulo the number of nodes (items.py)
 
 Of an SRV record the nodes are taken in the order of their names, so that all processes, and the
 reference's, agree. A look-up that fails changes nothing.
@@ -15,8 +15,8 @@ from dns.exception import DNSException
 from dns.rdtypes.IN.SRV import SRV
 from dns.resolver import Resolver
 
-from tollgate.serve.ratelimit.backends.memcached_items import node_number
-from tollgate.serve.ratelimit.backends.memcached_node import MemcachedNode
+from tollgate.serve.ratelimit.backends.memcached.items import node_number
+from tollgate.serve.ratelimit.backends.memcached.node import MemcachedNode
 from tollgate.serve.settings.values import Address
 
 LOG = logging.getLogger("tollgate.ratelimit")

@@ -9,10 +9,10 @@ from dns.resolver import Resolver
 from tollgate.actors.kernel.clock import Clock
 from tollgate.actors.ratelimit.counting.windows import Unit
 from tollgate.actors.ratelimit.statistics.tallies import Tallies
-from tollgate.serve.ratelimit.backends.memcached import MemcachedCounters
-from tollgate.serve.ratelimit.backends.memcached_client import IdleConnections
-from tollgate.serve.ratelimit.backends.memcached_node import MemcachedNode
-from tollgate.serve.ratelimit.backends.memcached_nodes import (
+from tollgate.serve.ratelimit.backends.memcached.connections import IdleConnections
+from tollgate.serve.ratelimit.backends.memcached.counters import MemcachedCounters
+from tollgate.serve.ratelimit.backends.memcached.node import MemcachedNode
+from tollgate.serve.ratelimit.backends.memcached.nodes import (
     DiscoveredNodes,
     ListedNodes,
     Nodes,

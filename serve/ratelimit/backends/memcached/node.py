@@ -12,14 +12,14 @@ import logging
 from collections.abc import Callable, Sequence
 from threading import Event, Lock, Thread
 
-from tollgate.serve.ratelimit.backends.memcached_client import (
+from tollgate.serve.ratelimit.backends.memcached.connections import (
     ITEMS_PER_EXCHANGE_MAX,
     IdleConnections,
     MemcachedClient,
     NodeFailure,
 )
-from tollgate.serve.ratelimit.backends.memcached_increments import IncrementQueue, Increments
-from tollgate.serve.ratelimit.backends.memcached_items import (
+from tollgate.serve.ratelimit.backends.memcached.increments import IncrementQueue, Increments
+from tollgate.serve.ratelimit.backends.memcached.items import (
     COUNT_MAX,
     DECREMENT_MAX,
     count_of,
