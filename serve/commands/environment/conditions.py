@@ -3,6 +3,7 @@
 For whoever reads an environment: a start takes such a setting silently, since it does no harm.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -183,14 +184,18 @@ CONDITIONS = (
 )
 
 
+_NAME = re.compile(r"\(([A-Z_]+)\)")
+
+
 def missing_condition(settings: Settings, name: str) -> str:
-    """Why the setting of this canonical name has no effect; empty when it has one."""
+    """Why the setting of this canonical name has no effect, with names as the environment would
+    spell them; empty when it has one."""
     without = next(
         (each.without for each in CONDITIONS if each.concerns(name) and not each.is_met(settings)),
         "",
     )
     if without or not name.startswith(MOGRIFIER_PREFIX):
-        return without
+        return _NAME.sub(lambda found: f"({settings.spelled(found[1])})", without)
     listed = {each.upper() for each in settings.statistics.mogrifier_names}
     is_listed = name.removeprefix(MOGRIFIER_PREFIX).rpartition("_")[0] in listed
     list_name = settings.spelled("AGENT_STATSD_MOGRIFIERS")

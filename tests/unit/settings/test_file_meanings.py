@@ -225,6 +225,13 @@ def test_a_setting_that_lacks_something_has_no_effect(name: str, met: str, unmet
     assert of(f"{unmet}{name}").lines[-1].fate is Fate.IDLE
 
 
+def test_what_it_lacks_is_named_as_the_file_spells_its_kin() -> None:
+    (line,) = of("DOG_STATSD_MOGRIFIERS=a\n").lines
+    assert line.text.endswith("statistics are not sent to DogStatsD (USE_DOG_STATSD)")
+    lines = of("USE_DOG_STATSD=true\nUSE_DOG_STATSD_MOGRIFIERS=b\nDOG_STATSD_MOGRIFIER_A_NAME=a\n")
+    assert lines.lines[-1].text.endswith("no such mogrifier is listed (USE_DOG_STATSD_MOGRIFIERS)")
+
+
 def test_a_time_to_gather_commands_is_never_waited_for() -> None:
     assert of("REDIS_URL=a:1\nREDIS_PIPELINE_WINDOW=1ms\n").lines[-1].fate is Fate.IDLE
 
