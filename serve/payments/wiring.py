@@ -142,7 +142,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     tollgate = version("tollgate")
     caller = WebhookCaller(sender, box, clock, f"Tollgate/{tollgate}")
     shared_counts = _shared_counts(settings, actors, clock, tallies)
-    client = LedgerClient(shards)
+    client, watch = LedgerClient(shards), StorageWatch(clock, tallies.count)
     context = ApiContext(
         store=store,
         entities=EntityCache(store),
@@ -169,7 +169,6 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         clock=clock,
     )
     trust = AddressTrust(await asyncio.to_thread(_addresses), settings.payments.trusts_forwarded)
-    watch = StorageWatch(clock, tallies.count)
     tracing, upkeep = _tracing(settings, clock, tallies), _upkeep(settings, clock)
     meter = RequestMeter(tallies, tracing)
     door = Dispatcher(context, trust=trust, adds_request_id=False, watch=watch, meter=meter)
