@@ -99,6 +99,24 @@ def test_the_metrics_page_has_the_names_of_the_default_mapping(
     assert buckets[-1] >= 5
 
 
+def test_what_payments_and_catalog_auth_do_is_on_the_page(
+    http: httpx.Client, metrics: MetricsPage
+) -> None:
+    labels = {"method": "POST", "route": "/apps", "status": "201"}
+    orders = {"command": "CreateApp", "outcome": "done"}
+    before = metrics.value("payments_requests", **labels)
+    done = metrics.value("payments_commands", **orders)
+    assert http.post("/payments/apps", json={}).status_code == 201
+    assert http.get("/catalog-auth/healthcheck").text == "OK"
+    until(lambda: metrics.value("payments_requests", **labels) == before + 1, "it is counted")
+    until(lambda: metrics.value("payments_commands", **orders) == done + 1, "its order is, too")
+    healthy = {"method": "GET", "route": "/healthcheck", "status": "200"}
+    until(lambda: metrics.value("catalog_requests", **healthy) >= 1, "and what the others do")
+    found = metrics.families()
+    assert found["payments_request_duration_seconds"].type == "histogram"
+    assert {sample.value for sample in found["payments_shard_is_taken_over"].samples} == {1}
+
+
 def test_errors_are_counted_by_kind(
     service: RateLimitServiceStub,
     http: httpx.Client,

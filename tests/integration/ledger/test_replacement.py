@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.support.ledger.actors import ANSWERS_WITHIN_S, Desk, start_ledger
 from tests.support.ledger.books import authorise
 from tests.support.waiting import until
 from tollgate.actors.ledger.law.outcomes import Done, OrderOutcome
+from tollgate.actors.ledger.shard.actor import RayShardConnection, start_shard
+from tollgate.actors.ledger.shard.client import Unanswered
 from tollgate.actors.ledger.storage.migration import open_database
 
 
@@ -40,6 +43,23 @@ def test_a_shard_that_hangs_is_replaced_by_its_clients(
     until(lambda: not psutil.pid_exists(before["pid"]), "a shard that hung ends, stopped or not")
     audited = desk.audit()
     assert all(len(audited.operations[order.operation]) == 1 for order in orders)
+
+
+def test_a_shard_that_hangs_is_replaced_though_nobody_has_an_order_for_it(
+    desk: Desk, end_after: Callable[[Any], Any]
+) -> None:
+    before = ray.get(desk.ledger.handle.describe.remote())
+    os.kill(before["pid"], signal.SIGSTOP)
+    find = partial(start_shard, desk.ledger.spec, desk.ledger.namespace)
+    impatient = RayShardConnection(find, desk.ledger.handle, 1.0)
+    with pytest.raises(Unanswered):
+        asyncio.run(impatient.report())
+    successor = ray.get_actor(desk.ledger.spec.actor_name, desk.ledger.namespace)
+    end_after(successor)
+    after: dict[str, Any] = ray.get(successor.describe.remote())
+    assert after["epoch"] > before["epoch"]
+    report = ray.get(successor.report.remote())
+    assert (report.pid, report.epoch) == (after["pid"], after["epoch"])
 
 
 def test_a_shard_whose_storage_is_slow_is_not_replaced(desk: Desk) -> None:
