@@ -29,6 +29,7 @@ from tollgate.actors.ratelimit.statistics.totals import Totals
 from tollgate.serve.catalog_auth.api.application import CallMeter
 from tollgate.serve.payments.api.call import CallRecord
 from tollgate.serve.payments.api.health import STORAGE_ERRORS
+from tollgate.serve.payments.network.enquiries import OLDEST_AGE
 from tollgate.serve.payments.reference.exchange_rates import RATES_AGE
 from tollgate.serve.payments.telemetry import metered_network
 from tollgate.serve.payments.telemetry.books_gauges import BooksGauges
@@ -108,6 +109,7 @@ def page() -> dict[str, set[str]]:
     deliveries.attempted([DeliveryAttempt(OutgoingEvent(EVENT, "", ""), 0, 5, CallResult(200))])
     tallies.count(STORAGE_ERRORS)
     tallies.gauge(RATES_AGE, 1.0)
+    tallies.gauge(OLDEST_AGE, 1.0)
     ShardReports([], tallies, None)
     record = UpkeepRecord(0.0, date(2027, 1, 1), {"DKK": 0})
     asyncio.run(BooksGauges(tallies, Deliveries(), record, clock).look())

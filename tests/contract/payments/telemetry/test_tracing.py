@@ -48,7 +48,7 @@ def traced(api: PaymentsApi, url: str, monkeypatch: pytest.MonkeyPatch) -> Itera
     tracing = set_up_call_tracing(
         Settings.from_environment(said), "Payments", clock, tallies.count, Random(7).getrandbits
     )
-    network = MeteredNetwork(SimulatedNetwork(REFERENCE.errors), "test", tallies, clock)
+    network = MeteredNetwork(SimulatedNetwork(REFERENCE.errors, clock), "test", tallies, clock)
     context = replace(
         api.context,
         clock=clock,
