@@ -80,52 +80,72 @@ def has_another_process(actor: Any, pid: int) -> bool:
     return False
 
 
+def started(name: str, deadline_s: float = DEADLINE_S, term_s: float = TERM_S) -> Cast:
+    """Two partitions and two fronts, of which the first one claims all slots."""
+    clock, terms = SystemClock(), Terms(term_s=term_s)
+    # Some days ahead, so that no window ends meanwhile.
+    end_s = (int(clock.now_s()) // DAY_S + 3) * DAY_S
+    names = [f"{name}-partition-{number}" for number in range(2)]
+    partitions = start_lent_partitions(names, NAMESPACE, terms, clock)
+    fronts: list[Any] = []
+    for number in range(2):
+        front = f"{name}-front-{number}"
+        actor = named_actor(LentFront, front, NAMESPACE, max_task_retries=0)
+        fronts.append(actor.remote(front, partitions, deadline_s, terms, end_s))
+        if not number:
+            until(lambda: has_all_slots(fronts[0]), "the first front has claimed all slots")
+    return Cast(partitions, fronts)
+
+
 @pytest.fixture
 def cast(
     request: pytest.FixtureRequest, end_after: Callable[[Any], Any]
 ) -> Iterator[Callable[..., Cast]]:
-    """Starts two partitions and two fronts, of which the first one claims all slots."""
+    """Starts actors of a test's own."""
     pids: list[int] = []
 
     def start(deadline_s: float = DEADLINE_S, term_s: float = TERM_S) -> Cast:
-        name, clock, terms = request.node.name, SystemClock(), Terms(term_s=term_s)
-        # Some days ahead, so that no window ends meanwhile.
-        end_s = (int(clock.now_s()) // DAY_S + 3) * DAY_S
-        names = [f"{name}-partition-{number}" for number in range(2)]
-        partitions = start_lent_partitions(names, NAMESPACE, terms, clock)
-        fronts = []
-        for number in range(2):
-            front = f"{name}-front-{number}"
-            actor = named_actor(LentFront, front, NAMESPACE, max_task_retries=0)
-            fronts.append(actor.remote(front, partitions, deadline_s, terms, end_s))
-            if not number:
-                until(lambda: has_all_slots(fronts[0]), "the first front has claimed all slots")
-        found = Cast([end_after(each) for each in partitions], [end_after(each) for each in fronts])
-        pids.extend(pid_of(each) for each in (*found.partitions, *found.fronts))
+        found = started(request.node.name, deadline_s, term_s)
+        pids.extend(pid_of(end_after(each)) for each in (*found.partitions, *found.fronts))
         return found
 
     yield start
+    go_on(pids)
+
+
+@pytest.fixture(scope="module")
+def lasting(local_ray: None) -> Iterator[Cast]:
+    """Actors for tests after which all of them are there; each has a key of its own."""
+    cast = started("lasting", term_s=LONG_TERM_S)
+    actors = [*cast.partitions, *cast.fronts]
+    pids = [pid_of(actor) for actor in actors]
+    yield cast
+    go_on(pids)
+    for actor in actors:
+        ray.kill(actor)
+
+
+def go_on(pids: list[int]) -> None:
+    """One that is stopped could not be ended."""
     for pid in pids:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)  # (one that is stopped could not be ended)
+            os.kill(pid, signal.SIGCONT)
 
 
-def test_a_front_alone_counts_at_home(cast: Callable[..., Cast]) -> None:
-    actors = cast(term_s=LONG_TERM_S)
+def test_a_front_alone_counts_at_home(lasting: Cast) -> None:
     question = (0, b"alone", 1_000)
-    assert actors.ask(0, question) == [1]
-    sent = actors.sent(0)
-    assert actors.ask(0, question, times=5_000) == list(range(2, 5_002))
+    assert lasting.ask(0, question) == [1]
+    sent = lasting.sent(0)
+    assert lasting.ask(0, question, times=5_000) == list(range(2, 5_002))
     # Reports and acknowledgements, however long it took; a call for each hit would be thousands.
-    assert actors.sent(0) - sent < 2_500
+    assert lasting.sent(0) - sent < 2_500
 
 
-def test_fronts_together_admit_what_there_is(cast: Callable[..., Cast]) -> None:
-    actors = cast(term_s=LONG_TERM_S)
+def test_fronts_together_admit_what_there_is(lasting: Cast) -> None:
     for _, key, limit in QUESTIONS:
         for partition in range(2):
-            question = (partition, key, limit)
-            answers = actors.ask_together(question, limit + 5)
+            question = (partition, b"together " + key, limit)
+            answers = lasting.ask_together(question, limit + 5)
             assert admitted(answers, question) == limit
 
 
@@ -167,17 +187,17 @@ def asked_until_refused(actors: Cast, front: int, question: Question) -> list[in
     return counts
 
 
-def test_a_stopped_partition_stops_nobody_who_has_borrowed(cast: Callable[..., Cast]) -> None:
-    actors = cast(term_s=LONG_TERM_S)
-    answers = {question: actors.ask(0, question) for question in QUESTIONS}
-    pid = pid_of(actors.partitions[0])
+def test_a_stopped_partition_stops_nobody_who_has_borrowed(lasting: Cast) -> None:
+    questions: list[Question] = [(0, b"stopped " + key, limit) for _, key, limit in QUESTIONS]
+    answers = {question: lasting.ask(0, question) for question in questions}
+    pid = pid_of(lasting.partitions[0])
     os.kill(pid, signal.SIGSTOP)
-    for question in QUESTIONS:
-        answers[question] += actors.ask(0, question)
+    for question in questions:
+        answers[question] += lasting.ask(0, question)
     os.kill(pid, signal.SIGCONT)
-    for question in QUESTIONS:
+    for question in questions:
         assert answers[question] == [1, 2]
-        answers[question] += actors.ask_together(question, question[2] + 5)
+        answers[question] += lasting.ask_together(question, question[2] + 5)
         assert admitted(answers[question], question) == question[2]
 
 
@@ -239,12 +259,11 @@ def test_a_front_that_closes_gives_back(cast: Callable[..., Cast]) -> None:
     assert actors.ask(1, question) == [5]
 
 
-def test_operators_see_and_reset_what_a_front_has(cast: Callable[..., Cast]) -> None:
-    actors = cast(term_s=LONG_TERM_S)
-    question: Question = (0, b"ten", 10)
-    assert actors.ask(0, question, 7) == [*range(1, 8)]
-    partition, other = actors.partitions
-    is_wanted = CounterQuery(digests=frozenset({b"ten"}), domain="none").matches
+def test_operators_see_and_reset_what_a_front_has(lasting: Cast) -> None:
+    question: Question = (0, b"seen", 10)
+    assert lasting.ask(0, question, 7) == [*range(1, 8)]
+    partition, other = lasting.partitions
+    is_wanted = CounterQuery(digests=frozenset({b"seen"}), domain="none").matches
 
     def reported() -> Any:
         page = ray.get(partition.list_counters.remote(is_wanted, None), timeout=ANSWER_WITHIN_S)
@@ -252,10 +271,10 @@ def test_operators_see_and_reset_what_a_front_has(cast: Callable[..., Cast]) -> 
 
     (row,) = until(reported, "the front has reported")
     assert row.holder is not None
-    asked = [each.reset_counters.remote([b"ten"], DEADLINE_S) for each in (partition, other)]
+    asked = [each.reset_counters.remote([b"seen"], DEADLINE_S) for each in (partition, other)]
     (reset,), nothing = ray.get(asked, timeout=ANSWER_WITHIN_S)
     assert (reset.row.hits, reset.failure, nothing) == (7, None, [])
-    assert admitted(actors.ask_together(question, 10), question) == 10
+    assert admitted(lasting.ask_together(question, 10), question) == 10
 
 
 def test_every_start_has_a_number_of_its_own(local_ray: None) -> None:
