@@ -17,11 +17,10 @@ from tollgate.serve.payments.api.bodies import constraints
 from tollgate.serve.payments.api.bodies.constraints import iban_problem
 from tollgate.serve.payments.api.bodies.model_reader import read_model
 from tollgate.serve.payments.api.bodies.readers import Body
-from tollgate.serve.payments.api.bodies.requests import SandboxPayment
+from tollgate.serve.payments.api.bodies.requests import SandboxPayment, behaviour_of
 from tollgate.serve.payments.api.bodies.strict_json import JsonError, canonical_json, read_json
 from tollgate.serve.payments.api.bodies.wire_types import Reading
 from tollgate.serve.payments.api.rejections import BadRequest, FieldError
-from tollgate.serve.payments.api.routes.sandbox import behaviour_of
 from tollgate.serve.payments.network.card import PlainCard, read_card
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
 from tollgate.serve.payments.reference.currencies import Currencies, CurrencyEntry

@@ -4,20 +4,33 @@ from collections.abc import Mapping
 from html import unescape
 from json import loads
 from re import search
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
-from tests.support.payments.api import PaymentsApi
-
 VERSION = {"Accept-Version": "1"}
+
+
+class Clock(Protocol):
+    """The time, as far as a browser can wait for it."""
+
+    def advance(self, seconds: float) -> None: ...
+
+
+class Caller(Protocol):
+    """The calls of a browser: to an API in process, or over HTTP."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def call(self, method: str, path: str, **options: Any) -> Any: ...
 
 
 class CheckoutClient:
     """`hints`: all that were given so far; `seen`: (hints before, step, type) of each step."""
 
     def __init__(
-        self, api: PaymentsApi, merchant: Mapping[str, Any], code: str = "123", **changes: Any
+        self, api: Caller, merchant: Mapping[str, Any], code: str = "123", **changes: Any
     ) -> None:
         self.api = api
         self.hints: list[str] = []
