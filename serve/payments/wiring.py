@@ -161,10 +161,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         secret_sealer=box,
         webhook_caller=caller,
         targets=targets,
-        trade=TradePolicy(
-            approves_live=settings.payments.approves_live,
-            rates_age_max_ms=settings.payments.rates_age_max_ms,
-        ),
+        trade=_trade_policy(settings),
         waiting=WaitingMerchants(store, clock),
         clock=clock,
     )
@@ -223,6 +220,11 @@ def _enquiries(context: ApiContext, database: Database, tallies: Tallies) -> Enq
         context.reference.errors.error(GENERIC),
         tallies,
     )
+
+
+def _trade_policy(settings: Settings) -> TradePolicy:
+    own = settings.payments
+    return TradePolicy(own.approves_live, own.rates_age_max_ms)
 
 
 def webhook_targets(settings: Settings) -> WebhookTargets:
