@@ -87,10 +87,19 @@ class SqlOpenIntents:
     async def oldest_ms(self) -> int | None:
         """Since when the oldest one of all books is open; None: none is. An id begins with its
         second."""
-        query = select(func.min(entities.c.id)).where(OPEN_INTENTS)
+        _, oldest = await self._counted()
+        return None if oldest is None else int(oldest[:8], 16) * 1000
+
+    async def count(self) -> int:
+        """How many of all books are open."""
+        count, _ = await self._counted()
+        return count
+
+    async def _counted(self) -> tuple[int, str | None]:
+        query = select(func.count(), func.min(entities.c.id)).where(OPEN_INTENTS)
         try:
             async with self._database.reader.connect() as connection:
-                oldest = (await connection.execute(query)).scalar_one()
+                count, oldest = (await connection.execute(query)).one()
         except FAILURES as failure:
             raise StorageError(f"open intents cannot be looked at: {reason(failure)}") from failure
-        return None if oldest is None else int(oldest[:8], 16) * 1000
+        return count, oldest

@@ -39,7 +39,8 @@ from tollgate.serve.payments.network.conclusions import Conclusions
 LOG = logging.getLogger("tollgate.payments.network")
 WHY = "enquiry"
 FORGET_EVERY_S = 3_600.0
-# For how long the oldest intent is open.
+# How many intents of all books are open, and for how long the oldest is.
+OPEN_INTENTS = "payments.books.network_intents"
 OLDEST_AGE = "payments.network.intents.age_seconds"
 
 
@@ -62,6 +63,9 @@ class OpenIntents(Protocol):
 
     async def oldest_ms(self) -> int | None:
         """Since when the oldest one of all books is open; None: none is."""
+
+    async def count(self) -> int:
+        """How many of all books are open."""
 
 
 class Figures(Protocol):
@@ -150,6 +154,7 @@ class EnquiryWorker:
 
     async def _report(self, figures: Figures) -> None:
         now_ms, oldest_ms = self._now_ms(), await self._intents.oldest_ms()
+        figures.gauge(OPEN_INTENTS, await self._intents.count())
         figures.gauge(OLDEST_AGE, 0 if oldest_ms is None else max(0, now_ms - oldest_ms) // 1000)
 
     def _now_ms(self) -> int:

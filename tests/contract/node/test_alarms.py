@@ -29,7 +29,7 @@ from tollgate.actors.ratelimit.statistics.totals import Totals
 from tollgate.serve.catalog_auth.api.application import CallMeter
 from tollgate.serve.payments.api.call import CallRecord
 from tollgate.serve.payments.api.health import STORAGE_ERRORS
-from tollgate.serve.payments.network.enquiries import OLDEST_AGE
+from tollgate.serve.payments.network.enquiries import OLDEST_AGE, OPEN_INTENTS
 from tollgate.serve.payments.reference.exchange_rates import RATES_AGE
 from tollgate.serve.payments.telemetry import metered_network
 from tollgate.serve.payments.telemetry.books_gauges import BooksGauges
@@ -110,6 +110,7 @@ def page() -> dict[str, set[str]]:
     tallies.count(STORAGE_ERRORS)
     tallies.gauge(RATES_AGE, 1.0)
     tallies.gauge(OLDEST_AGE, 1.0)
+    tallies.gauge(OPEN_INTENTS, 1.0)
     ShardReports([], tallies, None)
     record = UpkeepRecord(0.0, date(2027, 1, 1), {"DKK": 0})
     asyncio.run(BooksGauges(tallies, Deliveries(), record, clock).look())

@@ -157,6 +157,7 @@ def test_a_second_process_enquires_nothing_that_is_not_due(
     store, now_ms = SqlOpenIntents(api.database), int(api.clock.now_s() * 1000)
     (claimed,) = api.runner.run(store.claim(now_ms, 10))
     assert (claimed.attempts, claimed.intent.amount) == (1, SLOW)
+    assert api.runner.run(store.count()) == 1
     assert api.runner.run(store.claim(now_ms, 10)) == []
     (again,) = api.runner.run(store.claim(now_ms + 2_000, 10))
     assert again.attempts == 2
@@ -164,6 +165,7 @@ def test_a_second_process_enquires_nothing_that_is_not_due(
     enquire(api, 60)
     api.runner.run(store.forget_settled())
     assert api.runner.run(store.oldest_ms()) is None
+    assert api.runner.run(store.count()) == 0
 
 
 def test_the_books_are_sound_with_open_and_settled_intents(
