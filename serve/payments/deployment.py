@@ -135,6 +135,8 @@ class Payments:
         if self._parts.shared_counts is not None:
             await self._parts.shared_counts.close()
         await self._parts.sender.close()
+        for gateway in self._parts.gateways:
+            await gateway.close()
         await self._parts.database.close()
 
     async def _hand_on(self) -> None:

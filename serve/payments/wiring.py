@@ -50,6 +50,8 @@ from tollgate.serve.payments.mail.mailer import BackgroundInvitations, Mailer, o
 from tollgate.serve.payments.network.card_network import CardNetworks
 from tollgate.serve.payments.network.conclusions import Conclusions
 from tollgate.serve.payments.network.enquiries import EnquiryWorker
+from tollgate.serve.payments.network.http_network import HttpNetwork
+from tollgate.serve.payments.network.networks_file import load_networks
 from tollgate.serve.payments.network.simulator import GENERIC, SimulatedNetwork
 from tollgate.serve.payments.reference.exchange_rates import ExchangeRates
 from tollgate.serve.payments.reference.tables import ReferenceData, load_reference
@@ -93,6 +95,7 @@ class PaymentsParts:
     shards: Sequence[RayShardConnection]
     delivery_worker: DeliveryWorker
     enquiries: EnquiryWorker
+    gateways: Sequence[HttpNetwork]
     sender: WebhookSender
     post: Mailer
     key_uses: KeyUses
@@ -143,6 +146,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
     caller = WebhookCaller(sender, box, clock, f"Tollgate/{tollgate}")
     shared_counts = _shared_counts(settings, actors, clock, tallies)
     client, watch = LedgerClient(shards), StorageWatch(clock, tallies.count)
+    gateways, live = _gateways(settings, reference)
     context = ApiContext(
         store=store,
         entities=EntityCache(store),
@@ -150,7 +154,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         commands=CommandGateway(client, generator, reference.errors, clock),
         limits=_limits(settings, shared_counts, clock, tallies),
         reference=reference,
-        networks=_networks(reference, tallies, clock),
+        networks=_networks(gateways, live, reference, tallies),
         conclusions=Conclusions(client, generator),
         checkout=checkout_parts(secret, vault_keys, SqlSingleUses(database), clock),
         secrets=generator,
@@ -179,6 +183,7 @@ async def payments_parts(settings: Settings, actors: RateLimitActors) -> Payment
         shards=shards,
         delivery_worker=DeliveryWorker(deliveries, caller, clock, bounds, DeliveryMeter(tallies)),
         enquiries=_enquiries(context, database, tallies),
+        gateways=gateways,
         sender=sender,
         post=post,
         key_uses=uses,
@@ -206,9 +211,26 @@ async def _secrets(settings: Settings, database: Database) -> tuple[MasterSecret
     return secret, open_vault_keys(own.vault_path(data))
 
 
-def _networks(reference: ReferenceData, tallies: Tallies, clock: Clock) -> CardNetworks:
+def _networks(
+    gateways: Sequence[HttpNetwork], live: str, reference: ReferenceData, tallies: Tallies
+) -> CardNetworks:
+    clock = SystemClock()
     simulated = SimulatedNetwork(reference.errors, clock)
-    return CardNetworks(MeteredNetwork(simulated, "test", tallies, clock))
+    metered = [MeteredNetwork(each, each.name, tallies, clock) for each in gateways]
+    return CardNetworks(
+        test=MeteredNetwork(simulated, "test", tallies, clock),
+        live=next((each for each in metered if each.name == live), None),
+        others=tuple(each for each in metered if each.name != live),
+    )
+
+
+def _gateways(settings: Settings, reference: ReferenceData) -> tuple[list[HttpNetwork], str]:
+    """The networks of the file, and the name of the one that live merchants use."""
+    if not settings.payments.networks:
+        return [], ""
+    found = load_networks(Path(settings.payments.networks))
+    clock = SystemClock()
+    return [HttpNetwork(each, reference.errors, clock) for each in found.gateways], found.live
 
 
 def _enquiries(context: ApiContext, database: Database, tallies: Tallies) -> EnquiryWorker:

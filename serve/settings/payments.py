@@ -63,6 +63,9 @@ class PaymentsSettings:
         "a proxy in front says in X-Forwarded-For, last, where calls come from",
     )
 
+    networks: str = setting(
+        "PAYMENTS_NETWORKS", text, "", "file of the card networks of live merchants; empty: none"
+    )
     approves_live: bool = setting(
         "PAYMENTS_APPROVE_LIVE",
         boolean,

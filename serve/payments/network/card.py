@@ -10,6 +10,7 @@ import re
 from calendar import timegm
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import gmtime
 from typing import NoReturn, TypeVar, final
 
 from tollgate.actors.ledger.law.values import CardBrand, CardSummary
@@ -64,6 +65,24 @@ class PlainCard:
         digits = [int(each) for each in reversed(self.__number)]
         doubled = sum(sum(divmod(2 * each, 10)) for each in digits[1::2])
         return (sum(digits[::2]) + doubled) % 10 == 0
+
+    @property
+    def brand(self) -> CardBrand | None:
+        """The scheme that numbers like this one belong to; None: another one."""
+        if self.__number.startswith("4"):
+            return CardBrand.VISA
+        first = int(self.__number[:4])
+        is_mastercard = 5100 <= first <= 5599 or 2221 <= first <= 2720
+        return CardBrand.MASTERCARD if is_mastercard else None
+
+    def disclosed(self) -> dict[str, object]:
+        """All of the card, for the one call that asks its network for an authorisation."""
+        year, month, *_ = gmtime(self.expiry_ms // 1000)
+        card: dict[str, object] = {
+            "number": self.__number,
+            "expiry": {"month": month, "year": year},
+        }
+        return {**card, "code": self.__code} if self.__code else card
 
     def summary(self, scheme: CardBrand, network_token: str) -> CardSummary:
         """The part of the card that may be kept."""

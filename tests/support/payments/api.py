@@ -152,6 +152,7 @@ class PaymentsApi:
         self.runner = asyncio.Runner()
         self.prefix = prefix
         self.trade = TradePolicy(approves_live=False, rates_age_max_ms=RATES_AGE_MAX_MS)
+        self.networks: CardNetworks | None = None
         self.invitations = RecordedInvitations()
         self.receivers = RecordedReceivers()
         self.address = "192.0.2.7"
@@ -187,6 +188,12 @@ class PaymentsApi:
         self.context = self._context()
         self.client = self.client_of(payments_application(Dispatcher(self.context), "0.0"))
 
+    def use_networks(self, networks: CardNetworks) -> None:
+        """Other card networks from now on, as after a restart."""
+        self.networks = networks
+        self.context = self._context()
+        self.client = self.client_of(payments_application(Dispatcher(self.context), "0.0"))
+
     def another_process(self, reference: ReferenceData = REFERENCE) -> httpx.AsyncClient:
         """A client of a process that has heard of nothing yet, before the same books."""
         return self.client_of(payments_application(Dispatcher(self._context(reference)), "0.0"))
@@ -203,7 +210,7 @@ class PaymentsApi:
             commands=CommandGateway(self.ledger, generator, reference.errors, self.clock),
             limits=self.limits,
             reference=reference,
-            networks=CardNetworks(SimulatedNetwork(reference.errors, self.clock)),
+            networks=self.networks or CardNetworks(SimulatedNetwork(reference.errors, self.clock)),
             checkout=checkout_parts(
                 self.secret, self.vault_keys, SqlSingleUses(self.database), self.clock
             ),
