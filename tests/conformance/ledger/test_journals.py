@@ -17,7 +17,9 @@ from tollgate.actors.ledger.law.events import Event
 from tollgate.actors.ledger.law.rows import Commit, Entry
 from tollgate.actors.ledger.law.values import BookId, EntityId
 
-JOURNALS = sorted(Path(__file__).parent.glob("journal-*.jsonl"))
+JOURNALS = sorted(
+    Path(__file__).parent.glob("journal-*.jsonl"), key=lambda path: int(path.stem.split("-")[1])
+)
 
 
 def entries(journal: Path) -> list[Entry]:

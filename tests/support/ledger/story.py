@@ -33,8 +33,10 @@ from tollgate.actors.ledger.law.commands import (
     Capture,
     ChangeMerchant,
     ChangeRole,
+    Conclude,
     CreateApp,
     DecideDispute,
+    Intend,
     InviteUser,
     OpenDispute,
     PayOut,
@@ -51,6 +53,7 @@ from tollgate.actors.ledger.law.commands import (
     SaveCard,
     Void,
 )
+from tollgate.actors.ledger.law.events import Intended
 from tollgate.actors.ledger.law.notices import NoticeKind, notice, settled_day_id
 from tollgate.actors.ledger.law.rows import Entry, Posting
 from tollgate.actors.ledger.law.values import (
@@ -62,6 +65,8 @@ from tollgate.actors.ledger.law.values import (
     CardSummary,
     EntityId,
     KeyMode,
+    NetworkApproved,
+    NetworkDeclined,
     Price,
     Pricing,
     ProcessingError,
@@ -174,6 +179,7 @@ def _dispute(shop: Shop) -> None:
     shop.do(ReportFraud(transaction, None, None), OPERATOR)
     shop.do(OpenDispute(transaction, 1, 10, "", NOW_MS, None), OPERATOR)
     _hear_of_the_network(shop, transaction)
+    _ask_the_network(shop)
 
 
 def _hear_of_the_network(shop: Shop, transaction: EntityId) -> None:
@@ -191,6 +197,22 @@ def _hear_of_the_network(shop: Shop, transaction: EntityId) -> None:
             RecordSettlement(told, day, "2025-12-31", NOW_MS - 60_000, EUR, 2, amount, 600),
             OPERATOR,
         )
+
+
+def _ask_the_network(shop: Shop) -> None:
+    """What it agrees to, and what not."""
+    agreed, declined = NetworkApproved("reference-1", "token-9", "full"), NetworkDeclined(DECLINED)
+    (opened,) = shop.do(Intend(authorise(700), "acquirer")).entities
+    transaction, *_ = shop.do(Conclude(opened, agreed), OPERATOR).entities
+    refund = Refund(transaction, 100, "")
+    capture = Capture(transaction, 400, None, "", None, None)
+    for command, decision in ((capture, agreed), (refund, declined), (refund, agreed)):
+        intent = next(
+            EntityId(each.intent)
+            for each in shop.do(Intend(command, "acquirer")).events
+            if isinstance(each, Intended)
+        )
+        shop.do(Conclude(intent, decision), OPERATOR)
 
 
 def line_of(entry: Entry) -> str:

@@ -27,7 +27,7 @@ def body_of(path: str, merchant: str, transaction: str) -> dict[str, object]:
     """As much of a body as a call looks at before it looks at roles."""
     if path == "/sandbox/payouts":
         return {"merchantId": merchant, "amount": 1}
-    if path == "/sandbox/frauds":
+    if path in ("/sandbox/frauds", "/cards"):
         return {"transactionId": transaction}
     return {"transactionId": transaction, "amount": 1} if path.startswith("/sandbox") else {}
 

@@ -24,6 +24,7 @@ from tollgate.actors.ledger.law.commands import (
     Command,
     CreateApp,
     DecideDispute,
+    Intend,
     InviteUser,
     OpenDispute,
     PayOut,
@@ -154,6 +155,13 @@ def test_a_role_does_what_it_may_and_nothing_else(command: Command, role: Role) 
         assert len(shop.books.log) == before
         assert role.value in shop.refusal(command, app).message
         shop.do(RevokeApp(app), app)  # (its own access any role may take away)
+
+
+def test_a_role_holds_for_what_a_network_is_asked_first() -> None:
+    shop = open_shop()
+    shop.do(AddApp(STRANGER, "Desk", NOW_MS, Role.REFUNDS))
+    assert may(shop, Intend(Refund(ABSENT, 1, ""), "acquirer"), STRANGER)
+    assert not may(shop, Intend(Void(ABSENT, 1), "acquirer"), STRANGER)
 
 
 def test_a_merchant_with_apps_has_an_owner_among_them() -> None:
