@@ -74,12 +74,7 @@ def catalog_application(context: CatalogContext) -> ASGIApp:
     app.include_router(page.router, include_in_schema=False)
     described = described_api(app)
     app.openapi = lambda: described  # type: ignore[method-assign]  # (as FastAPI documents it)
-    for path, answer in (
-        ("/healthcheck", _healthy),
-        ("/openapi.json", _document),
-        ("/docs", _docs),
-        ("/docs/{name}", _asset),
-    ):
+    for answer, path in PAGE_PATHS.items():
         app.add_route(path, answer, include_in_schema=False)
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -124,7 +119,9 @@ class CallMeter:
             self._note(scope, status, self._clock.monotonic_s() - begun_s)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "none")
+        # (FastAPI's own routes leave themselves in the scope, Starlette's only what they call)
+        known = getattr(scope.get("route"), "path", "")
+        route = known or PAGE_PATHS.get(scope.get("endpoint"), "none")
         method = "other" if route == "none" else scope["method"]
         if status == 405:
             method = "other"
@@ -221,3 +218,12 @@ async def _refused(_: Request, error: Exception) -> Response:
 async def _unforeseen(_: Request, error: Exception) -> Response:
     del error  # (logged by whoever runs the application, where it arrives next)
     return unforeseen()
+
+
+# The pages beside the API's calls.
+PAGE_PATHS: dict[Any, str] = {
+    _healthy: "/healthcheck",
+    _document: "/openapi.json",
+    _docs: "/docs",
+    _asset: "/docs/{name}",
+}
