@@ -22,9 +22,9 @@ from tests.support.call_costs import (
 from tests.support.payments.api import ABSENT, App, PaymentsApi, basic
 from tollgate.serve.payments.api.bodies.constraints import CUSTOM_BYTES_MAX
 from tollgate.serve.payments.api.bodies.readers import BODY_BYTES_MAX, FORM
+from tollgate.serve.payments.api.checkout.form_payments import PAYMENT_BODY_BYTES_MAX
 from tollgate.serve.payments.api.paging import LIMIT_MAX
 from tollgate.serve.payments.api.routes.apps import APP_BODY_BYTES_MAX
-from tollgate.serve.payments.api.routes.sandbox import PAYMENT_BODY_BYTES_MAX
 
 JSON = "application/json"
 REFUSAL_BYTES_MAX = 16 * 1024

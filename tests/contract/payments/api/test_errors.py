@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.payments.api import ABSENT, App, PaymentsApi, basic, done, fields_of
 from tollgate.actors.ledger.law.outcomes import Indefinite, TurnedAway
+from tollgate.serve.payments.api.checkout.form_payments import PAYMENT_BODY_BYTES_MAX
 from tollgate.serve.payments.api.routes.apps import APP_BODY_BYTES_MAX
-from tollgate.serve.payments.api.routes.sandbox import PAYMENT_BODY_BYTES_MAX
 
 Merchant = dict[str, Any]
 JSON = "application/json"

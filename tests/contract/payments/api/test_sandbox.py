@@ -265,6 +265,7 @@ def test_the_apps_calls_are_not_at_the_door_of_the_operator(api: PaymentsApi, sh
         "/operator/apps/{appId}/keys",
         "/operator/merchants/{merchantId}",
         "/operator/merchants/{merchantId}/approval",
+        "/operator/merchants/{merchantId}/pricing",
         "/operator/merchants/{merchantId}/rejection",
         "/operator/waiting-merchants",
     }
