@@ -46,6 +46,7 @@ from tollgate.actors.ledger.book.head import Head, Merchant
 from tollgate.actors.ledger.book.transitions import Changed
 from tollgate.actors.ledger.law import events, webhook_law
 from tollgate.actors.ledger.law.accounts import merchant_balance
+from tollgate.actors.ledger.law.notices import authorisation_id
 from tollgate.actors.ledger.law.rows import MEMBERSHIP, EntityRow, Entry, KeyRow
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, EntityId
@@ -135,6 +136,12 @@ def _merchant_rows(
         case events.FraudReported():
             fraud = text_of(fraud_document(book, event, entry.at_ms))
             return [EntityRow("fraud", event.fraud, book, fraud, "", event.transaction, is_test)]
+        case events.TransactionCreated() if event.network is not UNSET:
+            mark = event.network
+            known = authorisation_id(book, mark.name, mark.reference)
+            found = {"id": known, "merchantId": book, "transactionId": event.transaction}
+            text, transaction = text_of(found), event.transaction
+            return [EntityRow("authorisation", known, book, text, "", transaction, is_test)]
         case events.SettlementReported():
             settlement = text_of(settlement_document(book, event, entry.at_ms))
             return [EntityRow("settlement", event.settlement, book, settlement, is_test=is_test)]

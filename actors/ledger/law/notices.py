@@ -35,6 +35,12 @@ def notice(kind: NoticeKind, network: str, reference: str, *content: object) -> 
     )
 
 
+def authorisation_id(book: BookId, network: str, reference: str) -> EntityId:
+    """The id by which a transaction is found by the network's reference of its authorisation. Of a
+    book: two merchants' transactions may have one reference."""
+    return _id("authorisation", book, network, reference)
+
+
 def settled_day_id(book: BookId, day: str, currency: Currency, exponent: int) -> EntityId:
     """The id of what was settled of a book for a day, in a unit of postings."""
     unit = posted_currency(currency, posted_exponent(currency, exponent))

@@ -46,10 +46,11 @@ MEMBERSHIP = "membership"
 @dataclass(frozen=True, slots=True)
 class EntityRow:
     """An entity as reads see it. `kind`: merchant, transaction, line, card, dispute, fraud,
-    settlement, settled_day, notice, user, app, membership, webhook, event. `state`: what the
-    machine needs again, canonical JSON. `transaction`, `is_test`, `is_successful`: for filters;
-    None where a kind has none. `is_successful` is set only where `is_test` is. `public_key`: a
-    merchant's, where payment calls look; None otherwise. `is_deleted`: the row goes.
+    settlement, settled_day, notice, authorisation, user, app, membership, webhook, event. `state`:
+    what the machine needs again, canonical JSON. `transaction`, `is_test`, `is_successful`: for
+    filters; None where a kind has none. `is_successful` is set only where `is_test` is.
+    `public_key`: a merchant's, where payment calls look; None otherwise. `is_deleted`: the row
+    goes.
 
     An id is one entity's, in whatever book, with one exception: a membership has the id of its app,
     and says that the app is a member of the book; its document is the app's in the book's list.

@@ -45,6 +45,7 @@ KINDS = [
     "settlement",
     "settled_day",
     "notice",
+    "authorisation",
     "user",
     "webhook",
     "event",

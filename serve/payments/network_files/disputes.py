@@ -51,10 +51,10 @@ class DisputeMatcher:
         before = await self.books.told(told)
         if before is not None:
             return Effect.UNCHANGED if _is_bare(record) else is_told_again(before, told)
-        if record.transactionId is None or record.amount is None:
+        if not record.transaction or record.amount is None:
             why = f"there is no dispute {told.reference}: name its transaction, amount and currency"
             return Finding(Mismatch.UNKNOWN_REFERENCE, why)
-        found = await self.books.transaction(record.transactionId, record.currency)
+        found = await self.books.transaction(record, self.network)
         if isinstance(found, Finding):
             return found
         if refused := found.refuse_dispute(record.amount):
@@ -110,7 +110,7 @@ def _notice(network: str, record: DisputeRecord) -> Notice:
         NoticeKind.DISPUTE,
         network,
         record.reference,
-        record.transactionId,
+        record.transaction,
         record.amount,
         record.currency,
         record.reasonCode,
@@ -121,4 +121,4 @@ def _notice(network: str, record: DisputeRecord) -> Notice:
 
 def _is_bare(record: DisputeRecord) -> bool:
     """It says how a dispute ended, and not again what it is about."""
-    return record.transactionId is None
+    return not record.transaction

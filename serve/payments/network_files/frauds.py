@@ -23,7 +23,7 @@ class FraudMatcher:
             NoticeKind.FRAUD,
             self.network,
             record.reference,
-            record.transactionId,
+            record.transaction,
             record.amount,
             record.currency,
             record.reason,
@@ -31,7 +31,7 @@ class FraudMatcher:
         )
         if (before := await self.books.told(told)) is not None:
             return is_told_again(before, told)
-        found = await self.books.transaction(record.transactionId, record.currency)
+        found = await self.books.transaction(record, self.network)
         if isinstance(found, Finding):
             return found
         if record.amount is not None and (

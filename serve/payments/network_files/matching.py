@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tollgate.actors.ledger.book.entities import NetworkNotice, entity_of_row
 from tollgate.actors.ledger.law.commands import Command
+from tollgate.actors.ledger.law.notices import authorisation_id
 from tollgate.actors.ledger.law.outcomes import Done, DoneKind
 from tollgate.actors.ledger.law.transaction import Transaction
 from tollgate.actors.ledger.law.values import BookId, EntityId, Notice
@@ -22,6 +23,7 @@ from tollgate.serve.payments.api.rejections import (
     Rejection,
 )
 from tollgate.serve.payments.network_files.outcomes import Effect, Finding, Mismatch
+from tollgate.serve.payments.network_files.records import DisputeRecord, FraudRecord
 
 # What a book answers when it does not take a record; any other failure ends the file.
 REFUSALS = (BadRequest, Forbidden, LostRace, NotFound)
@@ -45,18 +47,32 @@ class MatchedBooks:
         found = None if row is None else entity_of_row(row)
         return found if isinstance(found, NetworkNotice) else None
 
-    async def transaction(self, wanted: EntityId, currency: str | None) -> Transaction | Finding:
-        """The transaction of a record, which is in that currency; None: the record names none."""
+    async def transaction(
+        self, record: DisputeRecord | FraudRecord, network: str
+    ) -> Transaction | Finding:
+        """The transaction of a record, which is in its currency, if it names one."""
+        wanted = await self._named(record, network)
+        unknown = f"there is no transaction {record.transaction}"
         try:
             row = await self.context.entities.row("transaction", wanted)
         except NotFound:
-            return Finding(Mismatch.UNKNOWN_TRANSACTION, f"there is no transaction {wanted}")
+            return Finding(Mismatch.UNKNOWN_TRANSACTION, unknown)
         found = entity_of_row(row)
         assert isinstance(found, Transaction), "a transaction's row holds a transaction"
+        currency = record.currency
         if currency is not None and currency != found.currency:
             why = f"the transaction {wanted} is in {found.currency}, not in {currency}"
             return Finding(Mismatch.WRONG_CURRENCY, why)
         return replace(found, disputed=found.disputed + self._disputed.get(wanted, 0))
+
+    async def _named(self, record: DisputeRecord | FraudRecord, network: str) -> EntityId:
+        """The id of a record's transaction; of one that is not there, none's."""
+        if record.transactionReference is None or record.merchantId is None:
+            return record.transactionId or EntityId("")
+        book = BookId(record.merchantId)
+        known = authorisation_id(book, network, record.transactionReference)
+        row = await self.context.store.entity("authorisation", known)
+        return EntityId("") if row is None or row.transaction is None else row.transaction
 
     def dispute_for_now(self, transaction: EntityId, amount: int) -> None:
         """A dry run would dispute so much; below zero: it comes back."""

@@ -1,12 +1,13 @@
 """The records of the network's files, field by field (part D, Files of the network).
 
-    disputes      reference, status (opened, won, lost); transactionId, amount, currency,
-                  reasonCode, reasonTitle, due
-    frauds        reference, transactionId; amount, currency, reason, reported
+    disputes      reference, status (opened, won, lost); transaction, amount, currency, reasonCode,
+                  reasonTitle, due
+    frauds        reference, transaction; amount, currency, reason, reported
     settlements   reference, merchantId, day, currency, amount (negative: taken back)
 
-`reference` is the network's own name of the record. A dispute that was told before needs no more
-than it and a status.
+`reference` is the network's own name of the record. A transaction is named by its `transactionId`,
+or by `merchantId` and `transactionReference`, the network's reference of the authorisation. A
+dispute that was told before needs no more than its reference and a status.
 """
 # ruff: noqa: N815  (names are the files')
 
@@ -88,12 +89,35 @@ Signed = Annotated[int, wire.checked(_signed)]
 Status = Annotated[DisputeStatus, wire.checked(_status)]
 
 
-class DisputeRecord(RequestBody):
-    """Its subject is the transaction with an amount of it: all three, or none of them."""
+class TransactionRecord(RequestBody):
+    """A record about a transaction."""
 
     reference: Reference
-    status: Status = DisputeStatus.OPENED
     transactionId: wire.Id | None = None
+    merchantId: wire.Id | None = None
+    transactionReference: Reference | None = None
+
+    @property
+    def transaction(self) -> str:
+        """The transaction as it is named; empty without one."""
+        if self.transactionReference is not None:
+            return f"{self.merchantId} {self.transactionReference}"
+        return self.transactionId or ""
+
+    @model_validator(mode="after")
+    def _is_named_once(self) -> Self:
+        by_reference = (self.merchantId, self.transactionReference)
+        given = [each for each in by_reference if each is not None]
+        if given and (len(given) < len(by_reference) or self.transactionId is not None):
+            why = "takes merchantId beside it, and no transactionId"
+            raise wire.field_refusal(FieldError("transactionReference", why))
+        return self
+
+
+class DisputeRecord(TransactionRecord):
+    """Its subject is the transaction with an amount of it: all three, or none of them."""
+
+    status: Status = DisputeStatus.OPENED
     amount: wire.Amount | None = None
     currency: wire.CurrencyCode | None = None
     reasonCode: wire.DisputeReasonCode | None = None
@@ -102,7 +126,11 @@ class DisputeRecord(RequestBody):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        subject = {name: getattr(self, name) for name in ("transactionId", "amount", "currency")}
+        subject = {
+            "transactionId": self.transaction or None,
+            "amount": self.amount,
+            "currency": self.currency,
+        }
         absent = [name for name, value in subject.items() if value is None]
         details = (self.reasonCode, self.reasonTitle, self.due)
         is_needed = self.status is DisputeStatus.OPENED or any(d is not None for d in details)
@@ -111,11 +139,9 @@ class DisputeRecord(RequestBody):
         return self
 
 
-class FraudRecord(RequestBody):
+class FraudRecord(TransactionRecord):
     """`amount` and `currency`: of the purchase, compared with the transaction's; both or none."""
 
-    reference: Reference
-    transactionId: wire.Id
     amount: wire.Amount | None = None
     currency: wire.CurrencyCode | None = None
     reason: wire.FraudReason | None = None
@@ -123,6 +149,8 @@ class FraudRecord(RequestBody):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
+        if not self.transaction:
+            raise wire.field_refusal(FieldError("transactionId", "is required"))
         if (self.amount is None) is not (self.currency is None):
             absent = "amount" if self.amount is None else "currency"
             raise wire.field_refusal(FieldError(absent, "is required"))

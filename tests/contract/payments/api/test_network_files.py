@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.ledger.books import DKK, authorise
 from tests.support.payments.api import (
     ABSENT,
     OPERATOR_KEY,
@@ -14,6 +15,9 @@ from tests.support.payments.api import (
     done,
     fields_of,
 )
+from tollgate.actors.ledger.law.commands import Command, Conclude, Intend, Order
+from tollgate.actors.ledger.law.outcomes import Done
+from tollgate.actors.ledger.law.values import OPERATOR, BookId, NetworkApproved, Origin
 
 DAY = 86_400
 Report = dict[str, Any]
@@ -111,6 +115,32 @@ def test_what_does_not_match_is_told_and_the_rest_is_booked(
     assert report["findings"][4]["reference"] == "CB-4"
     assert "701 is more than the 700" in report["findings"][4]["message"]
     assert api.transaction(shop, captured)["disputedAmount"] == 1_000
+
+
+def test_a_transaction_is_named_by_the_networks_reference_as_well(
+    api: PaymentsApi, shop: App, merchant: dict[str, Any]
+) -> None:
+    def ordered(command: Command) -> Any:
+        origin = Origin(OPERATOR, "ab12", "192.0.2.1", "request")
+        asked = f"operation of {type(command).__name__}"
+        order = Order(asked, BookId(merchant["id"]), command, origin, 10_000)
+        (outcome,) = api.runner.run(api.ledger.execute([order]))
+        assert isinstance(outcome, Done), outcome
+        return json.loads(outcome.body)
+
+    intent = ordered(Intend(authorise(1_000, DKK), "acquirer"))["intent"]["id"]
+    paid = ordered(Conclude(intent, NetworkApproved("N-77")))["transaction"]["id"]
+    record = {"reference": "F-1", "merchantId": merchant["id"], "transactionReference": "N-77"}
+    unknown = told(api, "frauds", record, network="another")
+    assert counts(unknown) == (0, 0, ["unknown transaction"])
+    for dry in (True, False):
+        report = told(api, "frauds", record, network="acquirer", dryRun=dry)
+        assert counts(report) == (1, 0, [])
+    assert counts(told(api, "frauds", record, network="acquirer")) == (0, 1, [])
+    (fraud,) = api.listed("/frauds", shop, **{"filter[merchantId]": merchant["id"]})
+    assert fraud["transactionId"] == paid
+    for wrong in (record | {"transactionId": paid}, {**record, "merchantId": None}):
+        assert fields_of(send(api, "frauds", json.dumps(wrong))) == ["file"]
 
 
 def test_two_networks_may_use_the_same_reference(

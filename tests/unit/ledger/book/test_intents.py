@@ -28,6 +28,7 @@ from tollgate.actors.ledger.law.commands import (
     Void,
 )
 from tollgate.actors.ledger.law.ids import result_of
+from tollgate.actors.ledger.law.notices import authorisation_id
 from tollgate.actors.ledger.law.outcomes import DoneKind, Refusal, RefusalReason
 from tollgate.actors.ledger.law.values import (
     NOBODY,
@@ -69,6 +70,13 @@ def at_the_network(shop: Shop, amount: int) -> EntityId:
 
 def capture(transaction: EntityId, amount: int) -> Capture:
     return Capture(transaction, amount, None, "", None, None)
+
+
+def test_a_transaction_is_found_by_the_networks_reference(shop: Shop) -> None:
+    transaction = at_the_network(shop, 500)
+    (found,) = shop.books.documents("authorisation", shop.book)
+    assert found["id"] == authorisation_id(shop.book, "acquirer", "reference-1")
+    assert found["transactionId"] == transaction
 
 
 def test_an_authorisation_is_a_transaction_once_the_network_agrees(shop: Shop) -> None:
