@@ -94,7 +94,8 @@ def execute(
 ) -> OrderEffect | Refusal:
     """One order on its book; `head` is None when there is no such book yet. `entities` hold what
     the command needs, and may hold more."""
-    order = replace(order, operation=kept_as(order))
+    if isinstance(order.command, commands.Conclude):
+        order = replace(order, operation=kept_as(order))
     before = genesis(order.book) if head is None else head
     assert before.book == order.book, "an order is executed on its own book"
     loaded = {wanted: entities[wanted] for wanted in _wanted(order.command, entities)}
