@@ -129,8 +129,9 @@ def test_rates_become_fractions_where_merchants_were_before(
             assert texts.rowcount == 2
         expected = await storage.tables()
         async with database.writer.begin() as connection:
-            before = await connection.execute(changed('"rate":0.0145,', '"rate":14500,'))
-            assert before.rowcount == 2
+            for rate, parts in (("0.0145", "14500"), ("0.009", "9000")):
+                earlier = changed(f'"rate":{rate},', f'"rate":{parts},')
+                assert (await connection.execute(earlier)).rowcount == 1
         assert await storage.tables() != expected
         async with database.writer.begin() as connection:
             await connection.run_sync(upgrade_tables)
