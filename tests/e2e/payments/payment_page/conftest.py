@@ -23,15 +23,17 @@ EXPECTED = re.compile(
 )
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPayments]:
     url = f"sqlite:///{tmp_path_factory.mktemp('books')}/books.db"
     with served_payments(url) as served:
         yield served
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """(Its driver keeps a loop running in this thread, in which nobody else can run one: it goes
+    with the file.)"""
     assert Path(CHROMIUM).exists(), "no chromium: run scripts/test once as root, or install it"
     expect.set_options(timeout=SLOW_MS)
     with sync_playwright() as driver:
