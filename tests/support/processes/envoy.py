@@ -91,7 +91,14 @@ class EnvoyProcess:
         """The end of what it has written."""
         log = self._folder / "envoy.log"
         text = log.read_text(errors="replace") if log.exists() else ""
-        return f"--- envoy.log\n{text[-LOG_CHARS_SHOWN:]}\n"
+        return f"--- envoy.log\n{text[-LOG_CHARS_SHOWN:]}\n--- its calls\n{self._calls()}\n"
+
+    def _calls(self) -> str:
+        """What became of its calls, by its own counters; why there are none."""
+        try:
+            return httpx.get(self._admin("/stats?usedonly&filter=upstream_|ratelimit|grpc")).text
+        except httpx.HTTPError as error:
+            return repr(error)
 
     def _moved(self, text: str) -> str:
         def other(found: re.Match[str]) -> str:
