@@ -6,8 +6,8 @@
 
 Whatever is not an answer of the contract is no answer: another status, a body that is too long or
 says something else, silence, a cut connection. Then the outcome is unknown, and nothing is sent
-again: the worker enquires. While the circuit is open nothing goes out at all, and a move that was
-not sent is refused, which is certain.
+again: the worker enquires. While the circuit is open, and when too many calls are under way,
+nothing goes out, and a move that was not sent is refused, which is certain.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from tollgate.actors.ledger.law.values import (
     NetworkDeclined,
 )
 from tollgate.serve.net.guarded_client import CallError, GuardedClient, TargetPolicy
+from tollgate.serve.payments.api.orders import DEADLINE_S
 from tollgate.serve.payments.network.card import PlainCard
 from tollgate.serve.payments.network.card_network import (
     Authorisation,
@@ -47,8 +48,12 @@ OPERATION_HEADER = "Tollgate-Operation"
 ANSWER_BYTES_MAX = 16 * 1024
 CALLS_MAX = 64
 REFERENCE_LENGTH_MAX = 256
-# What a call may take longer than its own deadline before an enquiry may be made about it.
-MARGIN_MS = 5_000
+PLACE_WAIT_S = 2.0
+# What a move may take beyond the deadline of its call before it is enquired about: the wait for a
+# place, and the order that makes the answer durable. Were it enquired about earlier, an
+# authorisation could be reversed that its caller is being told of.
+MARGIN_MS = int(DEADLINE_S * 1000) + 5_000
+BUSY = f"{CALLS_MAX} calls to the network are under way"
 GENERIC = 12
 NOT_SUPPORTED = 29
 TDS = frozenset({"", "attempt", "full"})
@@ -135,17 +140,18 @@ class HttpNetwork:
             asked["card"] = card.disclosed()
         elif operation.card_token:
             asked["cardToken"] = operation.card_token
-        return await self._call("operations", operation, asked)
+        answer = await self._call("operations", operation, asked)
+        return NetworkDeclined(self._errors.error(GENERIC)) if answer is None else answer
 
     async def enquire(self, operation: NetworkOperation) -> NetworkAnswer:
         if not self._circuit.admits():
             return Unknown("the network is left alone, since it did not answer")
-        return await self._call("enquiries", operation, _asked(operation))
+        return await self._call("enquiries", operation, _asked(operation)) or Unknown(BUSY)
 
     async def reverse(self, operation: NetworkOperation) -> NetworkAnswer:
         if not self._circuit.admits():
             return Unknown("the network is left alone, since it did not answer")
-        return await self._call("reversals", operation, _asked(operation))
+        return await self._call("reversals", operation, _asked(operation)) or Unknown(BUSY)
 
     async def close(self) -> None:
         """Ends all connections."""
@@ -153,19 +159,27 @@ class HttpNetwork:
 
     async def _call(
         self, what: str, operation: NetworkOperation, asked: dict[str, object]
-    ) -> NetworkAnswer:
+    ) -> NetworkAnswer | None:
+        """The answer; None: there was no place, and nothing was sent."""
+        try:
+            async with asyncio.timeout(PLACE_WAIT_S):
+                await self._places.acquire()
+        except TimeoutError:
+            LOG.warning("%s: nothing is sent about %s: %s", self.name, operation.id, BUSY)
+            return None
         body = encode({"version": VERSION, "operation": asked})
-        async with self._places:
-            try:
-                reply = await self._client.call(
-                    "POST",
-                    f"{self._gateway.url}/v{VERSION}/{what}",
-                    self._headers(body, operation),
-                    body,
-                    bytes_max=ANSWER_BYTES_MAX,
-                )
-            except CallError as error:
-                return self._silent(operation, str(error))
+        try:
+            reply = await self._client.call(
+                "POST",
+                f"{self._gateway.url}/v{VERSION}/{what}",
+                self._headers(body, operation),
+                body,
+                bytes_max=ANSWER_BYTES_MAX,
+            )
+        except CallError as error:
+            return self._silent(operation, str(error))
+        finally:
+            self._places.release()
         if reply.status != 200:
             return self._silent(operation, f"HTTP status {reply.status}")
         answer = self._read(reply.body)

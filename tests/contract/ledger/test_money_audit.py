@@ -27,6 +27,7 @@ from tollgate.actors.ledger.law.commands import (
 from tollgate.actors.ledger.law.events import SettledAmount
 from tollgate.actors.ledger.law.rows import Entry, Posting
 from tollgate.actors.ledger.law.values import OPERATOR, Currency, Price, Pricing, Rate
+from tollgate.actors.ledger.proof.money.intent_audit import IntentAudit
 from tollgate.actors.ledger.proof.money.money_audit import MoneyAudit
 from tollgate.actors.ledger.proof.verification import empty_tables, verify_all
 
@@ -216,6 +217,35 @@ def test_a_payout_beyond_the_balance_is_found(monkeypatch: pytest.MonkeyPatch) -
     shop.do(PayOut(101, ""), OPERATOR)
     (found,) = audited([entry for entry in shop.books.log if entry.book == shop.book])
     assert "101 is paid out of a balance of 100 (part D)" in found
+
+
+@pytest.mark.parametrize("kind", [CAPTURED, "transaction.refunded", "transaction.voided"])
+def test_an_intent_ends_once_by_what_was_intended(kind: str) -> None:
+    price = {"currency": "EUR", "amount": 5}
+    what = price if kind.endswith("voided") else {"sum": price}
+    then = {"event": f"{kind}/1", "transaction": "t", **what}
+    intended = {"intent": "i", "then": then, "transaction": "t"}
+    end = {**then, "intent": "i"}
+    before: dict[str, Any] = {"rate_ppm": 1}
+
+    def findings(kind: str, end: dict[str, Any]) -> list[str]:
+        audit = IntentAudit()
+        assert audit.follow("network.intended", intended, before) == (before, [])
+        pricing, found = audit.follow(kind, end, {})
+        assert pricing == before
+        pricing, (again,) = audit.follow(kind, end, {})
+        assert (pricing, "which is not open" in again) == ({}, True)
+        return found
+
+    assert findings(kind, end) == []
+    assert findings("network.refused", {"intent": "i", "transaction": "t"}) == []
+    dearer = {"currency": "EUR", "amount": 6}
+    for other in (
+        end | (dearer if kind.endswith("voided") else {"sum": dearer}),
+        end | {"transaction": "u"},
+    ):
+        (found,) = findings(kind, other)
+        assert "it is not the move that the intent i is of (I1)" in found
 
 
 def changed(kind: str, change: Callable[[Any], None], leg: str = "") -> list[Entry]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ import pytest
 from tests.support.manual_clock import ManualClock
 from tests.support.payments.api import GOOD_CARD, REFERENCE, App, PaymentsApi, done
 from tests.support.payments.card_gateway import CardGateway
-from tests.support.payments.enquiries import enquire
+from tests.support.payments.enquiries import enquire, worker
 from tests.support.servers.card_gateway import SECRET, Fault, GatewayServer, running_gateway
 from tollgate.actors.kernel.clock import SystemClock
+from tollgate.actors.ledger.law.commands import Conclude, Order
+from tollgate.actors.ledger.law.outcomes import OrderOutcome
 from tollgate.actors.ledger.law.values import (
     BookId,
     Currency,
@@ -23,6 +25,8 @@ from tollgate.actors.ledger.law.values import (
     NetworkApproved,
     NetworkDeclined,
 )
+from tollgate.serve.payments.api.orders import DEADLINE_S
+from tollgate.serve.payments.network import http_network
 from tollgate.serve.payments.network.card import PlainCard, read_card
 from tollgate.serve.payments.network.card_network import (
     Authorisation,
@@ -33,6 +37,7 @@ from tollgate.serve.payments.network.card_network import (
     Unknown,
 )
 from tollgate.serve.payments.network.circuit import PAUSE_S, SILENCES_MAX
+from tollgate.serve.payments.network.enquiries import WHY
 from tollgate.serve.payments.network.http_network import Gateway, HttpNetwork
 from tollgate.serve.payments.network.networks_file import load_networks
 from tollgate.serve.payments.network.simulated_behaviour import CardBehaviour
@@ -258,7 +263,7 @@ def test_a_cut_connection_places_no_second_hold(
     server.faults.append(Fault.CUT_AFTER)
     for _ in range(3):
         assert pay(api, live, "order-1").status_code == 503
-    enquire(api, 10)
+    enquire(api, 20)
     paid = done(pay(api, live, "order-1"))["transaction"]["id"]
     assert server.gateway.holds("authorise") == [900]
     assert api.transaction(shop, paid)["pendingAmount"] == 900
@@ -270,10 +275,65 @@ def test_a_hold_that_nobody_can_ask_for_is_reversed(
 ) -> None:
     server.faults.append(Fault.CUT_AFTER)
     assert pay(api, live).status_code == 503
-    enquire(api, 10)
+    enquire(api, 20)
     assert server.gateway.holds("authorise") == []
     (found,) = api.listed(f"/merchants/{live['id']}/transactions", shop)
     assert found["successful"] is False
+
+
+def test_a_hold_whose_caller_is_being_told_of_it_is_not_reversed(
+    api: PaymentsApi,
+    live: dict[str, Any],
+    server: GatewayServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The books take as long as they may to make the answer durable, and a worker looks then."""
+    execute, reversed_, told = api.ledger.execute, asyncio.Event(), asyncio.Event()
+
+    async def slowly(orders: Sequence[Order]) -> list[OrderOutcome]:
+        (order,) = orders
+        if not isinstance(order.command, Conclude):
+            return await execute(orders)
+        if order.origin.request_id == WHY:
+            reversed_.set()
+            await told.wait()
+            return await execute(orders)
+        api.clock.advance(DEADLINE_S - 1)
+        looking = asyncio.create_task(worker(api).look())
+        waiting = asyncio.create_task(reversed_.wait())
+        await asyncio.wait((looking, waiting), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        outcome = await execute(orders)
+        told.set()
+        await looking
+        return outcome
+
+    monkeypatch.setattr(api.ledger, "execute", slowly)
+    done(pay(api, live))
+    assert server.gateway.holds("authorise") == [900]
+
+
+def test_a_move_that_finds_no_place_is_not_sent(
+    server: GatewayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_network, "CALLS_MAX", 1)
+    monkeypatch.setattr(http_network, "PLACE_WAIT_S", 0.0)
+    other = replace(OPERATION, id=EntityId("6b024b2e" + "0" * 15 + "2"))
+
+    async def scenario() -> list[object]:
+        network = HttpNetwork(gateway_at(server), REFERENCE.errors, SystemClock())
+        try:
+            return await asyncio.gather(
+                network.carry_out(OPERATION), network.carry_out(other), network.enquire(other)
+            )
+        finally:
+            await network.close()
+
+    sent, refused, unknown = asyncio.run(scenario())
+    assert sent == APPROVED
+    assert isinstance(refused, NetworkDeclined)
+    assert isinstance(unknown, Unknown)
+    assert [json.loads(body)["operation"]["id"] for body in server.bodies] == [OPERATION.id]
 
 
 # The file

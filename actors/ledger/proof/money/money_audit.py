@@ -8,7 +8,9 @@ not pass here.
     worth         of a capture is its amount by the rate that stands with it; of what goes back, the
                   worth of its takings
     currencies    are the transaction's and the merchant's, and rates lead from the one to the other
-    fee           is the merchant's pricing, by the rate that stands with it
+    fee           is the merchant's pricing, by the rate that stands with it; of what waited for a
+                  card network, the pricing when it was intended
+    intent        is concluded once, by the very move that was intended
     transaction   captured and voided <= authorised; refunded and disputed <= captured; what is
                   left of each capture is worth what its rate makes of it
     dispute       gives back what it took, and ends once
@@ -36,6 +38,7 @@ from tollgate.actors.ledger.proof.money.exchange_audit import (
     named,
     unit_of,
 )
+from tollgate.actors.ledger.proof.money.intent_audit import OF_INTENTS, IntentAudit
 from tollgate.actors.ledger.proof.money.transaction_audit import Sums, sum_faults
 from tollgate.actors.ledger.proof.table_comparison import Tables
 from tollgate.actors.ledger.storage.connections.connection import RowValues, transaction
@@ -64,6 +67,7 @@ _OF_MONEY = {
     "merchant.opened",
     "merchant.priced",
     "merchant.paid_out",
+    *OF_INTENTS,
 }
 
 
@@ -79,6 +83,7 @@ class MoneyAudit:
         self._pricing: Event = {}
         self._funding: Unit = ("", 0)
         self._balance = 0
+        self._intents = IntentAudit()
 
     async def prepare(self) -> None:
         """Makes a table of its own in the scratch tables."""
@@ -88,29 +93,33 @@ class MoneyAudit:
         """The faults of these entries, which come next in their book."""
         if book != self._book:
             self._book, self._pricing, self._balance = book, {}, 0
+            self._intents = IntentAudit()
         findings = []
         moving = [(entry, json.loads(entry.event)) for entry in entries if _is_of_money(entry)]
-        sums = await self._load([event for _, event in moving])
+        sums = await self._load([event for entry, event in moving if entry.kind not in OF_INTENTS])
         for entry, event in moving:
             if entry.kind == "merchant.opened":
                 self._pricing, self._funding = event["pricing"], unit_of(event)
             elif entry.kind == "merchant.priced":
                 self._pricing = event["pricing"]
-            faults = [*_leg_faults(entry, event), *self._worth_faults(entry.kind, event)]
-            faults += self._currency_faults(entry.kind, event)
-            faults += self._payout_faults(entry.kind, event)
-            faults += sum_faults(entry.kind, event, sums)
+            pricing, faults = self._intents.follow(entry.kind, event, self._pricing)
+            if entry.kind not in OF_INTENTS:
+                faults += self._worth_faults(entry.kind, event, pricing)
+                faults += self._currency_faults(entry.kind, event, pricing)
+                faults += self._payout_faults(entry.kind, event)
+                faults += sum_faults(entry.kind, event, sums)
+            faults += _leg_faults(entry, event)
             findings += [f"entry {entry.seq} of book {book}: {fault}" for fault in faults]
         await self._store(sums)
         return findings
 
-    def _worth_faults(self, kind: str, event: Event) -> Iterator[str]:
+    def _worth_faults(self, kind: str, event: Event, pricing: Event) -> Iterator[str]:
         if kind == "transaction.captured":
             sum_, fee = event["sum"], event["fee"]
             if sum_["worth"] != exchanged(sum_["amount"], event["exchange"]):
                 yield f"the capture is worth {sum_['worth']}, which its rate does not make (M6)"
-            rate = round(Fraction(sum_["worth"] * self._pricing["rate_ppm"], _PPM))
-            flat = exchanged(self._pricing["flat"]["amount"], event["flat_exchange"])
+            rate = round(Fraction(sum_["worth"] * pricing["rate_ppm"], _PPM))
+            flat = exchanged(pricing["flat"]["amount"], event["flat_exchange"])
             if (fee["flat"], fee["rate"]) != (flat, rate):
                 yield f"the fee is {fee['flat']} and {fee['rate']}, and not {flat} and {rate} (M3)"
         elif kind in ("transaction.refunded", "dispute.opened"):
@@ -118,11 +127,11 @@ class MoneyAudit:
             if taken != [event["sum"]["amount"], event["sum"]["worth"]]:
                 yield "what goes back is not what was taken from the captures (M7)"
         if kind == "dispute.opened":
-            flat = exchanged(self._pricing["dispute"]["amount"], event["fee_exchange"])
+            flat = exchanged(pricing["dispute"]["amount"], event["fee_exchange"])
             if event["fee"] != {"flat": flat, "rate": 0}:
                 yield f"the fee of the dispute is {event['fee']['flat']}, and not {flat} (M3)"
 
-    def _currency_faults(self, kind: str, event: Event) -> Iterator[str]:
+    def _currency_faults(self, kind: str, event: Event, pricing: Event) -> Iterator[str]:
         """M4, M9."""
         funding = self._funding
         if "sum" in event:
@@ -133,10 +142,10 @@ class MoneyAudit:
         if kind == "transaction.captured":
             prices = [
                 ("the capture", event["sum"], event["exchange"]),
-                ("the flat fee", self._pricing["flat"], event["flat_exchange"]),
+                ("the flat fee", pricing["flat"], event["flat_exchange"]),
             ]
         elif kind == "dispute.opened":
-            prices = [("the fee of the dispute", self._pricing["dispute"], event["fee_exchange"])]
+            prices = [("the fee of the dispute", pricing["dispute"], event["fee_exchange"])]
         for what, price, exchange in prices:
             yield from exchange_faults(what, price["amount"], unit_of(price), funding, exchange)
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.payments.api import GOOD_CARD, App, PaymentsApi, done
+from tests.support.payments.api import GOOD_CARD, OPERATOR_KEY, App, PaymentsApi, done
 from tests.support.payments.enquiries import enquire
 from tollgate.actors.ledger.law.commands import Conclude, Intend
 from tollgate.actors.ledger.proof.verification import verify_all
@@ -179,6 +179,20 @@ def test_the_books_are_sound_with_open_and_settled_intents(
     require_unknown(pay(api, merchant, LATE))
     enquire(api)
     require_unknown(pay(api, merchant, SLOW, **KEY))
+    assert findings(api) == ()
+
+
+def test_a_fee_is_that_of_the_intent_though_the_merchant_is_priced_meanwhile(
+    api: PaymentsApi, shop: App, merchant: Merchant, paid: str
+) -> None:
+    require_unknown(capture(api, shop, paid, LATE, **KEY))
+    price = {"ratePpm": 0, "flat": 7, "dispute": 0}
+    done(api.call("PUT", f"/operator/merchants/{merchant['id']}/pricing", OPERATOR_KEY, json=price))
+    enquire(api)
+    capture(api, shop, paid, 1_000)
+    waited, later = api.transaction(shop, paid)["trail"]
+    assert waited["fee"]["rate"] > 0
+    assert later["fee"] == {"flat": 7, "rate": 0}
     assert findings(api) == ()
 
 
