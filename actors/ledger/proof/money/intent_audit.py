@@ -3,7 +3,8 @@
     intended      is remembered, with the merchant's pricing of then: its fee is made of that
     concluded     once, by the same kind of move of the same amount, or by the network's refusal
 
-Intents that are open are kept in memory: a transaction has one at most.
+Those of one book that are open are kept in memory. There are few: calls that wait are limited, and
+a network that does not answer is left alone (I5).
 """
 
 from collections.abc import Mapping
