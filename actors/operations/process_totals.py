@@ -80,12 +80,11 @@ class ProcessTotals:
         self.absorb(delta, now_s, described["pid"])
 
     def processes(self, now_s: float) -> dict[str, int]:
-        """The pids of the processes that were heard from lately, by name."""
-        return {
-            name: pid
-            for name, (pid, heard_s) in sorted(self._heard.items())
-            if heard_s >= now_s - SOURCE_SILENCE_S
-        }
+        """The pids of the processes that were heard from lately, by name, fronts first."""
+        heard = sorted(
+            self._heard.items(), key=lambda each: (not each[0].startswith("front"), each)
+        )
+        return {name: pid for name, (pid, at_s) in heard if at_s >= now_s - SOURCE_SILENCE_S}
 
     def statistics(self) -> Statistics:
         """All totals at this moment."""

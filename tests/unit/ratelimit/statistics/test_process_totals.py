@@ -66,3 +66,11 @@ def test_copies_add_up_and_of_their_ages_the_oldest_counts() -> None:
     totals.absorb_partition("partition-1", described(copied_counters=4), 0)
     gauges = totals.statistics().gauges
     assert (gauges[COPIED], gauges[COPY_AGE]) == (7, 70)
+
+
+def test_fronts_come_first_of_the_processes_and_the_silent_ones_not_at_all() -> None:
+    totals = ProcessTotals(10)
+    for name in ("payments-4", "catalog-3", "front-9", "front-8"):
+        totals.hear(name, 7, 100.0)
+    totals.hear("front-1", 7, 0.0)
+    assert list(totals.processes(101.0)) == ["front-8", "front-9", "catalog-3", "payments-4"]
