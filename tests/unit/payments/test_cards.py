@@ -102,7 +102,11 @@ def test_a_card_stays_in_its_process(take: object) -> None:
 
 def test_a_card_has_no_attribute_with_the_number_or_the_code() -> None:
     public = [name for name in dir(PlainCard) if not name.startswith("_")]
-    assert sorted(public) == ["could_be_real", "expiry_ms", "find_in", "summary"]
+    assert sorted(public) == [
+        *("brand", "could_be_real", "disclosed", "expiry_ms", "find_in", "summary"),
+    ]
+    shown = [getattr(card(), name) for name in public]
+    assert not [each for each in shown if NUMBER in repr(each)]
     with pytest.raises(TypeError, match="vars"):
         vars(card())
 
