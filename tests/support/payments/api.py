@@ -135,6 +135,13 @@ class RecordedReceivers:
         return CallResult(500, "HTTP status 500") if is_broken else CallResult(200)
 
 
+def _folder_of(url: str) -> Path:
+    """Where a ledger is that tests started: that of its file, or of its server's socket."""
+    if url.startswith("sqlite:///"):
+        return Path(url.removeprefix("sqlite:///")).parent
+    return Path(url.partition("?host=")[2])
+
+
 class NoCallLimits:
     """CallLimits that let every call go on."""
 
@@ -158,9 +165,7 @@ class PaymentsApi:
         self.address = "192.0.2.7"
         self.limits = limits or NoCallLimits()
         self.secret = MasterSecret(b"0123456789abcdef0123456789abcdef")
-        self.vault_keys = open_vault_keys(
-            Path(url.removeprefix("sqlite:///")).parent / "vault-keys"
-        )
+        self.vault_keys = open_vault_keys(_folder_of(url) / "vault-keys")
         self.runner.run(self._open(url))
 
     async def _open(self, url: str) -> None:
