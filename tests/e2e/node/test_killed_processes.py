@@ -34,7 +34,7 @@ AGAIN = pytest.mark.repetition
             marks=AGAIN,
         ),
         pytest.param(
-            ("ray::CounterPartition", "ray::ConfigWatcher", "ray::Operations"),
+            ("ray::LentCounterPartition", "ray::ConfigWatcher", "ray::Operations"),
             id="the rate limit",
             marks=AGAIN,
         ),
