@@ -16,6 +16,7 @@ CONFIGURATION = Path(__file__).parents[3] / "configs/envoy/envoy.yaml"
 LISTENER, SERVICE, ADMIN, TOLLGATE = 10_000, 10_001, 9_901, 8_081
 END_WITHIN_S = 10.0
 WAITING = "timeout: 0.02s"  # for a decision
+UNHEALTHY_AFTER = "unhealthy_threshold: 1"
 
 Change = Callable[[str], str]
 """Another text of the configuration, made out of the sample's."""
@@ -27,9 +28,15 @@ def as_it_is(configuration: str) -> str:
 
 
 def patient(configuration: str) -> str:
-    """The configuration of an Envoy that waits for every decision."""
-    assert configuration.count(WAITING) == 1
-    return configuration.replace(WAITING, "timeout: 20s")
+    """The configuration of an Envoy that waits for every decision, and does not take a Tollgate
+    for ill that says once, on a busy machine, too late that it is well."""
+    for impatient, patience in (
+        (WAITING, "timeout: 20s"),
+        (UNHEALTHY_AFTER, "unhealthy_threshold: 20"),
+    ):
+        assert configuration.count(impatient) == 1
+        configuration = configuration.replace(impatient, patience)
+    return configuration
 
 
 class EnvoyProcess:
